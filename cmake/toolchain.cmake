@@ -1,0 +1,43 @@
+# Language level, warnings, sanitizers and build speed, for every target of the project.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+set(THREADS_PREFER_PTHREAD_FLAG ON)
+
+set(SL_SANITIZE "" CACHE STRING "Sanitizers: address;undefined or thread, empty for none")
+
+find_program(SL_CCACHE ccache)
+if(SL_CCACHE AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_C_COMPILER_LAUNCHER ${SL_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${SL_CCACHE})
+endif()
+find_program(SL_MOLD mold)
+if(SL_MOLD)
+  add_link_options(-fuse-ld=mold)
+endif()
+
+# AVX2 is the baseline: simdjson's on-demand parser and the tokenizer's scanner choose their
+# instruction set at compile time.
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64")
+  set(SL_ARCH x86-64-v3 CACHE STRING "Instruction set of the machines this build runs on")
+  add_compile_options(-march=${SL_ARCH})
+endif()
+add_compile_options(-fno-omit-frame-pointer)
+if(SL_SANITIZE)
+  string(REPLACE ";" "," sl_sanitize_list "${SL_SANITIZE}")
+  add_compile_options(-fsanitize=${sl_sanitize_list} -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${sl_sanitize_list})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    add_compile_options(-fno-sanitize=function)
+  endif()
+endif()
+
+# Own code only: third-party headers are SYSTEM includes and do not see these.
+add_library(sl_warnings INTERFACE)
+target_compile_options(sl_warnings INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor
+    -Woverloaded-virtual -Werror>
+  # False positives of g++ 12 on operator+(const char*, std::string) (GCC bug 105651).
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "common/base/clock.h"
+
+namespace sightline {
+namespace {
+
+class SystemClock final : public Clock {
+ public:
+  [[nodiscard]] Instant now() const override { return std::chrono::steady_clock::now(); }
+  [[nodiscard]] WallTime wall() const override { return std::chrono::system_clock::now(); }
+};
+
+}  // namespace
+
+const Clock& system_clock() {
+  static const SystemClock clock;
+  return clock;
+}
+
+}  // namespace sightline

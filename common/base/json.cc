@@ -1,0 +1,405 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "common/base/json.h"
+
+#include <charconv>
+#include <deque>
+
+#include <simdjson.h>
+
+namespace sightline::json {
+
+// Nodes lie in depth-first order: the first child of a container is the next node, and next is
+// the index after the whole subtree.
+struct Node {
+  Kind kind = Kind::Null;
+  bool boolean = false;
+  std::uint32_t next = 0;
+  std::uint32_t size = 0;
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  std::size_t name_begin = 0;
+  std::string_view name;
+  std::string_view text;
+};
+
+struct Document::State {
+  std::string text;
+  std::vector<Node> nodes;
+  std::deque<std::string> unescaped;  // stable addresses: nodes hold views
+};
+
+namespace {
+
+namespace od = simdjson::ondemand;
+using simdjson::error_code;
+
+// Turns simdjson's forward-only cursor into nodes, keeping source positions.
+class Builder {
+ public:
+  Builder(std::string& text, std::vector<Node>& nodes, std::deque<std::string>& unescaped,
+          const ParseLimits& limits)
+      : text_(text), nodes_(nodes), unescaped_(unescaped), limits_(limits) {}
+
+  Result<Done> run() {
+    static thread_local od::parser parser;
+    const simdjson::padded_string_view view(text_.data(), text_.size(), text_.capacity());
+    od::document document;
+    if (const auto error = parser.iterate(view).get(document)) return syntax(error, 0);
+    od::json_type type{};
+    if (const auto error = document.type().get(type)) return syntax(error, 0);
+    if (type != od::json_type::object && type != od::json_type::array) {
+      return client_error(ErrorCode::InvalidArgument, "JSON: expected an object or an array");
+    }
+    od::value root;
+    if (const auto error = document.get_value().get(root)) return syntax(error, 0);
+    SL_TRY(add(root, 0));
+    if (text_.find_first_not_of(" \t\r\n", nodes_[0].end) != std::string::npos) {
+      return client_error(ErrorCode::InvalidArgument, "JSON: text after the end of the document");
+    }
+    return Done{};
+  }
+
+ private:
+  Error syntax(error_code error, std::size_t offset) const {
+    return client_error(ErrorCode::InvalidArgument,
+                        "JSON: " + std::string(simdjson::error_message(error)) + " (near byte " +
+                            std::to_string(offset) + ")");
+  }
+
+  std::size_t offset_of(const char* position) const {
+    return static_cast<std::size_t>(position - text_.data());
+  }
+
+  // A token reaches up to the next token: cut the white space between them.
+  std::size_t token_end(std::string_view token) const {
+    std::size_t size = token.size();
+    while (size > 0 && static_cast<unsigned char>(token[size - 1]) <= ' ') --size;
+    return offset_of(token.data()) + size;
+  }
+
+  Result<Done> add(od::value& value, std::size_t depth) {
+    if (depth > limits_.depth_max) return too_large("nested too deeply");
+    if (nodes_.size() >= limits_.values_max) return too_large("too many values");
+    od::json_type type{};
+    const std::string_view token = value.raw_json_token();
+    const std::size_t begin = offset_of(token.data());
+    if (const auto error = value.type().get(type)) return syntax(error, begin);
+    const auto index = static_cast<std::uint32_t>(nodes_.size());
+    nodes_.push_back(Node{});
+    nodes_[index].begin = begin;
+    if (type == od::json_type::object) {
+      SL_TRY(add_object(value, index, depth));
+    } else if (type == od::json_type::array) {
+      SL_TRY(add_array(value, index, depth));
+    } else {
+      nodes_[index].end = token_end(token);
+      SL_TRY(add_scalar(value, type, nodes_[index]));
+    }
+    nodes_[index].next = static_cast<std::uint32_t>(nodes_.size());
+    return Done{};
+  }
+
+  static Error too_large(const char* what) {
+    return client_error(ErrorCode::TooLarge, std::string("JSON: ") + what);
+  }
+
+  Result<Done> add_object(od::value& value, std::uint32_t index, std::size_t depth) {
+    nodes_[index].kind = Kind::Object;
+    od::object object;
+    if (const auto error = value.get_object().get(object)) return syntax(error, begin_of(index));
+    for (auto field_result : object) {
+      od::field field;
+      if (const auto error = std::move(field_result).get(field)) {
+        return syntax(error, begin_of(index));
+      }
+      const char* raw_key = field.key().raw();
+      const std::string_view name = SL_TRY(name_at(raw_key));
+      od::value member = field.value();
+      const auto child = static_cast<std::uint32_t>(nodes_.size());
+      SL_TRY(add(member, depth + 1));
+      nodes_[child].name = name;
+      nodes_[child].name_begin = offset_of(raw_key) - 1;
+      ++nodes_[index].size;
+    }
+    close(index, '}');
+    return Done{};
+  }
+
+  Result<Done> add_array(od::value& value, std::uint32_t index, std::size_t depth) {
+    nodes_[index].kind = Kind::Array;
+    od::array array;
+    if (const auto error = value.get_array().get(array)) return syntax(error, begin_of(index));
+    for (auto element_result : array) {
+      od::value element;
+      if (const auto error = std::move(element_result).get(element)) {
+        return syntax(error, begin_of(index));
+      }
+      SL_TRY(add(element, depth + 1));
+      ++nodes_[index].size;
+    }
+    close(index, ']');
+    return Done{};
+  }
+
+  std::size_t begin_of(std::uint32_t index) const { return nodes_[index].begin; }
+
+  // The bracket follows the last child, or the opening bracket, with white space between.
+  void close(std::uint32_t index, char bracket) {
+    std::size_t end = nodes_[index].begin + 1;
+    if (nodes_.size() > index + 1) end = last_child_end(index);
+    while (text_[end] != bracket) ++end;
+    nodes_[index].end = end + 1;
+  }
+
+  std::size_t last_child_end(std::uint32_t index) const {
+    std::uint32_t child = index + 1;
+    while (nodes_[child].next < nodes_.size()) child = nodes_[child].next;
+    return nodes_[child].end;
+  }
+
+  Result<Done> add_scalar(od::value& value, od::json_type type, Node& node) {
+    const std::string_view raw(text_.data() + node.begin, node.end - node.begin);
+    switch (type) {
+      case od::json_type::string: {
+        node.kind = Kind::String;
+        node.text = SL_TRY(unescape(raw.substr(1, raw.size() - 2), node.begin));
+        // The cursor has to consume the value in any case.
+        return Done{};
+      }
+      case od::json_type::number: {
+        node.kind = Kind::Number;
+        node.text = raw;
+        double number = 0;
+        if (const auto error = value.get_double().get(number)) return syntax(error, node.begin);
+        return Done{};
+      }
+      case od::json_type::boolean: {
+        node.kind = Kind::Bool;
+        if (const auto error = value.get_bool().get(node.boolean)) return syntax(error, node.begin);
+        return Done{};
+      }
+      default:
+        if (!value.is_null()) return syntax(simdjson::N_ATOM_ERROR, node.begin);
+        return Done{};
+    }
+  }
+
+  Result<std::string_view> name_at(const char* raw_key) {
+    const std::size_t begin = offset_of(raw_key);
+    std::size_t end = begin;
+    while (text_[end] != '"') end += text_[end] == '\\' ? 2 : 1;
+    return unescape(std::string_view(text_).substr(begin, end - begin), begin);
+  }
+
+  Result<std::string_view> unescape(std::string_view raw, std::size_t begin);
+
+  std::string& text_;
+  std::vector<Node>& nodes_;
+  std::deque<std::string>& unescaped_;
+  const ParseLimits& limits_;
+};
+
+void append_utf8(std::string& out, std::uint32_t c) {
+  if (c < 0x80) {
+    out += static_cast<char>(c);
+  } else if (c < 0x800) {
+    out += static_cast<char>(0xC0 | (c >> 6U));
+    out += static_cast<char>(0x80 | (c & 63U));
+  } else if (c < 0x10000) {
+    out += static_cast<char>(0xE0 | (c >> 12U));
+    out += static_cast<char>(0x80 | ((c >> 6U) & 63U));
+    out += static_cast<char>(0x80 | (c & 63U));
+  } else {
+    out += static_cast<char>(0xF0 | (c >> 18U));
+    out += static_cast<char>(0x80 | ((c >> 12U) & 63U));
+    out += static_cast<char>(0x80 | ((c >> 6U) & 63U));
+    out += static_cast<char>(0x80 | (c & 63U));
+  }
+}
+
+// Four hexadecimal digits at position i of raw, or -1.
+std::int32_t hex4(std::string_view raw, std::size_t i) {
+  if (i + 4 > raw.size()) return -1;
+  std::uint32_t value = 0;
+  const auto [end, error] = std::from_chars(raw.data() + i, raw.data() + i + 4, value, 16);
+  return error == std::errc{} && end == raw.data() + i + 4 ? static_cast<std::int32_t>(value) : -1;
+}
+
+// One \uXXXX escape, or a surrogate pair of two, starting at raw[i] == 'u'. Returns the number of
+// characters read after the backslash, 0 if malformed. Lone surrogates are refused: no valid
+// UTF-8 stands for them.
+std::size_t append_unicode_escape(std::string& out, std::string_view raw, std::size_t i) {
+  const std::int32_t first = hex4(raw, i + 1);
+  if (first < 0 || (first >= 0xDC00 && first < 0xE000)) return 0;
+  if (first < 0xD800 || first >= 0xE000) {
+    append_utf8(out, static_cast<std::uint32_t>(first));
+    return 5;
+  }
+  if (raw.substr(i + 5, 2) != "\\u") return 0;
+  const std::int32_t second = hex4(raw, i + 7);
+  if (second < 0xDC00 || second >= 0xE000) return 0;
+  append_utf8(out, 0x10000U + ((static_cast<std::uint32_t>(first) - 0xD800U) << 10U) +
+                       (static_cast<std::uint32_t>(second) - 0xDC00U));
+  return 11;
+}
+
+Result<std::string_view> Builder::unescape(std::string_view raw, std::size_t begin) {
+  std::size_t at = raw.find('\\');
+  if (at == std::string_view::npos) return raw;
+  std::string& out = unescaped_.emplace_back();
+  out.reserve(raw.size());
+  std::size_t copied = 0;
+  for (; at != std::string_view::npos; at = raw.find('\\', copied)) {
+    out.append(raw, copied, at - copied);
+    const char c = at + 1 < raw.size() ? raw[at + 1] : '\0';
+    static constexpr std::string_view kFrom = "\"\\/bfnrt";
+    static constexpr std::string_view kTo = "\"\\/\b\f\n\r\t";
+    std::size_t used = 1;
+    if (const std::size_t k = kFrom.find(c); c != '\0' && k != std::string_view::npos) {
+      out += kTo[k];
+    } else {
+      used = c == 'u' ? append_unicode_escape(out, raw, at + 1) : 0;
+      if (used == 0) return syntax(simdjson::STRING_ERROR, begin + at);
+    }
+    copied = at + 1 + used;
+  }
+  out.append(raw, copied);
+  return std::string_view(out);
+}
+
+}  // namespace
+
+Document::Document(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Document::Document(Document&&) noexcept = default;
+Document& Document::operator=(Document&&) noexcept = default;
+Document::~Document() = default;
+
+Result<Document> Document::parse(std::string text, const ParseLimits& limits) {
+  auto state = std::make_unique<State>();
+  state->text = std::move(text);
+  state->text.reserve(state->text.size() + simdjson::SIMDJSON_PADDING);
+  SL_TRY(Builder(state->text, state->nodes, state->unescaped, limits).run());
+  return Document(std::move(state));
+}
+
+const std::string& Document::text() const { return state_->text; }
+
+const Node& Value::node() const { return document_->state_->nodes[index_]; }
+Kind Value::kind() const { return node().kind; }
+
+std::optional<bool> Value::boolean() const {
+  if (kind() != Kind::Bool) return std::nullopt;
+  return node().boolean;
+}
+
+std::optional<std::int64_t> Value::integer() const {
+  if (kind() != Kind::Number) return std::nullopt;
+  const std::string_view text = node().text;
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+std::optional<double> Value::number() const {
+  if (kind() != Kind::Number) return std::nullopt;
+  const std::string_view text = node().text;
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+std::optional<std::string_view> Value::string() const {
+  if (kind() != Kind::String) return std::nullopt;
+  return node().text;
+}
+
+std::size_t Value::size() const { return node().size; }
+
+std::optional<Value> Value::find(std::string_view name) const {
+  std::optional<Value> found;
+  if (kind() != Kind::Object) return found;
+  for (const Value member : *this) {
+    if (member.name() == name) found = member;
+  }
+  return found;
+}
+
+std::vector<Value> Value::find_all(std::string_view name) const {
+  std::vector<Value> found;
+  if (kind() != Kind::Object) return found;
+  for (const Value member : *this) {
+    if (member.name() == name) found.push_back(member);
+  }
+  return found;
+}
+
+std::string_view Value::name() const { return node().name; }
+std::size_t Value::begin_offset() const { return node().begin; }
+std::size_t Value::end_offset() const { return node().end; }
+std::size_t Value::name_offset() const { return node().name_begin; }
+
+std::string_view Value::raw() const {
+  return std::string_view(document_->text()).substr(node().begin, node().end - node().begin);
+}
+
+Value::Iterator Value::begin() const {
+  const bool container = kind() == Kind::Array || kind() == Kind::Object;
+  return {document_, container ? index_ + 1 : node().next};
+}
+Value::Iterator Value::end() const { return {document_, node().next}; }
+
+Value::Iterator& Value::Iterator::operator++() {
+  index_ = document_->state_->nodes[index_].next;
+  return *this;
+}
+
+void append_quoted(std::string& out, std::string_view text) {
+  static constexpr char kHex[] = "0123456789abcdef";
+  out += '"';
+  for (const char c : text) {
+    switch (c) {
+      case '"':
+        out += "\\\"";
+        break;
+      case '\\':
+        out += "\\\\";
+        break;
+      case '\n':
+        out += "\\n";
+        break;
+      case '\r':
+        out += "\\r";
+        break;
+      case '\t':
+        out += "\\t";
+        break;
+      case '\b':
+        out += "\\b";
+        break;
+      case '\f':
+        out += "\\f";
+        break;
+      default:
+        if (static_cast<unsigned char>(c) < ' ') {
+          out += "\\u00";
+          out += kHex[static_cast<unsigned char>(c) >> 4U];
+          out += kHex[static_cast<unsigned char>(c) & 15U];
+        } else {
+          out += c;
+        }
+    }
+  }
+  out += '"';
+}
+
+std::string to_quoted(std::string_view text) {
+  std::string out;
+  out.reserve(text.size() + 2);
+  append_quoted(out, text);
+  return out;
+}
+
+}  // namespace sightline::json

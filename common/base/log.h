@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "common/base/result.h"
+
+namespace sightline {
+
+enum class LogLevel { Debug, Info, Warn, Error };
+
+// One fact of a log line, written as key=value; values with blanks, quotes or control characters
+// are quoted and escaped.
+struct LogField {
+  std::string key;
+  std::string value;
+
+  LogField(std::string k, std::string v) : key(std::move(k)), value(std::move(v)) {}
+  LogField(std::string k, std::string_view v) : key(std::move(k)), value(v) {}
+  LogField(std::string k, const char* v) : key(std::move(k)), value(v) {}
+  LogField(std::string k, bool v) : key(std::move(k)), value(v ? "true" : "false") {}
+  LogField(std::string k, double v);
+  template <class Integer>
+  requires std::is_integral_v<Integer> LogField(std::string k, Integer v)
+      : key(std::move(k)), value(std::to_string(v)) {}
+};
+
+// Sets level ("debug", "info", "warn", "error") and writes to standard error from then on.
+// Call once, from main, before threads start.
+Result<Done> start_log(std::string_view level);
+
+// True if lines of this level are written: guards the making of expensive fields.
+bool log_enabled(LogLevel level);
+
+// Writes one line: time, level, constant message, fields. Thread-safe. Never pass prompts, image
+// bytes, tokens or full URLs.
+void log(LogLevel level, std::string_view message, const std::vector<LogField>& fields = {});
+
+}  // namespace sightline

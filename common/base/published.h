@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <utility>
+
+namespace sightline {
+
+// One writer swaps an immutable snapshot, many readers take it.
+// Thread safety: read() from any thread; publish() from one thread at a time. A reader's snapshot
+// stays valid for as long as it holds the pointer.
+template <class T>
+class Published {
+ public:
+  explicit Published(std::shared_ptr<const T> initial) : current_(std::move(initial)) {}
+
+  [[nodiscard]] std::shared_ptr<const T> read() const {
+    const std::lock_guard lock(mutex_);
+    return current_;
+  }
+
+  void publish(std::shared_ptr<const T> next) {
+    {
+      const std::lock_guard lock(mutex_);
+      current_.swap(next);
+    }
+    // The old snapshot, if this was its last owner, is destroyed here, outside the lock.
+  }
+
+ private:
+  mutable std::mutex mutex_;  // guards current_; held for a pointer copy only
+  std::shared_ptr<const T> current_;
+};
+
+}  // namespace sightline

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <utility>
+#include <variant>
+
+#include "common/base/check.h"
+#include "common/base/error.h"
+
+namespace sightline {
+
+// Success without a value.
+struct Done {};
+
+// A value or an Error. Reading the wrong side is a bug and stops the process.
+template <class T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}      // NOLINT: implicit
+  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT: implicit
+
+  [[nodiscard]] bool ok() const { return state_.index() == 0; }
+  explicit operator bool() const { return ok(); }
+
+  T& value() & {
+    SL_CHECK(ok());
+    return *std::get_if<0>(&state_);
+  }
+  const T& value() const& {
+    SL_CHECK(ok());
+    return *std::get_if<0>(&state_);
+  }
+  T&& value() && {
+    SL_CHECK(ok());
+    return std::move(*std::get_if<0>(&state_));
+  }
+  T& operator*() & { return value(); }
+  const T& operator*() const& { return value(); }
+  T&& operator*() && { return std::move(*this).value(); }
+  T* operator->() { return &value(); }
+  const T* operator->() const { return &value(); }
+
+  const Error& error() const& {
+    SL_CHECK(!ok());
+    return *std::get_if<1>(&state_);
+  }
+  Error&& error() && {
+    SL_CHECK(!ok());
+    return std::move(*std::get_if<1>(&state_));
+  }
+
+ private:
+  std::variant<T, Error> state_;
+};
+
+}  // namespace sightline
+
+// The value of a Result, or returns its Error from the enclosing function.
+#define SL_TRY(expression)                                    \
+  __extension__({                                             \
+    auto sl_result = (expression);                            \
+    if (!sl_result.ok()) return std::move(sl_result).error(); \
+    std::move(sl_result).value();                             \
+  })
+
+// The same inside a coroutine. The expression must not contain co_await: g++ 12 miscompiles
+// suspension inside a statement expression, so await into a named Result first.
+#define SL_CO_TRY(expression)                                    \
+  __extension__({                                                \
+    auto sl_result = (expression);                               \
+    if (!sl_result.ok()) co_return std::move(sl_result).error(); \
+    std::move(sl_result).value();                                \
+  })
