@@ -23,7 +23,7 @@ struct Node {
   std::string_view text;
 };
 
-struct Document::State {
+struct DocumentState {
   std::string text;
   std::vector<Node> nodes;
   std::deque<std::string> unescaped;  // stable addresses: nodes hold views
@@ -270,13 +270,13 @@ Result<std::string_view> Builder::unescape(std::string_view raw, std::size_t beg
 
 }  // namespace
 
-Document::Document(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Document::Document(std::unique_ptr<DocumentState> state) : state_(std::move(state)) {}
 Document::Document(Document&&) noexcept = default;
 Document& Document::operator=(Document&&) noexcept = default;
 Document::~Document() = default;
 
 Result<Document> Document::parse(std::string text, const ParseLimits& limits) {
-  auto state = std::make_unique<State>();
+  auto state = std::make_unique<DocumentState>();
   state->text = std::move(text);
   state->text.reserve(state->text.size() + simdjson::SIMDJSON_PADDING);
   SL_TRY(Builder(state->text, state->nodes, state->unescaped, limits).run());
@@ -285,7 +285,7 @@ Result<Document> Document::parse(std::string text, const ParseLimits& limits) {
 
 const std::string& Document::text() const { return state_->text; }
 
-const Node& Value::node() const { return document_->state_->nodes[index_]; }
+const Node& Value::node() const { return document_->nodes[index_]; }
 Kind Value::kind() const { return node().kind; }
 
 std::optional<bool> Value::boolean() const {
@@ -342,7 +342,7 @@ std::size_t Value::end_offset() const { return node().end; }
 std::size_t Value::name_offset() const { return node().name_begin; }
 
 std::string_view Value::raw() const {
-  return std::string_view(document_->text()).substr(node().begin, node().end - node().begin);
+  return std::string_view(document_->text).substr(node().begin, node().end - node().begin);
 }
 
 Value::Iterator Value::begin() const {
@@ -352,7 +352,7 @@ Value::Iterator Value::begin() const {
 Value::Iterator Value::end() const { return {document_, node().next}; }
 
 Value::Iterator& Value::Iterator::operator++() {
-  index_ = document_->state_->nodes[index_].next;
+  index_ = document_->nodes[index_].next;
   return *this;
 }
 

@@ -17,9 +17,11 @@ namespace sightline::json {
 enum class Kind : std::uint8_t { Null, Bool, Number, String, Array, Object };
 
 struct Node;
+struct DocumentState;
 class Document;
 
-// A cheap view of one value of a Document, which must outlive it. Copy freely.
+// A cheap view of one value of a Document, which must outlive it; moving the Document is fine.
+// Copy freely.
 // Reads of the wrong kind give an empty optional, an empty view or nothing to iterate.
 class Value {
  public:
@@ -51,13 +53,14 @@ class Value {
 
   class Iterator {
    public:
-    Iterator(const Document* document, std::uint32_t index) : document_(document), index_(index) {}
+    Iterator(const DocumentState* document, std::uint32_t index)
+        : document_(document), index_(index) {}
     Value operator*() const { return {document_, index_}; }
     Iterator& operator++();
     bool operator==(const Iterator& other) const { return index_ == other.index_; }
 
    private:
-    const Document* document_;
+    const DocumentState* document_;
     std::uint32_t index_;
   };
   // Iterates elements or members in source order.
@@ -67,10 +70,10 @@ class Value {
  private:
   friend class Document;
   friend class Iterator;
-  Value(const Document* document, std::uint32_t index) : document_(document), index_(index) {}
+  Value(const DocumentState* document, std::uint32_t index) : document_(document), index_(index) {}
   [[nodiscard]] const Node& node() const;
 
-  const Document* document_;
+  const DocumentState* document_;
   std::uint32_t index_;
 };
 
@@ -93,15 +96,12 @@ class Document {
   Document& operator=(Document&&) noexcept;
   ~Document();
 
-  [[nodiscard]] Value root() const { return {this, 0}; }
+  [[nodiscard]] Value root() const { return {state_.get(), 0}; }
   [[nodiscard]] const std::string& text() const;
 
  private:
-  friend class Value;
-  friend class Value::Iterator;
-  struct State;
-  explicit Document(std::unique_ptr<State> state);
-  std::unique_ptr<State> state_;
+  explicit Document(std::unique_ptr<DocumentState> state);
+  std::unique_ptr<DocumentState> state_;
 };
 
 // Appends text as a JSON string, quotes included; input must be valid UTF-8.

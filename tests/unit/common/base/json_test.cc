@@ -45,6 +45,13 @@ TEST(Json, AStringWithoutEscapesIsAViewOfTheText) {
   EXPECT_LT(url.data(), d.text().data() + d.text().size());
 }
 
+TEST(Json, ValuesStayValidWhenTheDocumentMoves) {
+  Document d = parsed(R"({"k":"v"})");
+  const Value root = d.root();
+  const Document moved = std::move(d);
+  EXPECT_EQ(root.find("k")->string(), "v");
+}
+
 TEST(Json, OfDuplicateNamesTheLastCountsAsInPython) {
   const Document d = parsed(R"({"k":1,"k":2})");
   EXPECT_EQ(d.root().find("k")->integer(), 2);
