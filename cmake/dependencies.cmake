@@ -1,7 +1,7 @@
 # Third-party packages (Debian 12), each found once. Link them by these names:
 #   Threads::Threads sl::asio sl::beast sl::blake3 sl::xxhash cpprestsdk::cpprest yaml-cpp
 #   prometheus-cpp::core spdlog::spdlog simdjson::simdjson CURL::libcurl PkgConfig::ZMQ ICU::uc
-#   PkgConfig::PCRE2 PNG::PNG JPEG::JPEG PkgConfig::WEBP GTest::gtest_main benchmark::benchmark
+#   PkgConfig::PCRE2 PNG::PNG JPEG::JPEG PkgConfig::WEBP GTest::gtest_main benchmark::benchmark_main (through sl_bench)
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
 find_package(OpenSSL REQUIRED)

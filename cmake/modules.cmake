@@ -51,3 +51,18 @@ function(sl_test name)
   set_tests_properties(${name} PROPERTIES
     TIMEOUT 300 FAIL_REGULAR_EXPRESSION "SKIPPED" LABELS "${ARG_LABELS}")
 endfunction()
+
+# sl_bench(<name> DEPS module… [LIBS …] SOURCES …): one Google Benchmark program `bench_<name>`.
+# `make bench` runs all of them; a source without main() gets Google Benchmark's.
+function(sl_bench name)
+  cmake_parse_arguments(ARG "" "" "DEPS;LIBS;SOURCES" ${ARGN})
+  set(target bench_${name})
+  add_executable(${target} ${ARG_SOURCES})
+  target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR})
+  target_compile_definitions(${target} PRIVATE
+    SL_SOURCE_DIR="${CMAKE_SOURCE_DIR}" SL_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  target_link_libraries(${target} PRIVATE sl_warnings benchmark::benchmark_main ${ARG_LIBS})
+  foreach(dep IN LISTS ARG_DEPS)
+    target_link_libraries(${target} PRIVATE sightline::${dep})
+  endforeach()
+endfunction()

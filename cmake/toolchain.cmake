@@ -10,8 +10,11 @@ set(SL_SANITIZE "" CACHE STRING "Sanitizers: address;undefined or thread, empty 
 
 find_program(SL_CCACHE ccache)
 if(SL_CCACHE AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_C_COMPILER_LAUNCHER ${SL_CCACHE})
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${SL_CCACHE})
+  # Paths relative to the source tree: all checkouts on a machine share what is cached.
+  set(sl_ccache ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1
+    CCACHE_SLOPPINESS=pch_defines,time_macros ${SL_CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${sl_ccache})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${sl_ccache})
 endif()
 find_program(SL_MOLD mold)
 if(SL_MOLD)

@@ -1,0 +1,59 @@
+# Every everyday command. `make help` explains them.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+PRESET ?= release
+JOBS ?= $(shell nproc)
+BUILD := build/$(PRESET)
+PYTHON := build/venv/bin/python
+LINT := /usr/bin/python3 hack/lint
+
+.PHONY: help setup build test-build demo serve test test-goldens lint format bench asan ci clean
+
+help: ## this text
+	@echo "Sightline. On a fresh Debian 12 machine 'make demo' or 'make test' is all it takes."
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
+	@echo "Variables: PRESET=release|dev|asan|tsan (build/PRESET), JOBS=N (default: all cores)."
+
+setup: ## install packages and the Python environment (hack/setup --check only lists)
+	@hack/setup
+
+build: setup ## build the programs: build/release/bin/sightline
+	@cmake --preset $(PRESET) --log-level=WARNING >/dev/null
+	@cmake --build $(BUILD) -j$(JOBS) --target programs
+
+test-build: setup
+	@cmake --preset $(PRESET) --log-level=WARNING >/dev/null
+	@cmake --build $(BUILD) -j$(JOBS)
+
+demo: build ## two simulated engines and the router: see a picture's second request go home
+	@$(PYTHON) hack/demo --build $(BUILD)
+
+serve: build ## the same set-up, kept running for curl until Ctrl-C
+	@$(PYTHON) hack/serve --build $(BUILD)
+
+test: test-build ## build everything, run all tests (C++, Python, the lint rules' own)
+	@hack/run_tests $(BUILD)
+
+test-goldens: test-build ## run the full golden tables from outside: GOLDENS=DIR
+	@hack/run_goldens $(BUILD) "$(GOLDENS)"
+
+lint: setup ## check the house rules; each finding names its rule
+	@$(LINT)
+
+format: setup ## rewrite C++ sources with clang-format
+	@git ls-files -co --exclude-standard '*.h' '*.cc' | xargs -r clang-format-14 -i
+
+bench: test-build ## measure: tokenizer, block keys, index, cost per request; prints the method
+	@tests/bench/run $(BUILD)
+
+asan: ## build and run the C++ tests under AddressSanitizer and UBSan
+	@$(MAKE) --no-print-directory test-build PRESET=asan
+	@ctest --test-dir build/asan --output-on-failure -j2 --no-tests=error
+
+ci: ## what CI runs: lint, clean build, all tests
+	@.ci/run
+
+clean: ## remove everything that was built or set up below build/
+	@rm -rf build
