@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/base/ids.h"
+#include "common/base/result.h"
+
+namespace sightline::tokenizer {
+
+// Text to token ids and back, exactly as Hugging Face tokenizers 0.23 does with
+// add_special_tokens=False, for byte-level BPE models with the pre-tokenizer of Qwen2 and Qwen3.
+//
+// Thread safety: immutable; all methods from any thread. encode() keeps a word cache of about 1 MB
+// per calling thread and tokenizer, never shared.
+class Tokenizer {
+ public:
+  // Reads a tokenizer.json. Errors: InvalidArgument (malformed; names the place in the document),
+  // TooLarge (limits), Unsupported (well-formed, but asks for something that is not done exactly
+  // here: the message names it).
+  static Result<std::unique_ptr<const Tokenizer>> create(std::string_view tokenizer_json);
+
+  ~Tokenizer();
+  Tokenizer(const Tokenizer&) = delete;
+  Tokenizer& operator=(const Tokenizer&) = delete;
+
+  // Appends the ids of text to out. Added tokens inside the text are recognised, special ones too:
+  // keeping placeholders out of user text is the caller's task. Cost is linear in the text but for
+  // words of thousands of letters without a break (n log n). Errors: InvalidArgument if text is
+  // not UTF-8; out is then unchanged.
+  Result<Done> encode(std::string_view text, std::vector<TokenId>& out) const;
+
+  // The id of an added or vocabulary token, by the bytes it stands for.
+  [[nodiscard]] std::optional<TokenId> token_id(std::string_view content) const;
+
+  // The bytes that the ids stand for, added tokens by their content; unknown ids give nothing.
+  // A cut in the middle of a character gives bytes that are not UTF-8.
+  [[nodiscard]] std::string decode(std::span<const TokenId> ids) const;
+
+  // One more than the largest id that encode() can give.
+  [[nodiscard]] std::size_t vocabulary_size() const;
+
+ private:
+  struct State;
+  explicit Tokenizer(std::unique_ptr<const State> state);
+  const std::unique_ptr<const State> state_;
+};
+
+}  // namespace sightline::tokenizer
