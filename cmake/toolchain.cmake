@@ -41,6 +41,6 @@ endif()
 add_library(sl_warnings INTERFACE)
 target_compile_options(sl_warnings INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor
-    -Woverloaded-virtual -Werror>
+    -Woverloaded-virtual -Wno-missing-field-initializers -Werror>
   # False positives of g++ 12 on operator+(const char*, std::string) (GCC bug 105651).
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
