@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/openai/content.h"
+
+#include <array>
+#include <utility>
+
+namespace sightline::openai {
+namespace {
+
+using json::Kind;
+using json::Value;
+
+struct PartType {
+  std::string_view type;
+  Modality modality;
+  std::string_view payload;  // member that holds the payload
+};
+
+// Content part types of vLLM 0.32 (chat_utils, MM_PARSER_MAP) that carry media.
+constexpr std::array kPartTypes = {
+    PartType{"image_url", Modality::Image, "image_url"},
+    PartType{"input_image", Modality::Image, "image_url"},
+    PartType{"image_pil", Modality::Other, "image_pil"},
+    PartType{"image_embeds", Modality::Other, "image_embeds"},
+    PartType{"video_url", Modality::Video, "video_url"},
+    PartType{"audio_url", Modality::Audio, "audio_url"},
+    PartType{"input_audio", Modality::Audio, "input_audio"},
+    PartType{"audio_embeds", Modality::Other, "audio_embeds"},
+    PartType{"prompt_embeds", Modality::Other, "prompt_embeds"},
+    PartType{"image", Modality::Other, "image"},
+    PartType{"video", Modality::Video, "video"},
+    PartType{"audio", Modality::Audio, "audio"},
+};
+
+// The media type of a part, or nothing for text and unknown types. A part without a type is
+// taken by the payload member it has.
+const PartType* type_of(const Value& part) {
+  const auto type = part.find("type");
+  for (const PartType& known : kPartTypes) {
+    if (type ? type->string() == known.type : part.find(known.payload).has_value()) return &known;
+  }
+  return nullptr;
+}
+
+// The URL string inside a payload: the payload itself or its member "url". Null, "" and a missing
+// member mean that no bytes were given.
+Result<std::optional<Value>> url_of(const Value& payload, const std::string& path) {
+  std::optional<Value> url = payload;
+  if (payload.is(Kind::Object)) url = payload.find("url");
+  if (!url || url->is(Kind::Null)) return std::optional<Value>{};
+  const auto text = url->string();
+  if (!text) {
+    return client_error(ErrorCode::InvalidArgument, path + ": the url must be a string", path);
+  }
+  return text->empty() ? std::optional<Value>{} : url;
+}
+
+Result<std::optional<MediaPart>> media_part(const Value& part, std::string path) {
+  if (!part.is(Kind::Object)) return std::optional<MediaPart>{};
+  const PartType* type = type_of(part);
+  if (type == nullptr) return std::optional<MediaPart>{};
+  MediaPart item{.modality = type->modality, .part = part, .url = {}, .path = std::move(path)};
+  const auto payload = part.find(type->payload);
+  if (type->modality == Modality::Image) {
+    if (payload) item.url = SL_TRY(url_of(*payload, item.path));
+    if (!item.url) {
+      return client_error(ErrorCode::InvalidArgument,
+                          item.path +
+                              ": an image part needs its bytes (image_url.url as http(s) "
+                              "or data: URL); a uuid alone is not accepted",
+                          item.path);
+    }
+  }
+  return std::optional<MediaPart>(std::move(item));
+}
+
+}  // namespace
+
+Result<std::vector<MediaPart>> find_media(const Value& messages, std::size_t images_max) {
+  std::vector<MediaPart> media;
+  std::size_t message_index = 0;
+  for (const Value message : messages) {
+    const std::size_t m = message_index++;
+    const auto content = message.find("content");
+    if (!content || !content->is(Kind::Array)) continue;
+    std::size_t part_index = 0;
+    for (const Value part : *content) {
+      std::string path =
+          "messages[" + std::to_string(m) + "].content[" + std::to_string(part_index++) + "]";
+      auto item = SL_TRY(media_part(part, std::move(path)));
+      if (!item) continue;
+      if (media.size() == images_max) {
+        return client_error(
+            ErrorCode::InvalidArgument,
+            "at most " + std::to_string(images_max) + " media items may be in one request",
+            "messages");
+      }
+      media.push_back(std::move(*item));
+    }
+  }
+  return media;
+}
+
+}  // namespace sightline::openai

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/openai/error_body.h"
+
+#include "common/base/json.h"
+
+namespace sightline::openai {
+namespace {
+
+std::string_view type_of(int status) {
+  switch (status) {
+    case 400:
+    case 413:
+      return "BadRequestError";
+    case 401:
+      return "AuthenticationError";
+    case 404:
+      return "NotFoundError";
+    case 405:
+      return "MethodNotAllowedError";
+    case 408:
+    case 504:
+      return "TimeoutError";
+    case 422:
+      return "UnprocessableEntityError";
+    case 502:
+    case 503:
+      return "ServiceUnavailableError";
+    default:
+      return "InternalServerError";
+  }
+}
+
+}  // namespace
+
+int http_status_of(const Error& error) {
+  const bool client = error.blame == Blame::Client;
+  switch (error.code) {
+    case ErrorCode::InvalidArgument:
+      return client ? 400 : 502;
+    case ErrorCode::Unauthorized:
+      return client ? 401 : 502;
+    case ErrorCode::NotFound:
+      return client ? 404 : 502;
+    case ErrorCode::MethodNotAllowed:
+      return 405;
+    case ErrorCode::TooLarge:
+      return client ? 413 : 502;
+    case ErrorCode::Unsupported:
+      return client ? 422 : 500;
+    case ErrorCode::Overloaded:
+      return 503;
+    case ErrorCode::Unavailable:
+      return client ? 422 : (error.blame == Blame::Worker ? 502 : 503);
+    case ErrorCode::Timeout:
+      return client ? 408 : 504;
+    case ErrorCode::Corrupt:
+      return client ? 400 : 502;
+    case ErrorCode::Cancelled:
+    case ErrorCode::Internal:
+      return 500;
+  }
+  return 500;
+}
+
+std::string error_body(const Error& error) {
+  const int status = http_status_of(error);
+  std::string body = R"({"error":{"message":)";
+  json::append_quoted(body, error.message);
+  body += R"(,"type":)";
+  json::append_quoted(body, type_of(status));
+  body += R"(,"param":)";
+  if (error.param.empty()) {
+    body += "null";
+  } else {
+    json::append_quoted(body, error.param);
+  }
+  body += R"(,"code":)" + std::to_string(status) + "}}";
+  return body;
+}
+
+std::string error_event(const Error& error) { return "data: " + error_body(error) + "\n\n"; }
+
+}  // namespace sightline::openai

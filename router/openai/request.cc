@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/openai/request.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "router/openai/content.h"
+
+namespace sightline::openai {
+namespace {
+
+using json::Kind;
+using json::Value;
+
+Error bad(std::string message, std::string param) {
+  return client_error(ErrorCode::InvalidArgument, std::move(message), std::move(param));
+}
+
+// Request fields of vLLM 0.32 that change the token ids or the identifiers of a prompt beyond
+// what prompt/ computes. null and {} mean "not given" there.
+constexpr std::array kUncountedFields = {
+    "chat_template",        "truncate_prompt_tokens",
+    "truncation_side",      "mm_processor_kwargs",
+    "media_io_kwargs",      "add_special_tokens",
+    "prompt_embeds",        "tokenization_kwargs",
+    "suffix",
+};
+
+bool is_given(const Value& value) {
+  if (value.is(Kind::Null)) return false;
+  return !(value.is(Kind::Object) && value.size() == 0);
+}
+
+Result<bool> flag(const Value& root, const char* name, bool fallback) {
+  const auto value = root.find(name);
+  if (!value || value->is(Kind::Null)) return fallback;
+  const auto boolean = value->boolean();
+  if (!boolean) return bad(std::string(name) + " must be true or false", name);
+  return *boolean;
+}
+
+Result<std::optional<std::string>> text(const Value& root, const char* name) {
+  const auto value = root.find(name);
+  if (!value || value->is(Kind::Null)) return std::optional<std::string>{};
+  const auto string = value->string();
+  if (!string) return bad(std::string(name) + " must be a string", name);
+  return std::optional<std::string>(*string);
+}
+
+Result<std::optional<Value>> array(const Value& root, const char* name) {
+  const auto value = root.find(name);
+  if (!value || value->is(Kind::Null)) return std::optional<Value>{};
+  if (!value->is(Kind::Array)) return bad(std::string(name) + " must be an array", name);
+  return value;
+}
+
+Result<ChatBody> parse_chat(const Value& root, const RequestLimits& limits) {
+  const auto messages = SL_TRY(array(root, "messages"));
+  if (!messages) return bad("messages is required", "messages");
+  ChatBody chat{.messages = *messages};
+  chat.tools = SL_TRY(array(root, "tools"));
+  if (chat.tools && chat.tools->size() == 0) chat.tools.reset();
+  chat.documents = SL_TRY(array(root, "documents"));
+  chat.add_generation_prompt = SL_TRY(flag(root, "add_generation_prompt", true));
+  chat.continue_final_message = SL_TRY(flag(root, "continue_final_message", false));
+  if (const auto kwargs = root.find("chat_template_kwargs"); kwargs && is_given(*kwargs)) {
+    if (!kwargs->is(Kind::Object)) {
+      return bad("chat_template_kwargs must be an object", "chat_template_kwargs");
+    }
+    chat.template_kwargs = kwargs;
+  }
+  chat.media = SL_TRY(find_media(*messages, limits.images_max));
+  return chat;
+}
+
+Result<std::vector<TokenId>> token_ids(const Value& prompt) {
+  std::vector<TokenId> ids;
+  ids.reserve(prompt.size());
+  for (const Value id : prompt) {
+    const auto integer = id.integer();
+    if (!integer || *integer < 0 || *integer > std::numeric_limits<TokenId>::max()) {
+      return bad("prompt: token ids must be non-negative 32-bit integers", "prompt");
+    }
+    ids.push_back(static_cast<TokenId>(*integer));
+  }
+  return ids;
+}
+
+Result<CompletionBody> parse_completion(const Value& root) {
+  const auto prompt = root.find("prompt");
+  if (!prompt || prompt->is(Kind::Null)) return bad("prompt is required", "prompt");
+  if (const auto string = prompt->string()) return CompletionBody{*string};
+  if (!prompt->is(Kind::Array) || prompt->size() == 0) {
+    return bad("prompt must be a string, token ids, or a non-empty array of either", "prompt");
+  }
+  const Value first = *prompt->begin();
+  if (const auto string = first.string()) return CompletionBody{*string};
+  if (first.is(Kind::Array)) return CompletionBody{SL_TRY(token_ids(first))};
+  return CompletionBody{SL_TRY(token_ids(*prompt))};
+}
+
+Result<Done> read_options(const Value& root, Request& request) {
+  request.model = SL_TRY(text(root, "model"));
+  request.cache_salt = SL_TRY(text(root, "cache_salt"));
+  request.stream = SL_TRY(flag(root, "stream", false));
+  if (const auto options = root.find("stream_options"); options && is_given(*options)) {
+    if (!options->is(Kind::Object)) {
+      return bad("stream_options must be an object", "stream_options");
+    }
+    request.include_usage = SL_TRY(flag(*options, "include_usage", false));
+  }
+  for (const char* name : {"max_completion_tokens", "max_tokens"}) {
+    const auto value = root.find(name);
+    if (!value || request.max_tokens) continue;
+    if (const auto n = value->integer(); n && *n > 0) {
+      request.max_tokens = static_cast<std::uint64_t>(*n);
+    }
+  }
+  for (const char* name : kUncountedFields) {
+    const auto value = root.find(name);
+    if (value && is_given(*value)) request.uncounted_field = name;
+  }
+  if (const auto effort = root.find("reasoning_effort"); effort && is_given(*effort)) {
+    request.template_fields.emplace_back("reasoning_effort");
+  }
+  const auto logprobs = root.find("prompt_logprobs");
+  request.skips_prefix_cache = logprobs && is_given(*logprobs);
+  if (const auto echo = root.find("echo"); echo && echo->boolean() == true) {
+    const auto wanted = root.find("logprobs");
+    request.skips_prefix_cache |= wanted && is_given(*wanted);
+  }
+  return Done{};
+}
+
+}  // namespace
+
+std::string_view name_of(Modality modality) {
+  switch (modality) {
+    case Modality::Image:
+      return "image";
+    case Modality::Video:
+      return "video";
+    case Modality::Audio:
+      return "audio";
+    case Modality::Other:
+      return "other";
+  }
+  return "other";
+}
+
+Result<Request> parse_request(Endpoint endpoint, std::string body, const RequestLimits& limits) {
+  if (body.empty()) return bad("the request has no body; send a JSON object", "");
+  json::Document document = SL_TRY(json::Document::parse(std::move(body)));
+  if (!document.root().is(Kind::Object)) return bad("the request body must be a JSON object", "");
+  Request request{.endpoint = endpoint, .document = std::move(document), .body = CompletionBody{}};
+  // Views must point to the document in its final place.
+  const Value root = request.document.root();
+  SL_TRY(read_options(root, request));
+  if (endpoint == Endpoint::Chat) {
+    request.body = SL_TRY(parse_chat(root, limits));
+  } else {
+    request.body = SL_TRY(parse_completion(root));
+  }
+  return request;
+}
+
+}  // namespace sightline::openai

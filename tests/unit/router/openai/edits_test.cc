@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/openai/edits.h"
+
+#include <gtest/gtest.h>
+
+namespace sightline::openai {
+namespace {
+
+Request parsed(std::string body) {
+  auto request = parse_request(Endpoint::Chat, std::move(body), {});
+  EXPECT_TRUE(request.ok()) << request.error().message;
+  return std::move(request).value();
+}
+
+std::string joined(const EditedBody& body) {
+  std::string text;
+  for (const std::string_view piece : body.pieces()) text += piece;
+  EXPECT_EQ(text.size(), body.size());
+  return text;
+}
+
+TEST(Edits, WithoutEditsTheBodyIsOnePieceOfTheSameBytes) {
+  const std::string text = R"({ "a" : 1 })";
+  const EditedBody body(text);
+  ASSERT_EQ(body.pieces().size(), 1U);
+  EXPECT_EQ(body.pieces()[0].data(), text.data());
+}
+
+TEST(Edits, TheUuidIsAddedBesideThePayloadAndNothingElseChanges) {
+  const Request request = parsed(
+      R"({"messages":[{"content":[{"type":"image_url", "image_url":{"url":"x"} }]}], "z":1})");
+  EditedBody body(request.document.text());
+  set_uuid(body, request.chat()->media[0], "abc");
+  EXPECT_EQ(
+      joined(body),
+      R"({"messages":[{"content":[{"type":"image_url", "image_url":{"url":"x"} ,"uuid":"abc"}]}], "z":1})");
+}
+
+TEST(Edits, EveryUuidOfTheClientIsReplaced) {
+  const Request request = parsed(
+      R"({"messages":[{"content":[{"uuid":7,"type":"image_url","image_url":{"url":"x"},"uuid":"y"}]}]})");
+  EditedBody body(request.document.text());
+  set_uuid(body, request.chat()->media[0], "abc");
+  EXPECT_EQ(
+      joined(body),
+      R"({"messages":[{"content":[{"uuid":"abc","type":"image_url","image_url":{"url":"x"},"uuid":"abc"}]}]})");
+}
+
+TEST(Edits, UrlAndUuidOfSeveralPartsAreEditedTogether) {
+  const Request request = parsed(
+      R"({"messages":[{"content":[{"type":"image_url","image_url":{"url":"http://a"}},{"type":"image_url","image_url":"http://b"}]}]})");
+  EditedBody body(request.document.text());
+  set_url(body, request.chat()->media[1], "data:2");
+  set_uuid(body, request.chat()->media[1], "u2");
+  set_uuid(body, request.chat()->media[0], "u1");
+  set_url(body, request.chat()->media[0], "data:1");
+  EXPECT_EQ(
+      joined(body),
+      R"({"messages":[{"content":[{"type":"image_url","image_url":{"url":"data:1"},"uuid":"u1"},{"type":"image_url","image_url":"data:2","uuid":"u2"}]}]})");
+}
+
+TEST(Edits, UsageIsAskedForWhateverFormTheOptionsHave) {
+  struct Case {
+    const char* given;
+    const char* want;
+  };
+  const Case cases[] = {
+      {R"({"messages":[]})", R"({"messages":[],"stream_options":{"include_usage":true}})"},
+      {R"({"messages":[],"stream_options":null})",
+       R"({"messages":[],"stream_options":{"include_usage":true}})"},
+      {R"({"messages":[],"stream_options":{}})",
+       R"({"messages":[],"stream_options":{"include_usage":true}})"},
+      {R"({"messages":[],"stream_options":{"x":1}})",
+       R"({"messages":[],"stream_options":{"x":1,"include_usage":true}})"},
+      {R"({"messages":[],"stream_options":{"include_usage":false}})",
+       R"({"messages":[],"stream_options":{"include_usage":true}})"},
+  };
+  for (const Case& c : cases) {
+    const Request request = parsed(c.given);
+    EditedBody body(request.document.text());
+    ask_for_usage(body, request);
+    EXPECT_EQ(joined(body), c.want);
+  }
+}
+
+}  // namespace
+}  // namespace sightline::openai

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/openai/request.h"
+
+#include <gtest/gtest.h>
+
+namespace sightline::openai {
+namespace {
+
+Request parsed(Endpoint endpoint, std::string body) {
+  auto request = parse_request(endpoint, std::move(body), {});
+  EXPECT_TRUE(request.ok()) << request.error().message;
+  return std::move(request).value();
+}
+
+Error refused(Endpoint endpoint, std::string body, RequestLimits limits = {}) {
+  const auto request = parse_request(endpoint, std::move(body), limits);
+  EXPECT_FALSE(request.ok());
+  return request.ok() ? Error{} : request.error();
+}
+
+TEST(Request, AChatRequestKeepsItsFieldsAfterItIsMoved) {
+  Request first = parsed(Endpoint::Chat, R"({"model":"m","messages":[{"role":"user","content":"x"}],
+    "stream":true,"stream_options":{"include_usage":true},"cache_salt":"s","max_tokens":7,
+    "tools":[],"chat_template_kwargs":{"a":1},"add_generation_prompt":false,"odd":[1]})");
+  const Request request = std::move(first);
+  EXPECT_EQ(request.model, "m");
+  EXPECT_TRUE(request.stream);
+  EXPECT_TRUE(request.include_usage);
+  EXPECT_EQ(request.cache_salt, "s");
+  EXPECT_EQ(request.max_tokens, 7U);
+  ASSERT_NE(request.chat(), nullptr);
+  EXPECT_EQ(request.chat()->messages.raw(), R"([{"role":"user","content":"x"}])");
+  EXPECT_FALSE(request.chat()->tools.has_value());
+  EXPECT_EQ(request.chat()->template_kwargs->raw(), R"({"a":1})");
+  EXPECT_FALSE(request.chat()->add_generation_prompt);
+  EXPECT_FALSE(request.uncounted_field.has_value());
+}
+
+TEST(Request, EveryFormOfAPromptIsRead) {
+  const auto text = parsed(Endpoint::Completions, R"({"prompt":"hello"})");
+  EXPECT_EQ(std::get<std::string_view>(text.completion()->first_prompt), "hello");
+  const auto batch = parsed(Endpoint::Completions, R"({"prompt":["a","b"]})");
+  EXPECT_EQ(std::get<std::string_view>(batch.completion()->first_prompt), "a");
+  const std::vector<TokenId> want{1, 2, 151655};
+  const auto ids = parsed(Endpoint::Completions, R"({"prompt":[1,2,151655]})");
+  EXPECT_EQ(std::get<std::vector<TokenId>>(ids.completion()->first_prompt), want);
+  const auto batch_of_ids = parsed(Endpoint::Completions, R"({"prompt":[[1,2,151655],[3]]})");
+  EXPECT_EQ(std::get<std::vector<TokenId>>(batch_of_ids.completion()->first_prompt), want);
+}
+
+TEST(Request, WrongTypesNameTheField) {
+  struct Case {
+    Endpoint endpoint;
+    const char* body;
+    const char* want_param;
+  };
+  const Case cases[] = {
+      {Endpoint::Chat, R"({"model":3,"messages":[]})", "model"},
+      {Endpoint::Chat, R"({"model":"m"})", "messages"},
+      {Endpoint::Chat, R"({"messages":"x"})", "messages"},
+      {Endpoint::Chat, R"({"messages":[],"stream":"yes"})", "stream"},
+      {Endpoint::Chat, R"({"messages":[],"stream_options":[1]})", "stream_options"},
+      {Endpoint::Chat, R"({"messages":[],"tools":{"a":1}})", "tools"},
+      {Endpoint::Chat, R"({"messages":[],"chat_template_kwargs":[1]})", "chat_template_kwargs"},
+      {Endpoint::Completions, R"({})", "prompt"},
+      {Endpoint::Completions, R"({"prompt":[]})", "prompt"},
+      {Endpoint::Completions, R"({"prompt":[1,-2]})", "prompt"},
+      {Endpoint::Completions, R"({"prompt":[4294967296]})", "prompt"},
+      {Endpoint::Completions, R"({"prompt":{"a":1}})", "prompt"},
+  };
+  for (const Case& c : cases) {
+    const Error error = refused(c.endpoint, c.body);
+    EXPECT_EQ(error.code, ErrorCode::InvalidArgument) << c.body;
+    EXPECT_EQ(error.param, c.want_param) << c.body;
+  }
+  EXPECT_EQ(refused(Endpoint::Chat, "").code, ErrorCode::InvalidArgument);
+  EXPECT_EQ(refused(Endpoint::Chat, "[1]").code, ErrorCode::InvalidArgument);
+  EXPECT_EQ(refused(Endpoint::Chat, "{").code, ErrorCode::InvalidArgument);
+}
+
+TEST(Request, FieldsThatChangeThePromptAreNamedUnlessEmpty) {
+  const auto given = parsed(Endpoint::Chat, R"({"messages":[],"mm_processor_kwargs":{"a":1}})");
+  EXPECT_EQ(given.uncounted_field, "mm_processor_kwargs");
+  const auto empty =
+      parsed(Endpoint::Chat, R"({"messages":[],"mm_processor_kwargs":{},"chat_template":null})");
+  EXPECT_FALSE(empty.uncounted_field.has_value());
+  EXPECT_TRUE(parsed(Endpoint::Chat, R"({"messages":[],"prompt_logprobs":1})").skips_prefix_cache);
+}
+
+TEST(Request, MediaPartsAreFoundInOrderWithTheirModality) {
+  const auto request = parsed(Endpoint::Chat, R"({"messages":[
+    {"role":"system","content":"no parts"},
+    {"role":"user","content":[{"type":"text","text":"a"},
+      {"type":"image_url","image_url":{"url":"data:x"}},
+      {"type":"image_url","image_url":"http://h/i"},
+      {"type":"video_url","video_url":{"url":"http://h/v"}}]},
+    {"role":"assistant","content":null},
+    {"role":"user","content":[{"type":"input_image","image_url":"u"},{"image_url":{"url":"w"}},
+      {"type":"image_embeds","image_embeds":"e"}]}]})");
+  const auto& media = request.chat()->media;
+  ASSERT_EQ(media.size(), 6U);
+  EXPECT_EQ(media[0].url->string(), "data:x");
+  EXPECT_EQ(media[0].path, "messages[1].content[1]");
+  EXPECT_EQ(media[1].url->string(), "http://h/i");
+  EXPECT_EQ(media[2].modality, Modality::Video);
+  EXPECT_EQ(media[3].url->string(), "u");
+  EXPECT_EQ(media[4].url->string(), "w");
+  EXPECT_EQ(media[5].modality, Modality::Other);
+}
+
+TEST(Request, AnImageWithoutBytesIsRefusedEvenWithAUuid) {
+  for (const char* part :
+       {R"({"type":"image_url","image_url":null,"uuid":"u"})",
+        R"({"type":"image_url","image_url":{"url":null},"uuid":"u"})",
+        R"({"type":"image_url","image_url":{"url":""},"uuid":"u"})",
+        R"({"type":"image_url","uuid":"u"})", R"({"type":"image_url","image_url":{"url":5}})"}) {
+    const Error error = refused(
+        Endpoint::Chat, R"({"messages":[{"role":"user","content":[)" + std::string(part) + "]}]}");
+    EXPECT_EQ(error.code, ErrorCode::InvalidArgument) << part;
+    EXPECT_EQ(error.param, "messages[0].content[0]") << part;
+  }
+}
+
+TEST(Request, TheNumberOfMediaItemsIsBounded) {
+  const std::string image = R"({"type":"image_url","image_url":{"url":"x"}})";
+  const std::string body =
+      R"({"messages":[{"content":[)" + image + "," + image + "," + image + "]}]}";
+  EXPECT_TRUE(parse_request(Endpoint::Chat, body, {.images_max = 3}).ok());
+  EXPECT_EQ(refused(Endpoint::Chat, body, {.images_max = 2}).param, "messages");
+}
+
+}  // namespace
+}  // namespace sightline::openai
