@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "common/base/ids.h"
+
+// The prefix-cache events of a vLLM engine as values, before they are encoded for the wire.
+namespace sightline::simengine {
+
+// SHA-256 over (parent hash, tokens, extra keys) of one whole block.
+using BlockHash = std::array<std::uint8_t, 32>;
+
+// The hash as events carry it by default: the last 8 bytes of the digest, big-endian
+// (vLLM 0.32 with VLLM_KV_EVENTS_USE_INT_BLOCK_HASHES=1).
+std::uint64_t event_integer(const BlockHash& hash);
+
+// A media item that overlaps a block. offset = first token of its placeholder range minus first
+// token of the block: negative on the blocks that continue it.
+struct MediaKey {
+  std::string identifier;
+  std::int64_t offset = 0;
+  friend bool operator==(const MediaKey&, const MediaKey&) = default;
+};
+
+// What besides the tokens sets a block apart. The event carries them in this order: LoRA name,
+// media in order of position, salt (only on the block that starts at token 0).
+struct ExtraKeys {
+  std::optional<std::string> lora_name;
+  std::vector<MediaKey> media;
+  std::optional<std::string> cache_salt;
+  [[nodiscard]] bool empty() const { return !lora_name && media.empty() && !cache_salt; }
+  friend bool operator==(const ExtraKeys&, const ExtraKeys&) = default;
+};
+
+// Whole blocks became available: chained in order after parent (none = first block of a prompt).
+// tokens are those of all blocks, extra_keys has one entry per block.
+struct BlockStored {
+  std::vector<BlockHash> hashes;
+  std::optional<BlockHash> parent;
+  std::vector<TokenId> tokens;
+  std::uint32_t block_size = 0;
+  std::optional<std::string> lora_name;
+  std::vector<ExtraKeys> extra_keys;
+};
+
+// One physical copy of a block was evicted.
+struct BlockRemoved {
+  BlockHash hash{};
+};
+
+struct AllBlocksCleared {};
+
+using KvEvent = std::variant<BlockStored, BlockRemoved, AllBlocksCleared>;
+
+}  // namespace sightline::simengine
