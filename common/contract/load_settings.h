@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/base/result.h"
+#include "common/contract/setting_table.h"
+
+namespace sightline::contract {
+
+// Where settings come from, strongest first: arguments, environment, YAML file.
+struct SettingSources {
+  std::vector<std::string> arguments;              // after the subcommand
+  std::map<std::string, std::string> environment;  // whole; names without the prefix are ignored
+  // Reads the file that --config names. Its error message is shown as it is.
+  std::function<Result<std::string>(const std::string& path)> read_file;
+};
+
+// What was asked for besides settings.
+struct LoadedSettings {
+  std::string config_file;  // empty: none
+  bool help = false;
+  bool print_config = false;
+};
+
+// Fills the table from all sources. Unknown flags, unknown SIGHTLINE_ variables and unknown YAML
+// keys are refused with the nearest known name; errors name the setting, the source (flag,
+// variable, file:line) and the allowed range. With --help nothing else is looked at.
+// Errors: InvalidArgument, blamed on the client (the person who typed it).
+Result<LoadedSettings> load_settings(SettingTable& table, const SettingSources& sources);
+
+// For --help: one paragraph a section, with flag, default, range and environment name.
+std::string help_text(const SettingTable& table);
+
+// For --print-config: the settings as YAML that loads to the same settings, each line with the
+// source of its value as a comment.
+std::string print_settings(const SettingTable& table);
+
+// The Markdown table of docs/configuration.md.
+std::string settings_markdown(const SettingTable& table);
+
+}  // namespace sightline::contract

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+// Every metric, once: code resolves its handles by these constants, docs/metrics.md is made from
+// them. Names follow the Prometheus rules: unit last, counters end in _total.
+namespace sightline::contract {
+
+enum class MetricType { Counter, Gauge, Histogram };
+
+struct MetricSpec {
+  std::string_view name;
+  MetricType type = MetricType::Counter;
+  std::string_view help;                     // one line
+  std::array<std::string_view, 3> labels{};  // empty ones unused
+  std::span<const double> buckets{};         // upper bounds, ascending; histograms only
+
+  [[nodiscard]] constexpr std::size_t label_count() const {
+    std::size_t count = 0;
+    while (count < labels.size() && !labels[count].empty()) ++count;
+    return count;
+  }
+};
+
+// Label that names a worker: series with it go away with the worker.
+inline constexpr std::string_view kWorkerLabel = "worker";
+
+// Seconds, from a whole answer of a small model to a prefill of several 100,000 tokens.
+inline constexpr std::array kDurationBuckets = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05,
+                                                0.1,   0.25,   0.5,   1.0,  2.5,   5.0,
+                                                10.0,  30.0,   60.0,  300.0};
+// Tokens by which a prediction is off.
+inline constexpr std::array kTokenErrorBuckets = {0.0,   16.0,   32.0,   64.0,    128.0,  256.0,
+                                                  512.0, 1024.0, 4096.0, 16384.0, 65536.0};
+
+inline constexpr MetricSpec kRequestsTotal{
+    "sightline_requests_total",
+    MetricType::Counter,
+    "Requests answered on the client port, by route and HTTP status.",
+    {"route", "code"}};
+inline constexpr MetricSpec kRequestErrorsTotal{
+    "sightline_request_errors_total",
+    MetricType::Counter,
+    "Requests that ended in an error, by error code and whose fault it was.",
+    {"code", "blame"}};
+inline constexpr MetricSpec kRequestDurationSeconds{
+    "sightline_request_duration_seconds",
+    MetricType::Histogram,
+    "Time of a request in each phase: prepare, queue, prefill, total.",
+    {"phase"},
+    kDurationBuckets};
+inline constexpr MetricSpec kRequestsActive{"sightline_requests_active", MetricType::Gauge,
+                                            "Requests being worked on."};
+inline constexpr MetricSpec kOverlapBlocksTotal{
+    "sightline_overlap_blocks_total",
+    MetricType::Counter,
+    "Blocks that the chosen worker was expected to reuse.",
+    {kWorkerLabel}};
+inline constexpr MetricSpec kPromptBlocksTotal{"sightline_prompt_blocks_total",
+                                               MetricType::Counter,
+                                               "Whole blocks of the prompts sent to the worker.",
+                                               {kWorkerLabel}};
+inline constexpr MetricSpec kPredictionErrorTokens{
+    "sightline_prediction_error_tokens",
+    MetricType::Histogram,
+    "Distance between predicted and reported cached tokens of a request.",
+    {kWorkerLabel},
+    kTokenErrorBuckets};
+inline constexpr MetricSpec kPredictionsTotal{
+    "sightline_predictions_total",
+    MetricType::Counter,
+    "Predictions compared with the engine's cached_tokens: equal, over, under.",
+    {kWorkerLabel, "result"}};
+inline constexpr MetricSpec kUnroutedOverlapTotal{
+    "sightline_unrouted_overlap_total",
+    MetricType::Counter,
+    "Requests routed without overlap because their blocks could not be known, by reason.",
+    {"reason"}};
+inline constexpr MetricSpec kMediaItemsTotal{"sightline_media_items_total",
+                                             MetricType::Counter,
+                                             "Media items of requests, by what became of them.",
+                                             {"outcome"}};
+inline constexpr MetricSpec kLimitHitsTotal{
+    "sightline_limit_hits_total",
+    MetricType::Counter,
+    "Requests or peers refused by a limit, by the setting's name.",
+    {"limit"}};
+inline constexpr MetricSpec kWorkerState{"sightline_worker_state",
+                                         MetricType::Gauge,
+                                         "1 for the state the worker is in, 0 for the others.",
+                                         {kWorkerLabel, "state"}};
+inline constexpr MetricSpec kWorkerInflight{"sightline_worker_inflight",
+                                            MetricType::Gauge,
+                                            "Requests that this router has running on the worker.",
+                                            {kWorkerLabel}};
+inline constexpr MetricSpec kIndexBlocks{"sightline_index_blocks",
+                                         MetricType::Gauge,
+                                         "Blocks that the worker is known to hold on the GPU.",
+                                         {kWorkerLabel}};
+inline constexpr MetricSpec kEventsAppliedTotal{"sightline_events_applied_total",
+                                                MetricType::Counter,
+                                                "KV events of the worker applied to the index.",
+                                                {kWorkerLabel}};
+inline constexpr MetricSpec kEventGapsTotal{"sightline_event_gaps_total",
+                                            MetricType::Counter,
+                                            "Gaps in the sequence numbers of the worker's events.",
+                                            {kWorkerLabel}};
+inline constexpr MetricSpec kEventErrorsTotal{"sightline_event_errors_total",
+                                              MetricType::Counter,
+                                              "KV events that could not be used, by kind.",
+                                              {kWorkerLabel, "kind"}};
+inline constexpr MetricSpec kEventLagSeconds{
+    "sightline_event_lag_seconds",
+    MetricType::Gauge,
+    "Time from the engine's batch timestamp to its application, last batch.",
+    {kWorkerLabel}};
+inline constexpr MetricSpec kBlockSizeMismatchTotal{
+    "sightline_block_size_mismatch_total",
+    MetricType::Counter,
+    "Times the worker's events told another block size than its configuration.",
+    {kWorkerLabel}};
+inline constexpr MetricSpec kRetriesTotal{
+    "sightline_retries_total",
+    MetricType::Counter,
+    "Requests moved to another worker before their first byte, by reason.",
+    {kWorkerLabel, "reason"}};
+inline constexpr MetricSpec kClientDisconnectsTotal{
+    "sightline_client_disconnects_total", MetricType::Counter,
+    "Clients that left before their answer was complete."};
+inline constexpr MetricSpec kConfigReloadsTotal{
+    "sightline_config_reloads_total",
+    MetricType::Counter,
+    "Changes of the configuration file, by result: applied or refused.",
+    {"result"}};
+inline constexpr MetricSpec kMetricOverflowTotal{
+    "sightline_metric_overflow_total",
+    MetricType::Counter,
+    "Label sets beyond a metric's limit, counted in its series with the labels \"other\".",
+    {"metric"}};
+inline constexpr MetricSpec kBuildInfo{
+    "sightline_build_info", MetricType::Gauge, "1; the label is the version.", {"version"}};
+
+// All of the above, in the order of the documentation.
+std::span<const MetricSpec* const> metric_table();
+
+std::string_view name_of(MetricType type);
+
+// The Markdown table of docs/metrics.md.
+std::string metrics_markdown();
+
+}  // namespace sightline::contract

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+// Names and ports that peers see; each is written here once.
+namespace sightline::contract {
+
+// Settings in the environment: prefix + flag name in upper case, '-' as '_'.
+inline constexpr std::string_view kEnvironmentPrefix = "SIGHTLINE_";
+
+// Response headers of the client port. A client's own request id is kept.
+inline constexpr std::string_view kRequestIdHeader = "x-request-id";
+inline constexpr std::string_view kWorkerHeader = "x-sightline-worker";
+// "X/Y": leading blocks of the prompt that the worker is expected to reuse, of whole blocks.
+inline constexpr std::string_view kOverlapHeader = "x-sightline-overlap";
+
+inline constexpr std::uint16_t kServerPort = 8000;
+inline constexpr std::uint16_t kAdminPort = 9090;
+
+// Paths of the admin port.
+inline constexpr std::string_view kLivePath = "/healthz";
+inline constexpr std::string_view kReadyPath = "/readyz";
+inline constexpr std::string_view kMetricsPath = "/metrics";
+inline constexpr std::string_view kWorkersPath = "/v1/workers";
+inline constexpr std::string_view kExplainPath = "/v1/explain";
+
+}  // namespace sightline::contract

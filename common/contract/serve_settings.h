@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/base/result.h"
+#include "common/contract/names.h"
+#include "common/contract/setting_table.h"
+#include "common/contract/worker_spec.h"
+
+// Every setting of `sightline serve`, once: here its meaning, unit and default; in
+// serve_settings.cc its flag, YAML path, range and help text.
+namespace sightline::contract {
+
+using std::chrono::milliseconds;
+
+// The client port.
+struct ServerSettings {
+  std::string host = "127.0.0.1";
+  std::uint16_t port = kServerPort;              // 0: any free port
+  std::uint32_t io_threads = 0;                  // 0: one per core
+  std::uint32_t compute_threads = 0;             // 0: one per core
+  std::uint64_t header_bytes_max = 32 << 10;     // request line and headers
+  std::uint64_t body_bytes_max = 64 << 20;       // request body
+  std::uint32_t concurrent_requests_max = 4096;  // beyond: 503 with Retry-After
+  milliseconds header_timeout{10'000};           // from the first byte to the end of the headers
+  milliseconds idle_timeout{75'000};   // a connection without a request, or a stalled body
+  milliseconds drain_timeout{30'000};  // after SIGTERM, for streams to finish
+};
+
+// The admin port: health, metrics, workers, explain. Not for clients.
+struct AdminSettings {
+  std::string host = "127.0.0.1";
+  std::uint16_t port = kAdminPort;  // 0: any free port
+};
+
+struct ModelSettings {
+  std::string path;                       // Hugging Face model directory; required
+  std::vector<std::string> served_names;  // first = canonical; empty: the engines' own name
+  std::uint32_t max_model_len = 0;        // tokens; 0: the smallest that the engines report
+};
+
+struct IdentitySettings {
+  std::string key_file;  // 32 bytes, raw or as 64 hex digits; empty: the development key
+};
+
+// How media reach the engine: as bytes that the router has hashed, or as the client's URL.
+enum class MediaForward { Bytes, Url };
+
+struct MediaSettings {
+  std::uint32_t images_max = 64;             // images per request
+  std::uint64_t image_bytes_max = 20 << 20;  // encoded bytes of one image
+  milliseconds connect_timeout{5'000};       // to a media host
+  milliseconds fetch_timeout{20'000};        // a whole download
+  std::uint32_t redirects_max = 3;           // per download
+  std::uint32_t downloads_max = 64;          // at the same time
+  bool allow_private_addresses = false;      // loopback, private and link-local hosts
+  MediaForward forward = MediaForward::Bytes;
+};
+
+enum class Policy { Kv, RoundRobin, Random, LeastLoaded };
+
+// Weights of the cost in blocks (lower is better) and how ties are broken.
+struct RoutingSettings {
+  Policy policy = Policy::Kv;
+  double overlap_credit = 1.0;        // worth of a block held on the GPU, in blocks
+  double host_credit = 0.75;          // the same on the CPU
+  double disk_credit = 0.25;          // the same on storage
+  double prefill_load_scale = 1.0;    // weight of prefill work
+  double decode_load_scale = 1.0;     // weight of blocks in decode
+  double tie_tolerance_blocks = 1.0;  // costs this close to the lowest count as equal
+  double tie_tolerance_ratio = 0.02;  // plus this share of the prompt's blocks
+  std::uint64_t seed = 0;             // of the draw among ties; 0: another one at each start
+};
+
+// Where the audit of predictions gets the engines' usage of a stream from.
+enum class AuditUsage {
+  Inject,   // asks for usage where the client did not, and strips the extra chunk again
+  Passive,  // looks only at what the client asked for
+};
+
+struct AuditSettings {
+  AuditUsage usage = AuditUsage::Inject;
+};
+
+// How workers are watched.
+struct FleetSettings {
+  milliseconds probe_interval{5'000};     // health of each worker
+  milliseconds scrape_interval{1'000};    // load metrics of each worker
+  milliseconds probe_timeout{2'000};      // one health, discovery or metrics call
+  milliseconds connect_timeout{2'000};    // to a worker, for a request
+  milliseconds request_timeout{600'000};  // silence of a worker within a request
+};
+
+struct LogSettings {
+  std::string level = "info";  // debug, info, warn, error
+};
+
+struct ServeSettings {
+  ServerSettings server;
+  AdminSettings admin;
+  ModelSettings model;
+  IdentitySettings identity;
+  MediaSettings media;
+  RoutingSettings routing;
+  AuditSettings audit;
+  FleetSettings fleet;
+  LogSettings log;
+  std::vector<WorkerSpec> workers;  // of all sources; of the same name the strongest source's
+};
+
+// The table of all settings, bound to `settings`, which must outlive it.
+SettingTable serve_table(ServeSettings& settings);
+
+// Relations that no single setting can check: a model directory is named, some worker can come.
+// Errors: InvalidArgument, naming the settings and how to give them.
+Result<Done> check_serve_settings(const ServeSettings& settings, bool has_config_file);
+
+}  // namespace sightline::contract

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "common/base/result.h"
+#include "common/contract/worker_spec.h"
+
+// The settings of a program as a table: flags, environment, YAML, --help, --print-config and the
+// documentation are all made from it.
+namespace sightline::contract {
+
+// The part of a setting that people read.
+struct SettingText {
+  std::string path;         // YAML path "server.port"
+  std::string flag;         // without dashes: "port"; the environment name follows from it
+  std::string placeholder;  // of the value in --help: "N", "DIR"
+  std::string help;         // one or two sentences: meaning and unit
+};
+
+// One value on its way in. A record (a worker) comes as fields from YAML, as text from elsewhere.
+struct SettingItem {
+  std::string text;
+  std::vector<NamedField> fields;
+};
+
+enum class SettingShape {
+  Scalar,   // one value; the last one of a source counts
+  Switch,   // a flag without value
+  List,     // repeatable; a stronger source replaces the whole list
+  Records,  // repeatable; sources add up by the records' names
+};
+
+// One row. The functions are bound to the field of the settings struct.
+struct Setting {
+  SettingText text;
+  SettingShape shape = SettingShape::Scalar;
+  bool is_textual = false;  // takes quoted YAML scalars
+  std::string range;        // for people: "1..65535", "kv, random"
+  std::string default_text;
+  std::string origin = "default";  // "flag --port", "env SIGHTLINE_PORT", "router.yaml:3"
+
+  std::function<void()> begin_source;  // a new source starts giving values
+  std::function<Result<Done>(const SettingItem&)> add;
+  std::function<std::vector<std::string>()> show;  // current values, one for a scalar
+};
+
+std::string environment_name(const Setting& setting);
+
+// Inclusive bounds; both ends appear in documentation and errors.
+template <class Number>
+struct Range {
+  Number min{};
+  Number max{};
+};
+
+// Rows in the order of the documentation. Thread safety: none; used at start-up.
+class SettingTable {
+ public:
+  // Fields must outlive the table; their present values are the defaults.
+  template <class Integer>
+  void add_integer(SettingText text, Integer& field, Range<Integer> range) {
+    add_unsigned(
+        std::move(text), {range.min, range.max}, [&field] { return field; },
+        [&field](std::uint64_t value) { field = static_cast<Integer>(value); });
+  }
+  void add_number(SettingText text, double& field, Range<double> range);
+  // Written with a unit: 250ms, 5s, 2m, 1h.
+  void add_duration(SettingText text, std::chrono::milliseconds& field,
+                    Range<std::chrono::milliseconds> range);
+  // Written as bytes or with a unit: 4096, 64KiB, 20MiB, 1GiB.
+  void add_size(SettingText text, std::uint64_t& field, Range<std::uint64_t> range);
+  void add_text(SettingText text, std::string& field);
+  void add_text_list(SettingText text, std::vector<std::string>& field);
+  void add_switch(SettingText text, bool& field);
+  void add_choice(SettingText text, std::string& field, std::vector<std::string> choices);
+  template <class Enum>
+  void add_enum(SettingText text, Enum& field, std::vector<std::pair<std::string, Enum>> choices);
+  void add_workers(SettingText text, std::vector<WorkerSpec>& field);
+
+  [[nodiscard]] std::span<Setting> rows() { return rows_; }
+  [[nodiscard]] std::span<const Setting> rows() const { return rows_; }
+
+ private:
+  void add_unsigned(SettingText text, Range<std::uint64_t> range,
+                    std::function<std::uint64_t()> get, std::function<void(std::uint64_t)> set);
+  void add_named(SettingText text, std::vector<std::string> names, std::function<std::size_t()> get,
+                 std::function<void(std::size_t)> set);
+  Setting& add_row(SettingText text);
+
+  std::vector<Setting> rows_;
+};
+
+template <class Enum>
+void SettingTable::add_enum(SettingText text, Enum& field,
+                            std::vector<std::pair<std::string, Enum>> choices) {
+  std::vector<std::string> names;
+  for (const auto& choice : choices) names.push_back(choice.first);
+  auto get = [&field, choices] {
+    std::size_t i = 0;
+    while (i < choices.size() && choices[i].second != field) ++i;
+    return i;
+  };
+  auto set = [&field, choices](std::size_t i) { field = choices[i].second; };
+  add_named(std::move(text), std::move(names), std::move(get), std::move(set));
+}
+
+}  // namespace sightline::contract

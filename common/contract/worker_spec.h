@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/base/result.h"
+
+namespace sightline::contract {
+
+// What the operator of the router says about one worker (one engine API server). Everything but
+// the URL may be left out: the engine is asked for it, and what is given here wins.
+struct WorkerSpec {
+  std::string name;  // unique; host:port of the URL unless given; [A-Za-z0-9._:-], at most 63
+  std::string url;   // "http://host:port", no path
+  std::string host;  // of the URL, without the brackets of an IPv6 address
+  std::uint16_t port = 0;
+  std::string events;            // ZMQ endpoint of the KV events, empty: ask the engine
+  std::string replay;            // ZMQ endpoint of the replay socket, empty: ask the engine
+  std::uint32_t block_size = 0;  // tokens per KV block, 0: ask the engine
+  bool drain = false;            // finish what runs, take no new requests
+
+  bool operator==(const WorkerSpec&) const = default;
+};
+
+struct NamedField {
+  std::string name;
+  std::string value;
+};
+
+// The fields a worker may have, in the order of the documentation.
+std::span<const std::string_view> worker_fields();
+
+// Splits "name=w0,url=http://127.0.0.1:8101" into its fields. Errors: InvalidArgument.
+Result<std::vector<NamedField>> split_worker_fields(std::string_view text);
+
+// Builds a spec from its fields: unknown, repeated, missing or malformed ones are refused with
+// what to write instead. Errors: InvalidArgument, message without the name of the source.
+Result<WorkerSpec> worker_from_fields(std::span<const NamedField> fields);
+
+// split_worker_fields, then worker_from_fields.
+Result<WorkerSpec> parse_worker(std::string_view text);
+
+// The spec as a --worker value that parses to the same spec.
+std::string worker_text(const WorkerSpec& worker);
+
+}  // namespace sightline::contract

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "common/base/result.h"
+#include "common/runtime/metrics.h"
+
+namespace sightline::runtime {
+
+struct AdminRequest {
+  std::string method;  // "GET"
+  std::string path;    // decoded, without query
+  std::map<std::string, std::string> query;
+  std::string body;
+};
+
+struct AdminResponse {
+  int status = 200;
+  std::string body;
+  std::string content_type = "application/json";
+};
+
+// The error answer of the admin port: {"error":{"message","code"}}.
+AdminResponse admin_error(int status, std::string_view message);
+
+// HTTP server of the admin port: health, metrics, and what others register. Low rate; not for
+// clients. /healthz, /readyz and /metrics are built in.
+// Thread safety: registration before start() only; routes and checks run on the server's threads,
+// up to four at a time.
+class AdminServer {
+ public:
+  using Route = std::function<AdminResponse(const AdminRequest&)>;
+  // Done when ready; the error's message says what is missing.
+  using Check = std::function<Result<Done>()>;
+
+  struct Options {
+    std::string host = "127.0.0.1";
+    std::uint16_t port = 0;  // 0: a free one
+    std::size_t body_bytes_max = 64 << 20;
+  };
+
+  // Metrics must outlive the server.
+  AdminServer(Options options, Metrics& metrics);
+  ~AdminServer();
+  AdminServer(const AdminServer&) = delete;
+  AdminServer& operator=(const AdminServer&) = delete;
+
+  void add_route(std::string method, std::string path, Route route);
+  // /readyz answers 200 when every check is Done, else 503; with ?verbose it lists them.
+  void add_check(std::string name, Check check);
+
+  // Binds and serves. Errors: Unavailable, naming host, port and what to change.
+  Result<Done> start();
+  // The bound port, after start().
+  [[nodiscard]] std::uint16_t port() const;
+  // Stops serving; waits for running routes. Idempotent.
+  void stop();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace sightline::runtime

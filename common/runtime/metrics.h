@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "common/contract/metric_table.h"
+
+namespace sightline::runtime {
+
+// Label sets per metric. More would make scrapes slow and let a peer fill our memory.
+inline constexpr std::size_t kMetricSeriesMax = 2000;
+
+struct MetricCell;
+
+// Handles to one series: resolve once, keep, copy freely. All operations are lock-free and may
+// run on any thread. A handle stays valid after its series was removed; it counts unseen then.
+class Counter {
+ public:
+  Counter() = default;
+  void add(double amount = 1) const;  // amount >= 0
+
+ private:
+  friend class Metrics;
+  explicit Counter(std::shared_ptr<MetricCell> cell) : cell_(std::move(cell)) {}
+  std::shared_ptr<MetricCell> cell_;
+};
+
+class Gauge {
+ public:
+  Gauge() = default;
+  void set(double value) const;
+  void add(double amount) const;
+
+ private:
+  friend class Metrics;
+  explicit Gauge(std::shared_ptr<MetricCell> cell) : cell_(std::move(cell)) {}
+  std::shared_ptr<MetricCell> cell_;
+};
+
+class Histogram {
+ public:
+  Histogram() = default;
+  void observe(double value) const;
+
+ private:
+  friend class Metrics;
+  explicit Histogram(std::shared_ptr<MetricCell> cell) : cell_(std::move(cell)) {}
+  std::shared_ptr<MetricCell> cell_;
+};
+
+// All series of the process. Label values are given in the order of the spec's labels; a wrong
+// count or the wrong type of metric is a bug and stops the process.
+// Thread safety: all methods from any thread.
+class Metrics {
+ public:
+  Metrics();
+  ~Metrics();
+  Metrics(const Metrics&) = delete;
+  Metrics& operator=(const Metrics&) = delete;
+
+  // The series of these label values, made at first use. Beyond kMetricSeriesMax the series whose
+  // labels are all "other" is given, and the overflow is counted.
+  Counter counter(const contract::MetricSpec& spec,
+                  std::initializer_list<std::string_view> label_values = {});
+  Gauge gauge(const contract::MetricSpec& spec,
+              std::initializer_list<std::string_view> label_values = {});
+  Histogram histogram(const contract::MetricSpec& spec,
+                      std::initializer_list<std::string_view> label_values = {});
+
+  // Removes every series whose "worker" label has this value.
+  void remove_worker(std::string_view worker);
+
+  // Runs before each scrape, on the scraping thread, to refresh gauges from snapshots.
+  void before_scrape(std::function<void()> refresh);
+
+  // Prometheus text format 0.0.4 of all series, families in the order of the metric table.
+  [[nodiscard]] std::string scrape() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace sightline::runtime

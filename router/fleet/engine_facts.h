@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/base/result.h"
+
+#include "router/fleet/worker.h"
+
+// Reads what an engine says about itself. Pure; every text comes from a peer and is bounded by
+// the limits below. Formats as recorded from vLLM 0.32.
+namespace sightline::fleet {
+
+inline constexpr std::uint32_t kRanksMax = 64;           // data-parallel ranks of one worker
+inline constexpr std::size_t kModelsMax = 256;           // entries of /v1/models
+inline constexpr std::size_t kNameBytesMax = 256;        // of a model id or an endpoint
+inline constexpr std::uint32_t kBlockSizeMax = 1 << 16;  // tokens
+
+// Events of one rank as the engine configured them.
+struct EventSource {
+  std::uint32_t rank = 0;
+  bool enabled = false;  // events are on and published over ZMQ
+  std::string endpoint;
+  std::string replay_endpoint;  // empty: none
+};
+
+struct EngineLoad {
+  std::uint32_t running = 0;
+  std::uint32_t waiting = 0;
+  double kv_usage = 0;           // 0..1, the fullest rank
+  std::uint32_t block_size = 0;  // tokens, 0: not told or ranks disagree
+  std::uint32_t ranks = 0;       // engines seen in the text
+};
+
+// GET /v1/models. An entry with a parent is a LoRA adapter. Errors: Corrupt.
+Result<std::vector<ServedModel>> parse_models(std::string body);
+
+// GET /kv_event_sources: object keyed by rank, sorted by rank here; may be empty. Errors: Corrupt.
+Result<std::vector<EventSource>> parse_event_sources(std::string body);
+
+// GET /metrics, Prometheus text: vllm:num_requests_running, vllm:num_requests_waiting,
+// vllm:kv_cache_usage_perc and the block_size label of vllm:cache_config_info, per engine label.
+// Other lines are skipped. Errors: Corrupt when none of these is there.
+Result<EngineLoad> parse_metrics(std::string_view text);
+
+struct ResolvedEndpoint {
+  std::string endpoint;
+  bool bind = false;  // the engine connects: we bind
+
+  bool operator==(const ResolvedEndpoint&) const = default;
+};
+
+// The PUB endpoint as the engine has it -> what we do. vLLM binds only if the endpoint contains
+// "*" or "::" or starts with ipc:// or inproc://; then we connect to the worker's host. Otherwise
+// it connects, and we bind that port on all addresses (its host name is ours). Errors: Corrupt.
+Result<ResolvedEndpoint> resolve_events_endpoint(std::string_view engine_side,
+                                                 std::string_view worker_host);
+
+// The replay socket always binds on the engine's side, so a wildcard host becomes the worker's.
+Result<std::string> resolve_replay_endpoint(std::string_view engine_side,
+                                            std::string_view worker_host);
+
+}  // namespace sightline::fleet

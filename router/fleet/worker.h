@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/base/ids.h"
+
+namespace sightline::fleet {
+
+enum class WorkerState : std::uint8_t {
+  Starting,    // never answered yet; no requests
+  Ready,       // routed with precise overlap
+  Unverified,  // routed, but without precise overlap: the reason says what is not known
+  Excluded,    // routed without overlap: its events contradict its configuration
+  Draining,    // finishes what runs, takes no new requests
+  Suspect,     // requests failed; no new ones until a probe after a back-off succeeds
+  Down,        // does not answer; no requests
+};
+
+// "starting", "ready", …: as in /v1/workers and metrics.
+std::string_view name_of(WorkerState state);
+
+// Where one engine core (data-parallel rank) publishes its KV events.
+struct EngineEndpoints {
+  EngineId engine;
+  std::string worker;            // its worker's name
+  std::uint32_t rank = 0;        // data-parallel rank
+  std::string events;            // ZMQ endpoint to subscribe at: "tcp://10.0.0.7:5557"
+  bool bind = false;             // the engine connects to it: we bind
+  std::string replay;            // ZMQ endpoint of the replay socket, empty: no replay
+  std::uint32_t block_size = 0;  // tokens as configured or told by the engine, 0: not known
+
+  bool operator==(const EngineEndpoints&) const = default;
+};
+
+// A name that requests may use as "model".
+struct ServedModel {
+  std::string id;
+  std::string parent;               // base model of a LoRA adapter, empty for a base model
+  std::uint32_t max_model_len = 0;  // tokens, 0: not told
+
+  bool operator==(const ServedModel&) const = default;
+};
+
+// Immutable view of one worker. Load values are those of the last scrape.
+struct Worker {
+  std::string name;
+  std::string url;
+  std::string host;
+  std::uint16_t port = 0;
+
+  // One per data-parallel rank whose events are known; empty when none are.
+  std::vector<EngineEndpoints> engines;
+  std::uint32_t ranks = 1;                  // data-parallel ranks behind the URL
+  std::uint32_t block_size = 0;             // tokens, as events tell, else as configured; 0 unknown
+  std::uint32_t block_size_configured = 0;  // tokens, by the operator or the engine's /metrics
+  std::vector<ServedModel> models;          // empty: not known yet
+  std::uint32_t max_model_len = 0;          // tokens, of the base model; 0 unknown
+
+  std::uint32_t running = 0;  // requests in the engine's batches, all ranks
+  std::uint32_t waiting = 0;  // requests in its queue, all ranks
+  double kv_usage = 0;        // 0..1, the fullest rank
+
+  WorkerState state = WorkerState::Starting;
+  std::string reason;          // one sentence, empty when ready
+  std::uint64_t revision = 0;  // of the snapshot in which state or identity last changed
+
+  // May take new requests.
+  [[nodiscard]] bool is_routable() const {
+    return state == WorkerState::Ready || state == WorkerState::Unverified ||
+           state == WorkerState::Excluded;
+  }
+  // Its index entries may be believed.
+  [[nodiscard]] bool is_precise() const { return state == WorkerState::Ready; }
+  // True also while its models are not known.
+  [[nodiscard]] bool serves(std::string_view model) const;
+};
+
+struct FleetSnapshot {
+  std::uint64_t revision = 0;
+  std::vector<std::shared_ptr<const Worker>> workers;  // in the order of the configuration
+
+  // Nothing when there is no such worker.
+  [[nodiscard]] std::shared_ptr<const Worker> find(std::string_view name) const;
+  [[nodiscard]] std::shared_ptr<const Worker> find(EngineId engine) const;
+};
+
+}  // namespace sightline::fleet
