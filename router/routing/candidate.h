@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <cstdint>
+
+#include "common/base/ids.h"
+
+namespace sightline::routing {
+
+// What a request asks of an engine.
+struct Job {
+  std::uint64_t prompt_tokens = 0;
+  std::uint32_t block_size = 1;  // tokens per KV block, > 0
+};
+
+// One engine that may serve the request, with what it holds and what it is doing.
+struct Candidate {
+  EngineId engine;
+  // Leading blocks of the prompt that the engine holds and may reuse, by the tier they are in:
+  // each counts further blocks after the one before. At most the prompt's whole blocks.
+  std::uint32_t gpu_blocks = 0;
+  std::uint32_t cpu_blocks = 0;
+  std::uint32_t storage_blocks = 0;
+  // Booked work: prompt tokens still to be computed, blocks of the requests in flight.
+  double active_prefill_tokens = 0;
+  double active_blocks = 0;
+  // Prompt blocks this engine had to compute lately, decaying with kRecentWork.
+  double recent_prefill_blocks = 0;
+  std::uint32_t in_flight = 0;
+  // Part of its KV cache in use as the engine reports it, 0 to 1.
+  double kv_usage = 0;
+};
+
+// Plain ratios between kinds of work; all in KV blocks.
+struct Weights {
+  double overlap_credit = 1.0;           // a block held on the GPU, 0 to 1
+  double cpu_overlap_credit = 0.75;      // a block held in the host's memory
+  double storage_overlap_credit = 0.25;  // a block held on disk
+  double prefill_load_scale = 1.0;       // prefill work against decode work
+  // Candidates whose cost is within blocks + ratio · prompt blocks of the least are equal.
+  double tie_tolerance_blocks = 1.0;
+  double tie_tolerance_ratio = 0.02;
+};
+
+}  // namespace sightline::routing

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/routing/select.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "common/base/check.h"
+
+namespace sightline::routing {
+namespace {
+
+using Indices = std::vector<std::size_t>;
+
+// Keeps the indices with the least key.
+template <class Key>
+void keep_least(Indices& indices, Key key) {
+  auto least = key(indices.front());
+  for (const std::size_t i : indices) least = std::min(least, key(i));
+  std::erase_if(indices, [&](std::size_t i) { return key(i) > least; });
+}
+
+std::vector<Score> score_all(const Job& job, std::span<const Candidate> candidates,
+                             const Weights& weights) {
+  double least_recent = candidates.front().recent_prefill_blocks;
+  for (const Candidate& c : candidates) {
+    least_recent = std::min(least_recent, c.recent_prefill_blocks);
+  }
+  std::vector<Score> scores;
+  scores.reserve(candidates.size());
+  for (const Candidate& c : candidates) {
+    const double spread = kSpreadWeight * (c.recent_prefill_blocks - least_recent);
+    scores.push_back({cost_of(job, c, weights), std::min(spread, kSpreadBlocksMax)});
+  }
+  return scores;
+}
+
+Indices all_of(std::span<const Candidate> candidates) {
+  Indices indices(candidates.size());
+  for (std::size_t i = 0; i < indices.size(); ++i) indices[i] = i;
+  return indices;
+}
+
+void finish_with_draw(Indices& tied, Decision& decision, Rng& rng) {
+  decision.reason = Reason::Draw;
+  decision.chosen = tied[rng.below(static_cast<std::uint32_t>(tied.size()))];
+}
+
+void pick_by_cost(const Job& job, std::span<const Candidate> candidates, const Weights& weights,
+                  Decision& decision, Rng& rng) {
+  const auto charged = [&](std::size_t i) {
+    return decision.scores[i].cost.total_blocks + decision.scores[i].spread_blocks;
+  };
+  Indices tied = all_of(candidates);
+  double least = charged(0);
+  for (const std::size_t i : tied) least = std::min(least, charged(i));
+  const double tolerance = weights.tie_tolerance_blocks +
+                           weights.tie_tolerance_ratio * static_cast<double>(touched_blocks(job));
+  std::erase_if(tied, [&](std::size_t i) { return charged(i) > least + tolerance; });
+  decision.chosen = tied.front();
+  decision.reason = Reason::LeastCost;
+  if (tied.size() == 1) return;
+  keep_least(tied, [&](std::size_t i) { return candidates[i].in_flight; });
+  decision.chosen = tied.front();
+  decision.reason = Reason::FewestInFlight;
+  if (tied.size() == 1) return;
+  keep_least(tied, [&](std::size_t i) { return std::floor(candidates[i].kv_usage / kKvUseStep); });
+  decision.chosen = tied.front();
+  decision.reason = Reason::LowestKvUse;
+  if (tied.size() == 1) return;
+  finish_with_draw(tied, decision, rng);
+}
+
+void pick_by_load(std::span<const Candidate> candidates, Decision& decision, Rng& rng) {
+  Indices tied = all_of(candidates);
+  keep_least(tied, [&](std::size_t i) { return candidates[i].in_flight; });
+  decision.chosen = tied.front();
+  decision.reason = Reason::FewestInFlight;
+  if (tied.size() == 1) return;
+  keep_least(tied, [&](std::size_t i) { return candidates[i].active_prefill_tokens; });
+  finish_with_draw(tied, decision, rng);
+}
+
+}  // namespace
+
+std::string_view name_of(Policy policy) {
+  switch (policy) {
+    case Policy::Kv:
+      return "kv";
+    case Policy::RoundRobin:
+      return "round-robin";
+    case Policy::Random:
+      return "random";
+    case Policy::LeastLoaded:
+      return "least-loaded";
+  }
+  return "kv";
+}
+
+std::optional<Policy> policy_of(std::string_view name) {
+  for (const Policy policy :
+       {Policy::Kv, Policy::RoundRobin, Policy::Random, Policy::LeastLoaded}) {
+    if (name == name_of(policy)) return policy;
+  }
+  return std::nullopt;
+}
+
+std::string_view name_of(Reason reason) {
+  switch (reason) {
+    case Reason::OnlyCandidate:
+      return "only_candidate";
+    case Reason::LeastCost:
+      return "least_cost";
+    case Reason::FewestInFlight:
+      return "fewest_in_flight";
+    case Reason::LowestKvUse:
+      return "lowest_kv_use";
+    case Reason::Draw:
+      return "draw";
+    case Reason::InTurn:
+      return "in_turn";
+  }
+  return "least_cost";
+}
+
+Decision select(const Job& job, std::span<const Candidate> candidates, const SelectOptions& options,
+                Rng& rng) {
+  SL_CHECK(!candidates.empty());
+  Decision decision;
+  decision.scores = score_all(job, candidates, options.weights);
+  if (candidates.size() == 1) return decision;
+  switch (options.policy) {
+    case Policy::Kv:
+      pick_by_cost(job, candidates, options.weights, decision, rng);
+      break;
+    case Policy::LeastLoaded:
+      pick_by_load(candidates, decision, rng);
+      break;
+    case Policy::RoundRobin:
+      decision.chosen = options.turn % candidates.size();
+      decision.reason = Reason::InTurn;
+      break;
+    case Policy::Random: {
+      Indices all = all_of(candidates);
+      finish_with_draw(all, decision, rng);
+      break;
+    }
+  }
+  return decision;
+}
+
+}  // namespace sightline::routing

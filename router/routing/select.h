@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "common/base/clock.h"
+#include "common/base/rng.h"
+
+#include "router/routing/candidate.h"
+#include "router/routing/cost.h"
+
+namespace sightline::routing {
+
+enum class Policy : std::uint8_t { Kv, RoundRobin, Random, LeastLoaded };
+std::string_view name_of(Policy policy);
+std::optional<Policy> policy_of(std::string_view name);
+
+// Why the chosen candidate was taken.
+enum class Reason : std::uint8_t {
+  OnlyCandidate,
+  LeastCost,  // no other within the tie tolerance
+  FewestInFlight,
+  LowestKvUse,
+  Draw,    // equal in everything: seeded random
+  InTurn,  // round-robin
+};
+std::string_view name_of(Reason reason);
+
+// Work that is done leaves a trace: a candidate that lately computed more prompt blocks than the
+// least busy one is charged kSpreadWeight of the difference, up to kSpreadBlocksMax. So a prefix
+// that all requests share spreads over idle engines instead of gluing them to the first one that
+// held it, while a long conversation's own prefix outweighs the charge.
+inline constexpr double kSpreadWeight = 0.25;
+inline constexpr double kSpreadBlocksMax = 64.0;
+// Half-life of recent work.
+inline constexpr Duration kRecentWork = std::chrono::seconds(30);
+// KV use is compared in steps of this size: the engines report it about once a second, and a
+// difference smaller than a step would send all requests of that second to one engine.
+inline constexpr double kKvUseStep = 0.1;
+
+// A candidate's cost and what was added to it for choosing.
+struct Score {
+  Cost cost;
+  double spread_blocks = 0;
+};
+
+struct Decision {
+  std::size_t chosen = 0;  // index into the candidates
+  Reason reason = Reason::OnlyCandidate;
+  std::vector<Score> scores;  // one per candidate, same order
+};
+
+struct SelectOptions {
+  Policy policy = Policy::Kv;
+  Weights weights;
+  std::uint64_t turn = 0;  // number of decisions before this one, for round-robin
+};
+
+// Picks one of the candidates, of which there must be at least one. Pure, given rng.
+Decision select(const Job& job, std::span<const Candidate> candidates, const SelectOptions& options,
+                Rng& rng);
+
+}  // namespace sightline::routing

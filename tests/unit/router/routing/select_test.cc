@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/routing/select.h"
+
+#include <algorithm>
+#include <array>
+
+#include <gtest/gtest.h>
+
+namespace sightline::routing {
+namespace {
+
+constexpr Job kJob{.prompt_tokens = 160, .block_size = 16};
+
+std::vector<Candidate> idle(std::size_t count) {
+  std::vector<Candidate> candidates(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    candidates[i].engine = EngineId{static_cast<std::uint32_t>(i)};
+  }
+  return candidates;
+}
+
+TEST(Select, TheConformanceVectorChoosesTheSecondWorker) {
+  std::vector<Candidate> candidates = idle(3);
+  const std::uint32_t overlap[] = {2, 5, 8};
+  const double decode[] = {10, 5, 9};
+  for (std::size_t i = 0; i < 3; ++i) {
+    candidates[i].gpu_blocks = overlap[i];
+    candidates[i].active_blocks = decode[i];
+    candidates[i].active_prefill_tokens = 160;
+  }
+  SelectOptions options;
+  options.weights.tie_tolerance_blocks = 0;
+  options.weights.tie_tolerance_ratio = 0;
+  Rng rng(1);
+  const Decision decision =
+      select({.prompt_tokens = 0, .block_size = 16}, candidates, options, rng);
+  EXPECT_EQ(decision.chosen, 1U);
+  EXPECT_EQ(decision.reason, Reason::LeastCost);
+}
+
+TEST(Select, TiesGoToTheFewestInFlightThenTheLowestKvUseThenADraw) {
+  Rng rng(7);
+  std::vector<Candidate> candidates = idle(3);
+  candidates[0].in_flight = 2;
+  candidates[1].in_flight = 1;
+  candidates[2].in_flight = 1;
+  candidates[1].kv_usage = 0.55;
+  candidates[2].kv_usage = 0.35;
+  Decision decision = select(kJob, candidates, {}, rng);
+  EXPECT_EQ(decision.chosen, 2U);
+  EXPECT_EQ(decision.reason, Reason::LowestKvUse);
+  candidates[2].in_flight = 0;
+  decision = select(kJob, candidates, {}, rng);
+  EXPECT_EQ(decision.chosen, 2U);
+  EXPECT_EQ(decision.reason, Reason::FewestInFlight);
+  std::array<int, 3> drawn{};
+  const std::vector<Candidate> equal = idle(3);
+  for (int i = 0; i < 3000; ++i) {
+    decision = select(kJob, equal, {}, rng);
+    EXPECT_EQ(decision.reason, Reason::Draw);
+    ++drawn.at(decision.chosen);
+  }
+  for (const int count : drawn) EXPECT_NEAR(count, 1000, 150);
+}
+
+TEST(Select, AnOverlapWithinTheToleranceDoesNotGlueTraffic) {
+  Rng rng(7);
+  std::vector<Candidate> candidates = idle(2);
+  candidates[0].gpu_blocks = 1;
+  candidates[0].in_flight = 1;
+  EXPECT_EQ(select(kJob, candidates, {}, rng).chosen, 1U);
+  candidates[0].gpu_blocks = 3;
+  EXPECT_EQ(select(kJob, candidates, {}, rng).chosen, 0U);
+}
+
+TEST(Select, APrefixThatAllShareSpreadsOverIdleEngines) {
+  // 400 prompts of 30 blocks, of which the first 12 are the same in all of them.
+  Rng rng(3);
+  const Job job{.prompt_tokens = 480, .block_size = 16};
+  std::vector<Candidate> candidates = idle(4);
+  std::array<int, 4> served{};
+  for (int i = 0; i < 400; ++i) {
+    const std::size_t chosen = select(job, candidates, {}, rng).chosen;
+    ++served.at(chosen);
+    candidates[chosen].recent_prefill_blocks += 30 - candidates[chosen].gpu_blocks;
+    candidates[chosen].gpu_blocks = 12;
+  }
+  for (const int count : served) {
+    EXPECT_GE(count, 60);
+    EXPECT_LE(count, 140);
+  }
+}
+
+TEST(Select, ALongConversationStaysWhereItsPrefixIs) {
+  Rng rng(3);
+  std::vector<Candidate> candidates = idle(2);
+  candidates[0].gpu_blocks = 200;
+  candidates[0].recent_prefill_blocks = 1e6;
+  const Decision decision =
+      select({.prompt_tokens = 16 * 220, .block_size = 16}, candidates, {}, rng);
+  EXPECT_EQ(decision.chosen, 0U);
+  EXPECT_DOUBLE_EQ(decision.scores[0].spread_blocks, kSpreadBlocksMax);
+}
+
+TEST(Select, RoundRobinTakesTurnsAndLeastLoadedTakesTheIdlest) {
+  Rng rng(5);
+  std::vector<Candidate> candidates = idle(3);
+  candidates[0].gpu_blocks = 10;
+  for (std::uint64_t turn = 0; turn < 6; ++turn) {
+    const SelectOptions options{.policy = Policy::RoundRobin, .turn = turn};
+    EXPECT_EQ(select(kJob, candidates, options, rng).chosen, turn % 3);
+  }
+  candidates[0].in_flight = 1;
+  candidates[1].in_flight = 1;
+  const SelectOptions options{.policy = Policy::LeastLoaded};
+  EXPECT_EQ(select(kJob, candidates, options, rng).chosen, 2U);
+}
+
+TEST(Select, RandomUsesEveryCandidate) {
+  Rng rng(5);
+  const std::vector<Candidate> candidates = idle(4);
+  const SelectOptions options{.policy = Policy::Random};
+  std::array<int, 4> drawn{};
+  for (int i = 0; i < 4000; ++i) ++drawn.at(select(kJob, candidates, options, rng).chosen);
+  EXPECT_GT(*std::min_element(drawn.begin(), drawn.end()), 800);
+}
+
+TEST(Select, PolicyNamesReadBack) {
+  for (const Policy policy :
+       {Policy::Kv, Policy::RoundRobin, Policy::Random, Policy::LeastLoaded}) {
+    EXPECT_EQ(policy_of(name_of(policy)), policy);
+  }
+  EXPECT_FALSE(policy_of("KV").has_value());
+}
+
+}  // namespace
+}  // namespace sightline::routing
