@@ -11,6 +11,8 @@
 
 #include "common/base/ids.h"
 
+#include "router/fleet/load.h"
+
 namespace sightline::fleet {
 
 enum class WorkerState : std::uint8_t {
@@ -66,6 +68,9 @@ struct Worker {
   std::uint32_t running = 0;  // requests in the engine's batches, all ranks
   std::uint32_t waiting = 0;  // requests in its queue, all ranks
   double kv_usage = 0;        // 0..1, the fullest rank
+
+  // Work booked on it by this router: one cell for all snapshots of the worker, never null.
+  std::shared_ptr<LoadCell> load = std::make_shared<LoadCell>();
 
   WorkerState state = WorkerState::Starting;
   std::string reason;          // one sentence, empty when ready

@@ -4,8 +4,6 @@
 
 #include <cstdint>
 
-#include "common/base/ids.h"
-
 namespace sightline::routing {
 
 // What a request asks of an engine.
@@ -16,7 +14,6 @@ struct Job {
 
 // One engine that may serve the request, with what it holds and what it is doing.
 struct Candidate {
-  EngineId engine;
   // Leading blocks of the prompt that the engine holds and may reuse, by the tier they are in:
   // each counts further blocks after the one before. At most the prompt's whole blocks.
   std::uint32_t gpu_blocks = 0;
@@ -25,22 +22,11 @@ struct Candidate {
   // Booked work: prompt tokens still to be computed, blocks of the requests in flight.
   double active_prefill_tokens = 0;
   double active_blocks = 0;
-  // Prompt blocks this engine had to compute lately, decaying with kRecentWork.
+  // Prompt blocks this engine had to compute lately, decaying over time.
   double recent_prefill_blocks = 0;
   std::uint32_t in_flight = 0;
   // Part of its KV cache in use as the engine reports it, 0 to 1.
   double kv_usage = 0;
-};
-
-// Plain ratios between kinds of work; all in KV blocks.
-struct Weights {
-  double overlap_credit = 1.0;           // a block held on the GPU, 0 to 1
-  double cpu_overlap_credit = 0.75;      // a block held in the host's memory
-  double storage_overlap_credit = 0.25;  // a block held on disk
-  double prefill_load_scale = 1.0;       // prefill work against decode work
-  // Candidates whose cost is within blocks + ratio · prompt blocks of the least are equal.
-  double tie_tolerance_blocks = 1.0;
-  double tie_tolerance_ratio = 0.02;
 };
 
 }  // namespace sightline::routing

@@ -21,7 +21,7 @@ void keep_least(Indices& indices, Key key) {
 }
 
 std::vector<Score> score_all(const Job& job, std::span<const Candidate> candidates,
-                             const Weights& weights) {
+                             const contract::RoutingSettings& weights) {
   double least_recent = candidates.front().recent_prefill_blocks;
   for (const Candidate& c : candidates) {
     least_recent = std::min(least_recent, c.recent_prefill_blocks);
@@ -46,8 +46,8 @@ void finish_with_draw(Indices& tied, Decision& decision, Rng& rng) {
   decision.chosen = tied[rng.below(static_cast<std::uint32_t>(tied.size()))];
 }
 
-void pick_by_cost(const Job& job, std::span<const Candidate> candidates, const Weights& weights,
-                  Decision& decision, Rng& rng) {
+void pick_by_cost(const Job& job, std::span<const Candidate> candidates,
+                  const contract::RoutingSettings& weights, Decision& decision, Rng& rng) {
   const auto charged = [&](std::size_t i) {
     return decision.scores[i].cost.total_blocks + decision.scores[i].spread_blocks;
   };
@@ -83,28 +83,6 @@ void pick_by_load(std::span<const Candidate> candidates, Decision& decision, Rng
 
 }  // namespace
 
-std::string_view name_of(Policy policy) {
-  switch (policy) {
-    case Policy::Kv:
-      return "kv";
-    case Policy::RoundRobin:
-      return "round-robin";
-    case Policy::Random:
-      return "random";
-    case Policy::LeastLoaded:
-      return "least-loaded";
-  }
-  return "kv";
-}
-
-std::optional<Policy> policy_of(std::string_view name) {
-  for (const Policy policy :
-       {Policy::Kv, Policy::RoundRobin, Policy::Random, Policy::LeastLoaded}) {
-    if (name == name_of(policy)) return policy;
-  }
-  return std::nullopt;
-}
-
 std::string_view name_of(Reason reason) {
   switch (reason) {
     case Reason::OnlyCandidate:
@@ -123,24 +101,25 @@ std::string_view name_of(Reason reason) {
   return "least_cost";
 }
 
-Decision select(const Job& job, std::span<const Candidate> candidates, const SelectOptions& options,
+Decision select(const Job& job, std::span<const Candidate> candidates, const Choice& choice,
                 Rng& rng) {
   SL_CHECK(!candidates.empty());
+  const contract::RoutingSettings& settings = choice.settings;
   Decision decision;
-  decision.scores = score_all(job, candidates, options.weights);
+  decision.scores = score_all(job, candidates, settings);
   if (candidates.size() == 1) return decision;
-  switch (options.policy) {
-    case Policy::Kv:
-      pick_by_cost(job, candidates, options.weights, decision, rng);
+  switch (settings.policy) {
+    case contract::Policy::Kv:
+      pick_by_cost(job, candidates, settings, decision, rng);
       break;
-    case Policy::LeastLoaded:
+    case contract::Policy::LeastLoaded:
       pick_by_load(candidates, decision, rng);
       break;
-    case Policy::RoundRobin:
-      decision.chosen = options.turn % candidates.size();
+    case contract::Policy::RoundRobin:
+      decision.chosen = choice.turn % candidates.size();
       decision.reason = Reason::InTurn;
       break;
-    case Policy::Random: {
+    case contract::Policy::Random: {
       Indices all = all_of(candidates);
       finish_with_draw(all, decision, rng);
       break;

@@ -4,22 +4,17 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
-#include "common/base/clock.h"
 #include "common/base/rng.h"
+#include "common/contract/serve_settings.h"
 
 #include "router/routing/candidate.h"
 #include "router/routing/cost.h"
 
 namespace sightline::routing {
-
-enum class Policy : std::uint8_t { Kv, RoundRobin, Random, LeastLoaded };
-std::string_view name_of(Policy policy);
-std::optional<Policy> policy_of(std::string_view name);
 
 // Why the chosen candidate was taken.
 enum class Reason : std::uint8_t {
@@ -38,8 +33,6 @@ std::string_view name_of(Reason reason);
 // held it, while a long conversation's own prefix outweighs the charge.
 inline constexpr double kSpreadWeight = 0.25;
 inline constexpr double kSpreadBlocksMax = 64.0;
-// Half-life of recent work.
-inline constexpr Duration kRecentWork = std::chrono::seconds(30);
 // KV use is compared in steps of this size: the engines report it about once a second, and a
 // difference smaller than a step would send all requests of that second to one engine.
 inline constexpr double kKvUseStep = 0.1;
@@ -56,14 +49,13 @@ struct Decision {
   std::vector<Score> scores;  // one per candidate, same order
 };
 
-struct SelectOptions {
-  Policy policy = Policy::Kv;
-  Weights weights;
-  std::uint64_t turn = 0;  // number of decisions before this one, for round-robin
+// Picks one of the candidates, of which there must be at least one, by settings.policy. turn is the
+// number of decisions before this one, for round-robin. Pure, given rng.
+struct Choice {
+  const contract::RoutingSettings& settings;
+  std::uint64_t turn = 0;
 };
-
-// Picks one of the candidates, of which there must be at least one. Pure, given rng.
-Decision select(const Job& job, std::span<const Candidate> candidates, const SelectOptions& options,
+Decision select(const Job& job, std::span<const Candidate> candidates, const Choice& choice,
                 Rng& rng);
 
 }  // namespace sightline::routing

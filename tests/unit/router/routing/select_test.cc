@@ -10,15 +10,10 @@
 namespace sightline::routing {
 namespace {
 
+const contract::RoutingSettings kSettings;
 constexpr Job kJob{.prompt_tokens = 160, .block_size = 16};
 
-std::vector<Candidate> idle(std::size_t count) {
-  std::vector<Candidate> candidates(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    candidates[i].engine = EngineId{static_cast<std::uint32_t>(i)};
-  }
-  return candidates;
-}
+std::vector<Candidate> idle(std::size_t count) { return std::vector<Candidate>(count); }
 
 TEST(Select, TheConformanceVectorChoosesTheSecondWorker) {
   std::vector<Candidate> candidates = idle(3);
@@ -29,12 +24,12 @@ TEST(Select, TheConformanceVectorChoosesTheSecondWorker) {
     candidates[i].active_blocks = decode[i];
     candidates[i].active_prefill_tokens = 160;
   }
-  SelectOptions options;
-  options.weights.tie_tolerance_blocks = 0;
-  options.weights.tie_tolerance_ratio = 0;
+  contract::RoutingSettings settings;
+  settings.tie_tolerance_blocks = 0;
+  settings.tie_tolerance_ratio = 0;
   Rng rng(1);
   const Decision decision =
-      select({.prompt_tokens = 0, .block_size = 16}, candidates, options, rng);
+      select({.prompt_tokens = 0, .block_size = 16}, candidates, {settings}, rng);
   EXPECT_EQ(decision.chosen, 1U);
   EXPECT_EQ(decision.reason, Reason::LeastCost);
 }
@@ -47,17 +42,17 @@ TEST(Select, TiesGoToTheFewestInFlightThenTheLowestKvUseThenADraw) {
   candidates[2].in_flight = 1;
   candidates[1].kv_usage = 0.55;
   candidates[2].kv_usage = 0.35;
-  Decision decision = select(kJob, candidates, {}, rng);
+  Decision decision = select(kJob, candidates, {kSettings}, rng);
   EXPECT_EQ(decision.chosen, 2U);
   EXPECT_EQ(decision.reason, Reason::LowestKvUse);
   candidates[2].in_flight = 0;
-  decision = select(kJob, candidates, {}, rng);
+  decision = select(kJob, candidates, {kSettings}, rng);
   EXPECT_EQ(decision.chosen, 2U);
   EXPECT_EQ(decision.reason, Reason::FewestInFlight);
   std::array<int, 3> drawn{};
   const std::vector<Candidate> equal = idle(3);
   for (int i = 0; i < 3000; ++i) {
-    decision = select(kJob, equal, {}, rng);
+    decision = select(kJob, equal, {kSettings}, rng);
     EXPECT_EQ(decision.reason, Reason::Draw);
     ++drawn.at(decision.chosen);
   }
@@ -69,9 +64,9 @@ TEST(Select, AnOverlapWithinTheToleranceDoesNotGlueTraffic) {
   std::vector<Candidate> candidates = idle(2);
   candidates[0].gpu_blocks = 1;
   candidates[0].in_flight = 1;
-  EXPECT_EQ(select(kJob, candidates, {}, rng).chosen, 1U);
+  EXPECT_EQ(select(kJob, candidates, {kSettings}, rng).chosen, 1U);
   candidates[0].gpu_blocks = 3;
-  EXPECT_EQ(select(kJob, candidates, {}, rng).chosen, 0U);
+  EXPECT_EQ(select(kJob, candidates, {kSettings}, rng).chosen, 0U);
 }
 
 TEST(Select, APrefixThatAllShareSpreadsOverIdleEngines) {
@@ -81,7 +76,7 @@ TEST(Select, APrefixThatAllShareSpreadsOverIdleEngines) {
   std::vector<Candidate> candidates = idle(4);
   std::array<int, 4> served{};
   for (int i = 0; i < 400; ++i) {
-    const std::size_t chosen = select(job, candidates, {}, rng).chosen;
+    const std::size_t chosen = select(job, candidates, {kSettings}, rng).chosen;
     ++served.at(chosen);
     candidates[chosen].recent_prefill_blocks += 30 - candidates[chosen].gpu_blocks;
     candidates[chosen].gpu_blocks = 12;
@@ -98,7 +93,7 @@ TEST(Select, ALongConversationStaysWhereItsPrefixIs) {
   candidates[0].gpu_blocks = 200;
   candidates[0].recent_prefill_blocks = 1e6;
   const Decision decision =
-      select({.prompt_tokens = 16 * 220, .block_size = 16}, candidates, {}, rng);
+      select({.prompt_tokens = 16 * 220, .block_size = 16}, candidates, {kSettings}, rng);
   EXPECT_EQ(decision.chosen, 0U);
   EXPECT_DOUBLE_EQ(decision.scores[0].spread_blocks, kSpreadBlocksMax);
 }
@@ -108,30 +103,22 @@ TEST(Select, RoundRobinTakesTurnsAndLeastLoadedTakesTheIdlest) {
   std::vector<Candidate> candidates = idle(3);
   candidates[0].gpu_blocks = 10;
   for (std::uint64_t turn = 0; turn < 6; ++turn) {
-    const SelectOptions options{.policy = Policy::RoundRobin, .turn = turn};
-    EXPECT_EQ(select(kJob, candidates, options, rng).chosen, turn % 3);
+    const contract::RoutingSettings settings{.policy = contract::Policy::RoundRobin};
+    EXPECT_EQ(select(kJob, candidates, {settings, turn}, rng).chosen, turn % 3);
   }
   candidates[0].in_flight = 1;
   candidates[1].in_flight = 1;
-  const SelectOptions options{.policy = Policy::LeastLoaded};
-  EXPECT_EQ(select(kJob, candidates, options, rng).chosen, 2U);
+  const contract::RoutingSettings settings{.policy = contract::Policy::LeastLoaded};
+  EXPECT_EQ(select(kJob, candidates, {settings}, rng).chosen, 2U);
 }
 
 TEST(Select, RandomUsesEveryCandidate) {
   Rng rng(5);
   const std::vector<Candidate> candidates = idle(4);
-  const SelectOptions options{.policy = Policy::Random};
+  const contract::RoutingSettings settings{.policy = contract::Policy::Random};
   std::array<int, 4> drawn{};
-  for (int i = 0; i < 4000; ++i) ++drawn.at(select(kJob, candidates, options, rng).chosen);
+  for (int i = 0; i < 4000; ++i) ++drawn.at(select(kJob, candidates, {settings}, rng).chosen);
   EXPECT_GT(*std::min_element(drawn.begin(), drawn.end()), 800);
-}
-
-TEST(Select, PolicyNamesReadBack) {
-  for (const Policy policy :
-       {Policy::Kv, Policy::RoundRobin, Policy::Random, Policy::LeastLoaded}) {
-    EXPECT_EQ(policy_of(name_of(policy)), policy);
-  }
-  EXPECT_FALSE(policy_of("KV").has_value());
 }
 
 }  // namespace

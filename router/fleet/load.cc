@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/fleet/load.h"
+
+#include <cmath>
+#include <utility>
+
+#include "common/base/check.h"
+
+namespace sightline::fleet {
+
+double LoadCell::recent_at(Instant now) const {
+  if (now <= recent_since_) return load_.recent_prefill_blocks;
+  const double half_lives = std::chrono::duration<double>(now - recent_since_) /
+                            std::chrono::duration<double>(kRecentHalfLife);
+  return load_.recent_prefill_blocks * std::exp2(-half_lives);
+}
+
+Load LoadCell::read(Instant now) const {
+  const std::lock_guard lock(mutex_);
+  Load load = load_;
+  load.recent_prefill_blocks = recent_at(now);
+  return load;
+}
+
+Reservation LoadCell::reserve(const Booking& booking, Instant now) {
+  {
+    const std::lock_guard lock(mutex_);
+    ++load_.in_flight;
+    load_.prefill_tokens += booking.prefill_tokens;
+    load_.blocks += booking.blocks;
+    load_.recent_prefill_blocks =
+        recent_at(now) + static_cast<double>(booking.prefill_tokens) / booking.block_size;
+    recent_since_ = now;
+  }
+  return {shared_from_this(), booking};
+}
+
+void LoadCell::end_prefill(const Booking& booking) {
+  const std::lock_guard lock(mutex_);
+  SL_CHECK(load_.prefill_tokens >= booking.prefill_tokens);
+  load_.prefill_tokens -= booking.prefill_tokens;
+}
+
+void LoadCell::end(const Booking& booking) {
+  const std::lock_guard lock(mutex_);
+  SL_CHECK(load_.in_flight > 0 && load_.blocks >= booking.blocks);
+  --load_.in_flight;
+  load_.blocks -= booking.blocks;
+}
+
+Reservation::Reservation(Reservation&& other) noexcept
+    : cell_(std::move(other.cell_)), booking_(other.booking_), prefilling_(other.prefilling_) {
+  other.cell_ = nullptr;
+}
+
+Reservation& Reservation::operator=(Reservation&& other) noexcept {
+  if (this == &other) return *this;
+  release();
+  cell_ = std::exchange(other.cell_, nullptr);
+  booking_ = other.booking_;
+  prefilling_ = other.prefilling_;
+  return *this;
+}
+
+void Reservation::first_token() {
+  if (!cell_ || !prefilling_) return;
+  prefilling_ = false;
+  cell_->end_prefill(booking_);
+}
+
+void Reservation::release() {
+  if (!cell_) return;
+  first_token();
+  cell_->end(booking_);
+  cell_ = nullptr;
+}
+
+}  // namespace sightline::fleet
