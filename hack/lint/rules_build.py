@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Sightline Authors
+"""Every source is built, every header is used, every pure source is tested."""
+
+import re
+
+import tables
+from rules_includes import is_pure
+from tree import Finding, module_of
+
+RULES = {
+    "dead-file": "every source belongs to a target and every header is included somewhere",
+    "test-missing": "every source of a pure module has tests/unit/<path>_test.cc",
+    "cmake-edge": "the DEPS of a module are edges of modules.txt",
+}
+
+_CALL = re.compile(r"\bsl_(module|test|bench)\s*\(\s*(\w+)([^)]*)\)")
+
+
+def check(tree):
+    yield from _dead_sources(tree)
+    yield from _dead_headers(tree)
+    yield from _tests(tree)
+    yield from _edges(tree)
+
+
+def _directories_up(path):
+    parts = path.split("/")[:-1]
+    return ["/".join(parts[:n]) for n in range(len(parts), 0, -1)]
+
+
+def _cmake(tree, directory):
+    path = f"{directory}/CMakeLists.txt"
+    return tree.text(path) if tree.has(path) else ""
+
+
+def _is_built(tree, path):
+    directory, name = path.rsplit("/", 1)
+    for up in _directories_up(path):
+        text = _cmake(tree, up)
+        relative = path[len(up) + 1:]
+        if re.search(rf"(?<![\w/]){re.escape(relative)}\b", text):
+            return True
+        calls = {match.group(1) for match in _CALL.finditer(text)}
+        if "module" in calls and up == directory:
+            top = tree.text("CMakeLists.txt") if tree.has("CMakeLists.txt") else ""
+            return bool(re.search(rf"(?<![\w/]){re.escape(up)}(?![\w/])", top))
+        if "test" in calls and name.endswith("_test.cc"):
+            return True
+    return False
+
+
+def _dead_sources(tree):
+    for path in tree.match("*.cc"):
+        if not _is_built(tree, path):
+            yield Finding(path, 1, "dead-file", "no CMake target builds it: add it or delete it")
+
+
+def _dead_headers(tree):
+    included = {include.name for path in tree.sources() for include in tree.includes(path)}
+    for path in tree.match("*.h"):
+        if path not in included:
+            yield Finding(path, 1, "dead-file", "nothing includes it: use it or delete it")
+
+
+def _tests(tree):
+    for path in tree.match("common/*.cc", "router/*.cc"):
+        if not is_pure(path):
+            continue
+        test = f"tests/unit/{path[:-len('.cc')]}_test.cc"
+        if not tree.has(test):
+            yield Finding(path, 1, "test-missing", f"add {test}")
+
+
+def _edges(tree):
+    edges = tables.module_edges()
+    names = {module.split("/")[1]: module for module in edges}
+    for path in tree.match("common/*/CMakeLists.txt", "router/*/CMakeLists.txt"):
+        module = module_of(path)
+        for match in _CALL.finditer(tree.text(path)):
+            deps = re.search(r"\bDEPS\b(.*?)(?:\bLIBS\b|$)", match.group(3), re.DOTALL)
+            for dep in deps.group(1).split() if deps else []:
+                if names.get(dep) not in edges.get(module, set()):
+                    yield Finding(path, 1, "cmake-edge",
+                                  f"{module} may not depend on {dep} (hack/lint/modules.txt)")

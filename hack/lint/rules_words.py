@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Sightline Authors
+"""Words that the code and its text do without, each with what to write instead."""
+
+import re
+
+import cxx
+from rules_includes import is_pure
+from tree import Finding
+
+RULES = {
+    "banned-word": "words of the language that this project does without",
+    "banned-name": "names that say nothing about what a thing is",
+    "pure-word": "a pure module calls no clock, thread, log or output",
+    "unfinished": "text describes what is there: nothing left for later",
+    "machine-path": "no paths or hosts of a developer's machine",
+}
+
+# In product and test code, comments and strings left out.
+CODE = [(re.compile(pattern), instead) for pattern, instead in [
+    (r"\bthrow\b", "return a Result"),
+    (r"\busing\s+namespace\b", "name what you use"),
+    (r"\bsleep_for\b|\bsleep_until\b|\b(?:u|nano)?sleep\s*\(",
+     "wait for a condition, a timer or a stop token"),
+    (r"(?<![\w.>])s?rand\s*\(|\brandom_device\b", "take an Rng"),
+    (r"\bsystem_clock::now\b|\bsteady_clock::now\b|\btime\s*\(\s*(?:nullptr|NULL|0)\s*\)",
+     "take a Clock"),
+    (r"\bgetenv\b", "settings are read once, in main"),
+    (r"\bstd::thread\b", "use common/runtime/worker_thread.h"),
+    (r"(?<![\w:])new\s+[A-Za-z_(:]|(?<![\w:])delete\s+[A-Za-z_*(]|(?<!\w)(?:m|c|re)alloc\s*\(",
+     "use std::make_unique or a container"),
+    (r"\bstd::views\b|\bstd::ranges::views\b", "write the loop"),
+    (r"\bGTEST_SKIP\b|\bDISABLED_", "a test that cannot run here is registered elsewhere"),
+    (r"\bconst_cast\b", "change the type that lies"),
+    (r"\bassert\s*\(", "use SL_CHECK"),
+]]
+JTHREAD = re.compile(r"\bstd::jthread\b")
+
+NAMES = re.compile(
+    r"\b(?:class|struct|enum class|using|namespace)\s+(\w*(?:Manager|Helper|Helpers|Util|Utils|"
+    r"Utility|Handler|Impl|[Mm]isc|utils?|helpers?|impl))\b(?!\s*::)")
+
+PURE_CODE = re.compile(
+    r"\b(?:steady_clock|system_clock|high_resolution_clock)\s*(?:::\s*now|\()|"
+    r"\bstd::(?:thread|jthread|mutex|shared_mutex|condition_variable|cout|cerr|clog|ifstream|"
+    r"ofstream|fstream|filesystem)\b|\b(?:f|s|sn)?printf\s*\(|\bfopen\s*\(|"
+    r"(?<![\w.:>])log\s*\(\s*LogLevel|\bsocket\s*\(")
+
+UNFINISHED = re.compile(
+    r"\b(?:TODO|FIXME|XXX)\b|\bfor now\b|\bfirst version\b|\bnot (?:yet )?implemented\b|"
+    r"\bunimplemented\b|\bstub(?:s|bed)?\b|\bsimplified\b|\bdummy\b|\bplaceholder for\b|"
+    r"\bin a later (?:version|step|piece)\b", re.IGNORECASE)
+MACHINE = re.compile(
+    r"(?<![\w.}])/(?:work|home/\w+|root|tmp/briefs|Users/\w+)(?:/|\b)|"
+    r"\b(?:[\w-]+\.)*(?:pypi|npmjs|crates|docker|ghcr|quay|gcr)\.(?:org|com|io)\b|"
+    r"\bdeb\.debian\.org\b|\bfiles\.pythonhosted\.org\b")
+
+TEXT = ("*.md", "*.py", "*.sh", "*.txt", "*.cmake", "*.yaml", "*.yml", "*.json", "Makefile",
+        ".ci/*", "hack/*", "*.cc", "*.h", "NOTICE")
+# Recorded material and the lists of these words themselves.
+NOT_OURS = ("tests/data/", "hack/lint/", "tests/lint/", "LICENSE")
+
+
+def check(tree):
+    for path in tree.sources():
+        yield from _code(tree, path)
+    for path in tree.match(*TEXT):
+        if not path.startswith(NOT_OURS):
+            yield from _text(tree, path)
+
+
+def _code(tree, path):
+    pure = is_pure(path)
+    for number, line in enumerate(tree.code(path).splitlines(), 1):
+        for pattern, instead in CODE:
+            match = pattern.search(line)
+            if match:
+                yield Finding(path, number, "banned-word", f"'{match.group(0).strip()}': {instead}")
+        if JTHREAD.search(line) and path.startswith(("router/", "operator/")):
+            yield Finding(path, number, "banned-word",
+                          "'std::jthread': use common/runtime/worker_thread.h")
+        match = NAMES.search(line)
+        if match:
+            yield Finding(path, number, "banned-name",
+                          f"'{match.group(1)}': say what it is, not that it does something")
+        match = PURE_CODE.search(line) if pure else None
+        if match:
+            yield Finding(path, number, "pure-word",
+                          f"'{match.group(0).strip()}' in a pure module: take and return values")
+
+
+def _text(tree, path):
+    if path.endswith((".cc", ".h")):
+        rows = [(first + offset, row) for first, text in cxx.comments(tree.text(path))
+                for offset, row in enumerate(text.split("\n"))]
+    else:
+        rows = list(enumerate(tree.lines(path), 1))
+    for number, row in rows:
+        match = UNFINISHED.search(row)
+        if match:
+            yield Finding(path, number, "unfinished",
+                          f"'{match.group(0)}': finish it, or describe what is there")
+    for number, row in enumerate(tree.lines(path), 1):
+        match = MACHINE.search(row)
+        if match:
+            yield Finding(path, number, "machine-path", f"'{match.group(0)}' names one machine")

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Sightline Authors
+"""Readers of the tables beside this file, which say what is allowed where."""
+
+import fnmatch
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+
+
+def _rows(name):
+    for number, line in enumerate((HERE / name).read_text().splitlines(), 1):
+        line = line.strip()
+        if line and not line.startswith("#"):
+            yield number, line
+
+
+def module_edges():
+    """`router/keys: common/base common/contract` -> {module: {allowed modules}}."""
+    edges = {}
+    for _, line in _rows("modules.txt"):
+        module, _, allowed = line.partition(":")
+        edges[module.strip()] = set(allowed.split())
+    return edges
+
+
+def third_party():
+    """[(header pattern, [allowed path patterns])], first match counts."""
+    table = []
+    for _, line in _rows("third_party.txt"):
+        header, _, places = line.partition(":")
+        table.append((header.strip(), places.split()))
+    return table
+
+
+@dataclass
+class Allowance:
+    rule: str
+    path: str
+    text: str
+    reason: str
+    line: int
+    used: bool = False
+
+
+def allowances():
+    """`rule | path pattern | text in the message or on the line, or * | reason`."""
+    table = []
+    for number, line in _rows("allowed.txt"):
+        fields = [field.strip() for field in line.split("|")]
+        if len(fields) != 4 or not all(fields):
+            raise SystemExit(f"allowed.txt:{number}: expected rule | path | text | reason")
+        table.append(Allowance(*fields, line=number))
+    return table
+
+
+def find_allowance(table, finding, line_text):
+    for entry in table:
+        if entry.rule != finding.rule or not fnmatch.fnmatch(finding.path, entry.path):
+            continue
+        if entry.text == "*" or entry.text in line_text or entry.text in finding.message:
+            return entry
+    return None

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Sightline Authors
+"""Lint finds a planted violation of each rule, names the rule, and is quiet on a clean tree."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+from tiny_tree import (CLEAN, HEADER, REPOSITORY, SCRIPT_SPDX, SOURCE, SPDX, TEST,  # noqa: E402
+                       lint, with_body, write)
+
+LONG_COMMENT = "// " + "a" * 98 + "\n"
+
+
+def included(text, line):
+    """A source with one more include after its own header."""
+    head, rest = text.split(".h\"\n", 1)
+    return f'{head}.h"\n\n#include {line}\n{rest}'
+
+
+# name of the case: (rule, files that replace or join those of the clean tree)
+PLANTED = {
+    "a function of 61 lines": ("function-length", {
+        "router/keys/twice.cc": with_body(["value += 1;"] * 58)}),
+    "a test of 81 lines": ("function-length", {
+        "tests/unit/router/keys/twice_test.cc": TEST.replace(
+            "{ EXPECT_EQ", "{\n" + "  EXPECT_TRUE(true);\n" * 79 + "  EXPECT_EQ").replace(
+            "; }", ";\n}")}),
+    "a source of 401 lines": ("file-length", {
+        "router/keys/twice.cc": SOURCE + "// Why.\n" * 393}),
+    "a script of 401 lines": ("file-length", {
+        "hack/count": CLEAN["hack/count"] + "echo 1\n" * 396}),
+    "a header of 201 lines": ("header-length", {
+        "router/keys/twice.h": HEADER + "// What.\n" * 192}),
+    "a line of 101 columns": ("line-length", {"router/keys/twice.cc": SOURCE + LONG_COMMENT}),
+    "five parameters": ("parameters", {
+        "router/keys/twice.cc": SOURCE + "\nint five(int a, int b, int c, int d, int e) { return "
+                                         "a + b + c + d + e; }\n"}),
+    "control statements four deep": ("nesting", {
+        "router/keys/twice.cc": with_body([
+            "if (value > 1) {", "  while (value > 2) {", "    for (;;) {", "      if (value > 3) {",
+            "        --value;", "      }", "    }", "  }", "}"])}),
+    "a module of 15 files": ("module-size", {
+        f"router/keys/part_{i}.h": HEADER for i in range(13)}),
+    "no licence lines": ("spdx", {"router/keys/twice.h": HEADER.replace(SPDX, "")}),
+    "a script without licence lines": ("spdx", {
+        "hack/count": CLEAN["hack/count"].replace(SCRIPT_SPDX, "")}),
+    "no pragma once": ("pragma-once", {
+        "router/keys/twice.h": HEADER.replace("#pragma once\n\n", "\n")}),
+    "an include that is no path from the root": ("include-path", {
+        "router/keys/twice.cc": SOURCE.replace('"router/keys/twice.h"', '"twice.h"')}),
+    "an include of a higher layer": ("include-edge", {
+        "CMakeLists.txt": "sl_add_modules(router/keys router/index)\n",
+        "router/index/CMakeLists.txt": "sl_module(index)\n",
+        "router/index/other.h": HEADER.replace("keys", "index"),
+        "router/keys/twice.cc": included(SOURCE, '"router/index/other.h"')}),
+    "simulated engines that use the router's identity": ("include-edge", {
+        "CMakeLists.txt": "sl_add_modules(router/keys router/simulate)\n",
+        "router/simulate/CMakeLists.txt": "sl_module(simulate)\n",
+        "router/simulate/other.cc": SOURCE}),
+    "common code that includes the router": ("include-edge", {
+        "CMakeLists.txt": "sl_add_modules(router/keys common/base)\n",
+        "common/base/CMakeLists.txt": "sl_module(base)\n",
+        "common/base/other.cc": SOURCE}),
+    "a module that the table does not know": ("module-unknown", {
+        "CMakeLists.txt": "sl_add_modules(router/keys router/novel)\n",
+        "router/novel/CMakeLists.txt": "sl_module(novel)\n",
+        "router/novel/novel.cc": SPDX}),
+    "own header second": ("own-header-first", {
+        "router/keys/twice.cc": SOURCE.replace(
+            '#include "router', '#include <vector>\n\n#include "router')}),
+    "a library outside of its adapter": ("third-party", {
+        "router/keys/twice.cc": included(SOURCE, "<curl/curl.h>")}),
+    "a library that the table does not know": ("third-party", {
+        "router/keys/twice.cc": included(SOURCE, "<novel/novel.h>")}),
+    "a pure module that writes files": ("pure-include", {
+        "router/keys/twice.cc": included(SOURCE, "<fstream>")}),
+    "a pure module that opens sockets": ("pure-include", {
+        "router/keys/twice.cc": included(SOURCE, "<sys/socket.h>")}),
+    "a pure module that logs": ("pure-word", {
+        "router/keys/twice.cc": with_body(["log(LogLevel::Info, std::to_string(value));"])}),
+    "a pure module that reads a clock": ("pure-word", {
+        "router/keys/twice.cc": with_body(["auto now = system_clock().now();"])}),
+    "a pure module that prints": ("pure-word", {
+        "router/keys/twice.cc": with_body(["std::printf(\"%d\", value);"])}),
+    "a class that manages": ("banned-name", {
+        "router/keys/twice.cc": SOURCE + "\nclass KeyManager;\n"}),
+    "a comment that promises": ("unfinished", {
+        "router/keys/twice.cc": SOURCE + "// TODO: more.\n"}),
+    "a document that promises": ("unfinished", {
+        "README.md": CLEAN["README.md"] + "\nThis is simplified.\n"}),
+    "a path of one machine": ("machine-path", {
+        "hack/count": CLEAN["hack/count"] + "ls /home/somebody/x\n"}),
+    "a source that no target builds": ("dead-file", {
+        "router/extra/CMakeLists.txt": "", "router/extra/lost.cc": SPDX}),
+    "a header that nobody includes": ("dead-file", {"router/keys/lost.h": HEADER}),
+    "a pure source without a test": ("test-missing", {"router/keys/untested.cc": SPDX}),
+    "a dependency that the table forbids": ("cmake-edge", {
+        "router/keys/CMakeLists.txt": "sl_module(keys DEPS base fleet)\n"}),
+    "a link to nowhere": ("dead-link", {"README.md": "See [it](docs/none.md).\n"}),
+    "a link to no heading": ("dead-link", {"README.md": "# Tiny\n\nSee [it](#huge).\n"}),
+    "bad form": ("clang-format", {"router/keys/twice.cc": SOURCE.replace("2 * value", "2*value")}),
+    "a broken shell script": ("bash-syntax", {"hack/count": CLEAN["hack/count"] + "if true\n"}),
+    "a shell script that goes on after errors": ("bash-syntax", {
+        "hack/count": CLEAN["hack/count"].replace("set -euo pipefail\n", "")}),
+    "a broken Python file": ("python-syntax", {"hack/count.py": SCRIPT_SPDX + "if True\n"}),
+}
+
+BANNED = {
+    "throw": "throw 1;",
+    "using namespace": "using namespace std;",
+    "sleep_for": "std::this_thread::sleep_for(second);",
+    "sleep": "usleep(1000);",
+    "rand": "value += rand();",
+    "wall clock": "auto now = std::chrono::system_clock::now();",
+    "C clock": "auto now = time(nullptr);",
+    "getenv": "auto* home = std::getenv(\"HOME\");",
+    "thread": "std::thread worker([] {});",
+    "jthread": "std::jthread worker([] {});",
+    "new": "auto* owned = new int(value);",
+    "delete": "delete owned;",
+    "malloc": "auto* owned = malloc(8);",
+    "views": "auto view = values | std::views::take(2);",
+    "const_cast": "const_cast<int&>(value) = 2;",
+    "assert": "assert(value > 1);",
+}
+
+
+def run_on(tmp_path, files):
+    write(tmp_path, {**CLEAN, **files})
+    return lint(tmp_path)
+
+
+def test_a_clean_tree_passes(tmp_path):
+    status, rules, output = run_on(tmp_path, {})
+    assert (status, rules) == (0, set()), output
+
+
+@pytest.mark.parametrize("case", PLANTED)
+def test_a_planted_violation_is_found_by_its_rule(case, tmp_path):
+    rule, files = PLANTED[case]
+    status, rules, output = run_on(tmp_path, files)
+    assert status == 1 and rule in rules, output
+
+
+@pytest.mark.parametrize("word", BANNED)
+def test_a_banned_word_is_found_in_code_and_not_in_text(word, tmp_path):
+    status, rules, output = run_on(tmp_path, {"router/keys/twice.cc": with_body([BANNED[word]])})
+    assert status == 1 and "banned-word" in rules, output
+    text = BANNED[word].replace('"', "'")
+    quiet = {"router/keys/twice.cc": with_body([f"// {text}", f'const char* text = "{text}";'])}
+    write(tmp_path, quiet)
+    status, rules, output = lint(tmp_path)
+    assert (status, rules) == (0, set()), output
+
+
+def test_a_skipped_test_is_a_banned_word(tmp_path):
+    skipping = TEST.replace("{ EXPECT_EQ", "{\n  GTEST_SKIP();\n  EXPECT_EQ").replace("; }", ";\n}")
+    status, rules, output = run_on(tmp_path, {"tests/unit/router/keys/twice_test.cc": skipping})
+    assert status == 1 and rules == {"banned-word"}, output
+
+
+def test_an_exception_that_nothing_needs_is_found(tmp_path):
+    clock = SPDX + '\nnamespace sightline {}\n'
+    files = {"CMakeLists.txt": "sl_add_modules(router/keys common/base)\n",
+             "common/base/CMakeLists.txt": "sl_module(base)\n", "common/base/clock.cc": clock}
+    status, rules, output = run_on(tmp_path, files)
+    assert status == 1 and rules == {"unused-allowance"}, output
+
+
+def test_every_rule_has_a_planted_violation():
+    listed = subprocess.run(["/usr/bin/python3", str(REPOSITORY / "hack/lint"), "--rules"],
+                            capture_output=True, text=True, check=True).stdout
+    rules = {line.split()[0] for line in listed.splitlines()}
+    planted = {rule for rule, _ in PLANTED.values()} | {"banned-word"}
+    assert rules - planted == set()
