@@ -49,7 +49,8 @@ def _file(tree, path):
         yield Finding(path, 201, "header-length",
                       f"{len(lines)} lines, allowed are 200: split, or move code to the source")
     for number, line in enumerate(lines, 1):
-        if len(line) > 100:
+        # Recorded texts in raw literals of tests stay as they were recorded.
+        if len(line) > 100 and not (path.startswith("tests/") and 'R"' in line):
             yield Finding(path, number, "line-length", f"{len(line)} columns, allowed are 100")
     if not all(words in line for words, line in zip(SPDX, lines[:2])) or len(lines) < 2:
         yield Finding(path, 1, "spdx", f"begin with '// {SPDX[0]}' and '// {SPDX[1]}'")
