@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+#include <asio/associated_executor.hpp>
+#include <asio/io_context.hpp>
+#include <asio/post.hpp>
+
+#include "common/runtime/deadlines.h"
+#include "common/runtime/task.h"
+
+namespace sightline {
+
+struct IoPoolOptions {
+  std::size_t io_threads = 1;       // 1 to 256; each owns an io_context
+  std::size_t compute_threads = 1;  // 1 to 256; for work that would hold an I/O thread too long
+};
+
+// The threads of the data plane. What is created on an I/O thread stays on it: sockets, pools and
+// coroutines need no locks. Threads start in the constructor.
+// Declare the pool before the objects whose sockets live on it, and call stop() before these are
+// destroyed.
+class IoPool {
+ public:
+  explicit IoPool(const IoPoolOptions& options);
+  // Stops, then destroys coroutines that were still suspended.
+  ~IoPool();
+
+  [[nodiscard]] std::size_t size() const;
+  [[nodiscard]] asio::io_context& context(std::size_t thread);
+  // Of the given I/O thread; use it only there.
+  [[nodiscard]] Deadlines& deadlines(std::size_t thread);
+  // Number of the calling I/O thread, below size(). Calling it elsewhere is a bug.
+  [[nodiscard]] std::size_t index_here() const;
+  // Runs jobs on the compute threads.
+  [[nodiscard]] asio::io_context& compute();
+
+  // Ends and joins all threads; compute jobs that already run are waited for. Idempotent; from a
+  // thread that is not of the pool.
+  void stop();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// Runs work() on a compute thread and resumes the caller on its own I/O thread. References that
+// the work captures must outlive the co_await. An exception that escapes it ends the process.
+//   auto parse = [&body] { return parse_body(body); };
+//   const auto parsed = co_await run_on_compute(pool, std::move(parse));
+template <class Work>
+Task<std::invoke_result_t<Work&>> run_on_compute(IoPool& pool, Work work) {
+  using Value = std::invoke_result_t<Work&>;
+  using Slot = std::conditional_t<std::is_void_v<Value>, std::monostate, std::optional<Value>>;
+  Slot slot{};
+  auto call = [&work, &slot]() noexcept {
+    if constexpr (std::is_void_v<Value>) {
+      work();
+    } else {
+      slot.emplace(work());
+    }
+  };
+  auto start = [&pool, &call](auto resume) {
+    auto job = [&call, resume = std::move(resume)]() mutable {
+      call();
+      auto home = asio::get_associated_executor(resume);
+      asio::post(home, std::move(resume));
+    };
+    asio::post(pool.compute(), std::move(job));
+  };
+  co_await asio::async_initiate<const asio::use_awaitable_t<Executor>&, void()>(start, use_task);
+  if constexpr (!std::is_void_v<Value>) co_return std::move(*slot);
+}
+
+}  // namespace sightline
