@@ -14,11 +14,12 @@ constexpr std::size_t kTailBytes = 3;
 std::size_t end_of_event(std::string_view text, std::size_t from) {
   for (auto at = text.find('\n', from); at != std::string_view::npos;
        at = text.find('\n', at + 1)) {
+    // An empty line with nothing before it is an event of its own.
+    if (at == 0) return 1;
+    if (at == 1 && text[0] == '\r') return 2;
     const auto next = text.substr(at + 1, 2);
     if (next.starts_with('\n')) return at + 2;
     if (next == "\r\n") return at + 3;
-    if (at == 0) return 1;
-    if (at == 1 && text[0] == '\r') return 2;
   }
   return std::string_view::npos;
 }
