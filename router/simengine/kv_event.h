@@ -29,6 +29,13 @@ struct MediaKey {
   friend bool operator==(const MediaKey&, const MediaKey&) = default;
 };
 
+// A LoRA adapter. vLLM numbers loaded adapters from 1.
+struct Lora {
+  std::string name;
+  std::uint32_t id = 1;
+  friend bool operator==(const Lora&, const Lora&) = default;
+};
+
 // What besides the tokens sets a block apart. The event carries them in this order: LoRA name,
 // media in order of position, salt (only on the block that starts at token 0).
 struct ExtraKeys {
@@ -46,8 +53,9 @@ struct BlockStored {
   std::optional<BlockHash> parent;
   std::vector<TokenId> tokens;
   std::uint32_t block_size = 0;
-  std::optional<std::string> lora_name;
+  std::optional<Lora> lora;
   std::vector<ExtraKeys> extra_keys;
+  std::optional<std::string> session_id;  // of the request that caused it; attribution only
 };
 
 // One physical copy of a block was evicted.

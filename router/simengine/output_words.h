@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "common/base/ids.h"
@@ -39,6 +40,7 @@ class OutputWords {
  private:
   std::vector<Word> first_;
   std::vector<Word> following_;
+  std::unordered_map<TokenId, std::string> texts_;
 };
 
 // Stands for a prompt: equal prompts, equal answers.

@@ -20,11 +20,13 @@ struct MediaRange {
   std::size_t length = 0;
 };
 
-// What sets a request's blocks apart besides its tokens. media is ordered by offset.
+// What sets a request's blocks apart besides its tokens. media is ordered by offset. session_id
+// is only repeated in events.
 struct SequenceKeys {
-  std::optional<std::string> lora_name;
+  std::optional<Lora> lora;
   std::vector<MediaRange> media;
   std::optional<std::string> cache_salt;
+  std::optional<std::string> session_id;
 };
 
 // The tokens of one request and the blocks it holds. Belongs to one PrefixCache.

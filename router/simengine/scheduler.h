@@ -4,12 +4,12 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <vector>
 
 #include "router/simengine/media_cache.h"
-#include "router/simengine/output_words.h"
 #include "router/simengine/prefix_cache.h"
 
 namespace sightline::simengine {
@@ -21,9 +21,8 @@ struct RequestSpec {
   std::vector<TokenId> prompt;  // not empty
   SequenceKeys keys;
   std::uint32_t output_tokens_max = 16;  // at least 1
-  // Which sample of its prompt this is: samples differ in their output.
-  std::uint32_t sample = 0;
-  bool report_reused = false;  // see PrefixCache::grow
+  std::uint64_t answer_seed = 0;         // what the sampler is given
+  bool report_reused = false;            // see PrefixCache::grow
 };
 
 // What one step computes.
@@ -42,6 +41,9 @@ struct StepOutput {
   std::size_t cached_tokens = 0;   // of the prompt, as found when the request was first scheduled
   std::size_t created_tokens = 0;  // in whole prompt blocks that were not found
 };
+
+// The token at a position of the answer that seed stands for.
+using Sampler = std::function<TokenId(std::uint64_t seed, std::size_t position)>;
 
 struct SchedulerCounters {
   std::uint64_t prompt_tokens = 0;   // of requests that were scheduled, once each
@@ -68,7 +70,7 @@ class Scheduler {
     std::uint32_t encoder_cache_tokens = 8192;  // media embeddings remembered
   };
 
-  Scheduler(const Options& options, std::shared_ptr<const OutputWords> words);
+  Scheduler(const Options& options, Sampler sampler);
   ~Scheduler();
 
   // False if the prompt and its output can never fit the block pool.
@@ -96,17 +98,16 @@ class Scheduler {
 
  private:
   struct Request;
-  struct Step;
-
-  void schedule_running(Step& step);
-  void schedule_waiting(Step& step);
-  bool make_room(Step& step, std::size_t index, std::size_t tokens_total);
-  void book(Step& step, Request& request, std::size_t tokens);
-  std::size_t encoder_work(const Request& request, std::size_t first, std::size_t last);
-  void preempt_last(Step& step);
+  void schedule_running(StepWork& work);
+  void schedule_waiting(StepWork& work);
+  void start(Request& request, std::size_t cached_tokens);
+  void book(StepWork& work, Request& request, std::size_t tokens);
+  std::size_t encode_media(const Request& request, std::size_t tokens);
+  void preempt_last();
+  void forget(Request& request);
 
   const Options options_;
-  const std::shared_ptr<const OutputWords> words_;
+  const Sampler sampler_;
   PrefixCache cache_;
   MediaCache encoder_cache_;
   SchedulerCounters counters_;
@@ -114,6 +115,8 @@ class Scheduler {
   std::map<std::uint64_t, std::unique_ptr<Request>> requests_;
   std::vector<Request*> running_;  // in order of start
   std::deque<Request*> waiting_;
+  std::vector<std::uint64_t> aborted_;  // while their step runs
+  std::size_t step_tokens_ = 0;         // booked for the step that runs
   bool in_step_ = false;
 };
 
