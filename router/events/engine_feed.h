@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "common/base/bytes.h"
+#include "common/base/clock.h"
+
+#include "router/events/normaliser.h"
+#include "router/events/stream.h"
+
+namespace sightline::events {
+
+// How far one engine's events have come.
+struct EngineStatus {
+  EngineId engine;
+  std::optional<std::uint64_t> sequence;  // of the last message applied
+  double batch_timestamp_s = 0;           // engine's clock, of the last batch; 0: none yet
+  std::chrono::milliseconds lag{0};       // applied - batch time, of the last batch; >= 0
+  bool replaying = false;
+  std::optional<std::uint32_t> block_size;           // tokens; as the events say
+  std::optional<std::uint32_t> block_size_conflict;  // exclude the worker from overlap
+  std::uint64_t undecodable_messages = 0;            // broken frames or payloads
+  StreamStatistics stream;
+  NormaliserStatistics normaliser;
+};
+
+// All that happens to one engine's messages between socket and index: order, decoding,
+// normalisation. Thread safety: none. Scheme and index outlive it.
+class EngineFeed {
+ public:
+  EngineFeed(NormaliserOptions normaliser, StreamOptions stream, const keys::Scheme& scheme,
+             index::PrefixIndex& index);
+
+  // Each returns the sequence from which a replay must be asked now, if any; asking voids one
+  // that runs. now: wall time, for the lag.
+  std::optional<std::uint64_t> start();
+  std::optional<std::uint64_t> live(std::span<const ByteView> frames, WallTime now);
+  std::optional<std::uint64_t> replayed(std::span<const ByteView> frames, WallTime now);
+  std::optional<std::uint64_t> replay_timed_out(WallTime now);
+
+  [[nodiscard]] bool replaying() const { return stream_.replaying(); }
+  [[nodiscard]] EngineStatus status() const;
+
+ private:
+  std::optional<std::uint64_t> carry_out(StreamStep step, WallTime now);
+  void apply(const Message& message, WallTime now);
+
+  const EngineId engine_;
+  EventStream stream_;
+  EngineState state_;
+  double batch_timestamp_s_ = 0;
+  std::chrono::milliseconds lag_{0};
+  std::uint64_t undecodable_messages_ = 0;
+};
+
+}  // namespace sightline::events

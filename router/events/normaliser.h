@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "router/events/kv_event.h"
+#include "router/index/prefix_index.h"
+#include "router/keys/block_key.h"
+
+namespace sightline::events {
+
+// Blocks of one engine whose hashes are remembered, indexed or not; about 200 MB when full.
+inline constexpr std::size_t kHandlesMax = 2'000'000;
+inline constexpr std::size_t kGroupsMax = 64;
+
+// What a BlockRemoved means where an engine holds several copies of one block.
+enum class CopyPolicy : std::uint8_t {
+  RefCount,  // one removal per copy (vLLM up to 0.32: the block pool announces each of them)
+  LastCopy,  // one removal when the last copy is gone
+};
+
+struct NormaliserOptions {
+  EngineId engine;
+  std::string model;  // goes into Scope::model; the same text as for requests
+  // Tokens per block as configured; nothing: what the events say is taken.
+  std::optional<std::uint32_t> block_size_configured = std::nullopt;
+  // Placeholder tokens of the model's image, video and audio items. A block that contains one but
+  // names no item with an offset has unknown content.
+  std::vector<TokenId> media_tokens = {};
+  // Token ids of the model are below this (SGLang's media sentinels are above); 0: any 32 bits.
+  TokenId vocabulary_size = 0;
+  CopyPolicy copies = CopyPolicy::RefCount;
+  std::size_t handles_max = kHandlesMax;
+};
+
+// Counts since the state was made; a reset keeps them.
+struct NormaliserStatistics {
+  std::uint64_t events = 0;
+  std::uint64_t blocks_stored = 0;        // index operations, after copies are counted
+  std::uint64_t blocks_removed = 0;       // likewise
+  std::uint64_t copies_added = 0;         // blocks announced again
+  std::uint64_t reports_repeated = 0;     // announced again without being a new copy
+  std::uint64_t unknown_parent = 0;       // blocks dropped: their parent was never announced
+  std::uint64_t unknown_content = 0;      // blocks not indexed: media, LoRA or embeds unclear
+  std::uint64_t unknown_length = 0;       // blocks dropped: tokens do not fit the hashes
+  std::uint64_t unknown_placeholder = 0;  // offload tier events for blocks never announced
+  std::uint64_t unknown_removal = 0;      // removals of blocks not held
+  std::uint64_t ignored_group = 0;        // events of cache groups that hold no prefix
+  std::uint64_t ignored_medium = 0;       // events of media or localities that are not ours
+  std::uint64_t ignored_type = 0;         // event types this build does not know
+  std::uint64_t ignored_block_size = 0;   // events after the block sizes disagreed
+  std::uint64_t malformed = 0;            // broken events in sound batches
+  std::uint64_t conflicts = 0;            // one engine hash, two contents: block withdrawn
+  std::uint64_t handles_refused = 0;      // blocks not taken: handles_max
+  std::uint64_t cleared = 0;              // AllBlocksCleared
+};
+
+// The cache of one engine core (worker and rank) as its events tell it: turns engine hashes into
+// BlockKeys and events into operations on the index. Engine hashes are only handles here: hash ->
+// key, and copies per cache group and tier.
+//
+// Rules:
+// - A block is indexed while every cache group that counts holds it. Groups that count: full and
+//   MLA attention, and groups of unstated kind; if no such group was ever announced, the only
+//   group there is.
+// - Nothing is guessed: a block whose parent, length, media, LoRA or salt is not certain is not
+//   indexed, and neither are its children.
+// - Copies: vLLM announces a second physical copy of a block as one more BlockStored, which
+//   happens to the last block of a prompt or to a decoded block, one block per event. Where one
+//   event announces two or more blocks again, it is a report of reused blocks
+//   (kv_cache_report_mode full), which is no new copy. A report of a single block cannot be told
+//   from a copy: its entry may then outlive the block until the engine clears its cache, restarts
+//   or announces a loss. At most one block per such report is over-claimed that way.
+// - An event whose block size differs from the configured one, or from the engine's first one,
+//   drops the engine from the index until reset(): the caller excludes the worker.
+//
+// Encodings before vLLM 0.17 carry no salt: there a salted prompt looks like a plain one.
+// Thread safety: none. The scheme and the index outlive it; destruction leaves the index as is.
+class EngineState {
+ public:
+  EngineState(NormaliserOptions options, const keys::Scheme& scheme, index::PrefixIndex& index);
+
+  void apply(const EventBatch& batch);
+  // The engine restarted, or an unknown part of its events is lost: forgets everything, the
+  // index's part included.
+  void reset();
+
+  // Tokens per block: as its events say, else as configured.
+  [[nodiscard]] std::optional<std::uint32_t> block_size() const;
+  // The block size that contradicts the configured or earlier one; nothing: no contradiction.
+  [[nodiscard]] std::optional<std::uint32_t> block_size_conflict() const {
+    return block_size_conflict_;
+  }
+  [[nodiscard]] const NormaliserStatistics& statistics() const { return statistics_; }
+  // Blocks whose hashes are remembered, of known content or not.
+  [[nodiscard]] std::size_t handles() const { return handles_.size(); }
+
+ private:
+  struct Copies {
+    std::int64_t group = 0;
+    std::array<std::uint32_t, index::kTierCount> tiers{};
+  };
+  struct Handle {
+    std::optional<keys::BlockKey> key;  // nothing: content unknown, never indexed
+    std::vector<Copies> copies;         // per cache group that counts
+  };
+
+  void apply_event(const BlockStored& event);
+  void apply_event(const BlockRemoved& event);
+  void apply_event(const AllBlocksCleared& event);
+  void apply_event(const UnknownEvent& event);
+  void apply_event(const MalformedEvent& event);
+
+  void learn_group(std::int64_t group, SpecKind kind);
+  [[nodiscard]] bool counts(std::int64_t group) const;
+  bool accept_block_size(std::uint32_t block_size);
+  void forget();
+
+  void store_placeholders(const BlockStored& event, index::Tier tier);
+  void store_chain(const BlockStored& event, index::Tier tier);
+  [[nodiscard]] std::optional<keys::BlockKey> start_of(const BlockStored& event) const;
+  // Key of block i after parent; nothing: unknown content.
+  [[nodiscard]] std::optional<keys::BlockKey> key_of(const BlockStored& event, std::size_t i,
+                                                     keys::BlockKey parent);
+  [[nodiscard]] bool tokens_of(const BlockStored& event, std::size_t i);
+  [[nodiscard]] bool media_of(const BlockStored& event, std::size_t i);
+
+  struct Placement {
+    std::int64_t group = 0;
+    index::Tier tier = index::Tier::Gpu;
+    bool report = false;  // blocks already held are not new copies
+  };
+  // Takes one announced block in; false: no room.
+  bool take(EngineHash hash, std::optional<keys::BlockKey> key, const Placement& placement);
+  void withdraw(Handle& handle);
+  [[nodiscard]] bool held_everywhere(const Handle& handle, index::Tier tier) const;
+  [[nodiscard]] std::uint32_t copies_of(EngineHash hash, const Placement& placement) const;
+
+  const NormaliserOptions options_;
+  const keys::Scheme& scheme_;
+  index::PrefixIndex& index_;
+
+  std::unordered_map<EngineHash, Handle> handles_;
+  std::map<std::int64_t, SpecKind> groups_;  // every cache group ever announced
+  std::optional<std::uint32_t> block_size_seen_;
+  std::optional<std::uint32_t> block_size_conflict_;
+  NormaliserStatistics statistics_;
+  std::vector<TokenId> block_tokens_;           // scratch of one block
+  std::vector<keys::BlockMedia> block_media_;   // scratch of one block
+  std::vector<keys::BlockKey> pending_stores_;  // keys of the current event, one tier
+};
+
+}  // namespace sightline::events

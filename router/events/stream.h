@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "common/base/bytes.h"
+#include "common/base/result.h"
+
+// The order of one publisher's messages: what to apply, what is missing, when to start anew.
+namespace sightline::events {
+
+// One message of a publisher: its number in the publisher's life, from 0 on, and its payload.
+struct Message {
+  std::uint64_t sequence = 0;
+  Bytes payload;
+};
+
+// A live message: exactly [topic, 8-byte big-endian sequence, payload] (vLLM 0.9 to 0.32).
+Result<Message> parse_live(std::span<const ByteView> frames);
+
+// One answer of a replay socket as a DEALER sees it, told by its number of frames:
+// ["", sequence, payload] up to vLLM 0.24, ["", topic, sequence, payload] from 0.25 on.
+// Nothing: the end marker, whose sequence is 2^64 - 1.
+Result<std::optional<Message>> parse_replay(std::span<const ByteView> frames);
+
+// Request to a replay socket, as a DEALER sends it: an empty frame, then these 8 bytes.
+std::array<std::uint8_t, 8> replay_start(std::uint64_t sequence);
+
+struct StreamOptions {
+  bool replay_available = false;
+  // Live messages kept while a replay runs; beyond either, new ones are dropped (and recovered as
+  // a gap when the replay ends).
+  std::size_t buffered_messages_max = 20'000;
+  std::size_t buffered_bytes_max = 256U << 20U;
+};
+
+struct StreamStatistics {
+  std::uint64_t applied = 0;
+  std::uint64_t duplicates = 0;       // seen both live and replayed
+  std::uint64_t gaps = 0;             // holes in the live sequence
+  std::uint64_t gaps_recovered = 0;   // of these, filled by replay
+  std::uint64_t restarts = 0;         // the publisher began a new life
+  std::uint64_t drops = 0;            // times the state had to be forgotten
+  std::uint64_t late_joins = 0;       // the first message applied was not number 0
+  std::uint64_t replays = 0;          // replays asked for
+  std::uint64_t replay_timeouts = 0;  // of these, without an end
+  std::uint64_t buffer_overflows = 0;
+};
+
+// What one input makes due, in this order.
+struct StreamStep {
+  bool drop = false;                         // forget the engine's state
+  std::vector<Message> apply;                // then apply these
+  std::optional<std::uint64_t> replay_from;  // then ask for a replay (a running one is void)
+};
+
+// Sequence logic of one publisher.
+//
+// It starts by asking for a replay from 0 and keeps live messages meanwhile. A gap asks for a
+// replay from the last message applied, whose bytes must come again: a publisher that restarted
+// and counted past our number would otherwise pass for the old one. Payloads are compared by
+// digest. What replay does not cover drops the state, and the messages go on from there.
+// Thread safety: none. Pure: no clock; the caller ends a silent replay with replay_ended(true).
+class EventStream {
+ public:
+  explicit EventStream(StreamOptions options);
+
+  // Call once, first.
+  StreamStep start();
+  StreamStep live(Message message);
+  // An answer of the replay asked for last. Ignored while none runs.
+  StreamStep replayed(Message message);
+  // The replay asked for last came to its end, or its time was up.
+  StreamStep replay_ended(bool timed_out);
+
+  [[nodiscard]] bool replaying() const { return mode_ != Mode::Live; }
+  // Number of the last message applied.
+  [[nodiscard]] std::optional<std::uint64_t> last_sequence() const { return last_; }
+  [[nodiscard]] const StreamStatistics& statistics() const { return statistics_; }
+
+ private:
+  enum class Mode : std::uint8_t {
+    Live,     // no replay runs
+    Joining,  // replay from 0: whatever comes is the beginning
+    Filling,  // replay from last_: must begin with that very message
+  };
+  struct Applied {
+    std::uint64_t sequence = 0;
+    std::uint64_t digest = 0;
+  };
+
+  void accept(Message message, StreamStep& step);
+  void take_live(Message message, StreamStep& step);
+  void drain(StreamStep& step);
+  void ask(Mode mode, StreamStep& step);
+  void keep(Message message);
+  void forget(StreamStep& step);
+  [[nodiscard]] bool seen(const Message& message) const;
+
+  const StreamOptions options_;
+  Mode mode_ = Mode::Live;
+  bool verified_ = false;   // Filling: the message at last_ came again unchanged
+  bool exhausted_ = false;  // a replay has just ended: another one would bring no more
+  std::optional<std::uint64_t> last_;
+  std::deque<Applied> recent_;
+  std::deque<Message> buffered_;
+  std::size_t buffered_bytes_ = 0;
+  StreamStatistics statistics_;
+};
+
+}  // namespace sightline::events

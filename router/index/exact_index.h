@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <shared_mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "router/index/prefix_index.h"
+
+namespace sightline::index {
+
+// Distinct keys an index takes unless told otherwise: about 1.5 GB when full.
+inline constexpr std::size_t kBlocksMax = 16'000'000;
+
+// The plain form of PrefixIndex: a hash table from key to its holders. Exact, so it also serves
+// as the reference for other implementations. When full it refuses new keys. drop() walks the
+// whole table.
+class ExactIndex : public PrefixIndex {
+ public:
+  explicit ExactIndex(std::size_t blocks_max = kBlocksMax) : blocks_max_(blocks_max) {}
+
+  [[nodiscard]] Overlaps match(std::span<const keys::BlockKey> prompt) const override;
+  void store(EngineId engine, Tier tier, std::span<const keys::BlockKey> blocks) override;
+  void remove(EngineId engine, Tier tier, std::span<const keys::BlockKey> blocks) override;
+  void drop(EngineId engine) override;
+  [[nodiscard]] std::uint64_t blocks(EngineId engine) const override;
+  [[nodiscard]] std::uint64_t blocks_total() const override;
+  [[nodiscard]] std::uint64_t refused_total() const override;
+  [[nodiscard]] std::vector<keys::BlockKey> held(EngineId engine, Tier tier) const override;
+
+ private:
+  struct Holder {
+    EngineId engine;
+    std::uint8_t tiers = 0;  // bit t: held on tier t; never 0 in the table
+  };
+  using Holders = std::vector<Holder>;
+
+  const std::size_t blocks_max_;
+  mutable std::shared_mutex mutex_;  // guards everything below; held for memory work only
+  std::unordered_map<keys::BlockKey, Holders> table_;
+  std::unordered_map<EngineId, std::uint64_t> gpu_blocks_;
+  std::uint64_t refused_ = 0;
+};
+
+}  // namespace sightline::index
