@@ -118,8 +118,7 @@ TEST(BlockKeys, AnImageMarksEveryBlockThatItsWholeRangeTouchesAndNoOther) {
   for (const auto& test : cases) {
     SCOPED_TRACE(test.name);
     const auto id = identifier_hash("cat");
-    std::map<std::size_t, std::int32_t> offsets(test.want_offsets.begin(),
-                                                test.want_offsets.end());
+    std::map<std::size_t, std::int32_t> offsets(test.want_offsets.begin(), test.want_offsets.end());
     auto want = scheme().root({.model = "m"});
     const auto keys = keys_of(tokens, {{id, test.start, test.length}});
     for (std::size_t i = 0; i < keys.size(); ++i) {
@@ -145,7 +144,7 @@ TEST(BlockKeys, TheChainIsThePolynomialOverTheLocalHashes) {
     const auto want = (slow_multiply(parent.value, r) + local.value % kModulus) % kModulus;
     EXPECT_EQ(scheme().next(parent, local).value, want);
   }
-  for (const std::uint64_t edge : {kModulus - 1, kModulus, kModulus + 1, ~0ULL}) {
+  for (const std::uint64_t edge : {kModulus - 1, kModulus, kModulus + 1, ~std::uint64_t{0}}) {
     const auto want = (slow_multiply(kModulus - 1, r) + edge % kModulus) % kModulus;
     EXPECT_EQ(scheme().next({kModulus - 1}, {edge}).value, want) << edge;
   }
@@ -188,10 +187,9 @@ TEST(Scheme, TokensThatSpellAnImageAreNotAnImage) {
 TEST(Scheme, EveryPartOfTheScopeSeparates) {
   using Text = std::optional<std::string>;
   const std::vector<std::tuple<std::string, Text, Text>> scopes = {
-      {"m", {}, {}},   {"n", {}, {}},     {"", {}, {}},      {"m", "", {}},
-      {"m", {}, ""},   {"m", "a", {}},    {"m", {}, "a"},    {"m", "a", "a"},
-      {"ma", {}, {}},  {"m", "a", "b"},   {"m", "b", "a"},   {"m", "ab", ""},
-      {"m", "", "ab"}, {"m", "ab", "cd"}, {"m", "abc", "d"},
+      {"m", {}, {}},   {"n", {}, {}},   {"", {}, {}},    {"m", "", {}},     {"m", {}, ""},
+      {"m", "a", {}},  {"m", {}, "a"},  {"m", "a", "a"}, {"ma", {}, {}},    {"m", "a", "b"},
+      {"m", "b", "a"}, {"m", "ab", ""}, {"m", "", "ab"}, {"m", "ab", "cd"}, {"m", "abc", "d"},
   };
   std::set<BlockKey> roots;
   for (const auto& [model, salt, lora] : scopes) {
@@ -217,13 +215,14 @@ TEST(Scheme, AnotherKeyOfTheDeploymentChangesEverything) {
 TEST(Scheme, IdentityUnderTheDevelopmentKeyIsFixed) {
   const auto block = counting(16);
   const std::vector<BlockMedia> media = {{identifier_hash("cat"), -3}};
-  EXPECT_EQ(identifier_hash("cat").low, 0xFIXLOWULL);
-  EXPECT_EQ(identifier_hash("cat").high, 0xFIXHIGHULL);
-  EXPECT_EQ(scheme().local(block).value, 0xFIXLOCALULL);
-  EXPECT_EQ(scheme().local(block, media).value, 0xFIXMEDIAULL);
-  EXPECT_EQ(scheme().root({.model = "m", .cache_salt = "s", .lora = "l"}).value, 0xFIXROOTULL);
-  EXPECT_EQ(scheme().next({1}, {0}).value, 0xFIXNEXTULL);
-  EXPECT_EQ(scheme().digest({1}), "FIXDIGEST");
+  EXPECT_EQ(identifier_hash("cat").low, 0x42548a8a111c54eeULL);
+  EXPECT_EQ(identifier_hash("cat").high, 0x0381fd7cec51321dULL);
+  EXPECT_EQ(scheme().local(block).value, 0xfc09637d0dd6ad3bULL);
+  EXPECT_EQ(scheme().local(block, media).value, 0x2928f830e72c71f9ULL);
+  EXPECT_EQ(scheme().root({.model = "m", .cache_salt = "s", .lora = "l"}).value,
+            0x06699a5d31ae3283ULL);
+  EXPECT_EQ(scheme().next({1}, {0}).value, 0x00fdc2a348a8ec29ULL);
+  EXPECT_EQ(scheme().digest({1}), "d4313fe9bb65bd7d");
 }
 
 TEST(Scheme, DigestIsSixteenHexDigitsAndNotTheKey) {
