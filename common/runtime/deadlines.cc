@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "common/runtime/deadlines.h"
+
+#include <algorithm>
+
+namespace sightline {
+
+void Deadlines::arm(Instant at) {
+  if (!timer_) return;
+  armed_at_ = at;
+  // Moving the expiry cancels the former wait.
+  timer_->expires_at(std::chrono::time_point_cast<Timer::duration>(at));
+  timer_->async_wait([this](const asio::error_code& error) {
+    if (!error) scan();
+  });
+}
+
+void Deadlines::scan() {
+  armed_at_ = Instant::max();
+  const auto now = system_clock().now();
+  auto earliest = Instant::max();
+  for (std::size_t i = 0; i < members_.size();) {
+    Deadline& member = *members_[i];
+    if (member.at_ > now) {
+      earliest = std::min(earliest, member.at_);
+      ++i;
+      continue;
+    }
+    member.at_ = Instant::max();
+    // A copy: the callback may destroy its own deadline. It may also remove or add others, which
+    // reorders members_; passed ones are marked, so starting over ends.
+    const auto on_passed = member.on_passed_;
+    on_passed();
+    i = 0;
+    earliest = Instant::max();
+  }
+  if (earliest < armed_at_) arm(std::max(earliest, now + kTick));
+}
+
+Deadline::Deadline(Deadlines& owner, std::function<void()> on_passed)
+    : owner_(owner), on_passed_(std::move(on_passed)), slot_(owner.members_.size()) {
+  owner.members_.push_back(this);
+}
+
+Deadline::~Deadline() {
+  auto& members = owner_.members_;
+  members[slot_] = members.back();
+  members[slot_]->slot_ = slot_;
+  members.pop_back();
+}
+
+void Deadline::set(Duration from_now) {
+  at_ = system_clock().now() + from_now;
+  if (at_ < owner_.armed_at_) owner_.arm(at_);
+}
+
+}  // namespace sightline

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "common/runtime/io_pool.h"
+
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/fakes/run_task.h"
+
+namespace sightline {
+namespace {
+
+using fakes::run_task;
+
+TEST(IoPool, TellsEachOfItsThreadsItsOwnNumber) {
+  IoPool pool({.io_threads = 3, .compute_threads = 1});
+  ASSERT_EQ(pool.size(), 3U);
+  for (std::size_t i = 0; i < pool.size(); ++i) {
+    std::size_t seen = 99;
+    run_task(
+        pool,
+        [&]() -> Task<void> {
+          seen = pool.index_here();
+          co_return;
+        },
+        i);
+    EXPECT_EQ(seen, i);
+  }
+}
+
+TEST(IoPool, RunsComputeWorkElsewhereAndResumesOnTheCallersThread) {
+  IoPool pool({.io_threads = 2, .compute_threads = 2});
+  std::thread::id before;
+  std::thread::id during;
+  std::thread::id after;
+  std::unique_ptr<int> answer;
+  run_task(
+      pool,
+      [&]() -> Task<void> {
+        before = std::this_thread::get_id();
+        auto work = [&during] {
+          during = std::this_thread::get_id();
+          return std::make_unique<int>(42);
+        };
+        answer = co_await run_on_compute(pool, std::move(work));
+        after = std::this_thread::get_id();
+      },
+      1);
+  EXPECT_EQ(before, after);
+  EXPECT_NE(before, during);
+  EXPECT_EQ(*answer, 42);
+}
+
+TEST(IoPool, RunsComputeWorkThatGivesNothing) {
+  IoPool pool({});
+  bool ran = false;
+  run_task(pool, [&]() -> Task<void> {
+    auto work = [&ran] { ran = true; };
+    co_await run_on_compute(pool, std::move(work));
+  });
+  EXPECT_TRUE(ran);
+}
+
+struct Tell {
+  bool* gone;
+  explicit Tell(bool* flag) : gone(flag) {}
+  ~Tell() { *gone = true; }
+  Tell(const Tell&) = delete;
+  Tell& operator=(const Tell&) = delete;
+};
+
+Task<void> wait_for_ever(Gate& gate, bool* gone, std::promise<void>& waiting) {
+  const Tell tell(gone);
+  waiting.set_value();
+  co_await gate.wait();
+}
+
+TEST(IoPool, DestroysSuspendedCoroutinesAtItsEnd) {
+  bool gone = false;
+  {
+    IoPool pool({});
+    auto gate = std::make_unique<Gate>();
+    std::promise<void> waiting;
+    spawn(pool.context(0).get_executor(), wait_for_ever(*gate, &gone, waiting));
+    waiting.get_future().wait();
+    pool.stop();
+    EXPECT_FALSE(gone);
+  }
+  EXPECT_TRUE(gone);
+}
+
+TEST(Gate, LetsThroughWhenItIsOpenAndResumesTheWaiterWhenItOpens) {
+  IoPool pool({});
+  std::vector<int> order;
+  run_task(pool, [&]() -> Task<void> {
+    Gate gate;
+    gate.open();
+    co_await gate.wait();
+    order.push_back(1);
+    gate.close();
+    const auto opener = [&] {
+      order.push_back(2);
+      gate.open();
+      order.push_back(4);
+    };
+    asio::post(pool.context(0), opener);
+    co_await gate.wait();
+    order.push_back(3);
+    // Let the opener return before the gate goes.
+    Gate returned;
+    asio::post(pool.context(0), [&returned] { returned.open(); });
+    co_await returned.wait();
+  });
+  EXPECT_EQ(order, (std::vector<int>{1, 2, 3, 4}));
+}
+
+}  // namespace
+}  // namespace sightline

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "common/runtime/shutdown.h"
+
+#include <csignal>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+namespace sightline {
+namespace {
+
+TEST(Shutdown, RunsItsStepsInReverseOrderAfterStopsWereRequested) {
+  Shutdown shutdown;
+  std::vector<std::string> order;
+  const auto token = shutdown.token();
+  shutdown.on_stop("first", [&] { order.emplace_back("first"); });
+  shutdown.on_stop("second", [&] {
+    EXPECT_TRUE(token.stop_requested());
+    order.emplace_back("second");
+  });
+  EXPECT_FALSE(token.stop_requested());
+  shutdown.request();
+  shutdown.wait();
+  EXPECT_EQ(order, (std::vector<std::string>{"second", "first"}));
+}
+
+class ShutdownBySignal : public testing::TestWithParam<int> {};
+
+TEST_P(ShutdownBySignal, EndsTheWait) {
+  Shutdown shutdown;
+  bool stopped = false;
+  shutdown.on_stop("flag", [&] { stopped = true; });
+  kill(getpid(), GetParam());
+  shutdown.wait();
+  EXPECT_TRUE(stopped);
+}
+
+INSTANTIATE_TEST_SUITE_P(Both, ShutdownBySignal, testing::Values(SIGINT, SIGTERM));
+
+TEST(ShutdownDeathTest, ExitsAtOnceOnASecondSignalWhileAStepHangs) {
+  testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  const auto hang = [] {
+    Shutdown shutdown;
+    shutdown.on_stop("hang", [] {
+      kill(getpid(), SIGTERM);
+      for (;;) pause();
+    });
+    kill(getpid(), SIGINT);
+    shutdown.wait();
+  };
+  EXPECT_EXIT(hang(), testing::ExitedWithCode(128 + SIGTERM), "");
+}
+
+}  // namespace
+}  // namespace sightline
