@@ -15,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.dont_write_bytecode = True
 
 import rules_build  # noqa: E402
+import rules_contract  # noqa: E402
 import rules_docs  # noqa: E402
 import rules_format  # noqa: E402
 import rules_includes  # noqa: E402
@@ -23,7 +24,8 @@ import rules_words  # noqa: E402
 import tables  # noqa: E402
 from tree import Finding, Tree  # noqa: E402
 
-PARTS = [rules_sizes, rules_includes, rules_words, rules_build, rules_docs, rules_format]
+PARTS = [rules_sizes, rules_includes, rules_words, rules_build, rules_contract, rules_docs,
+         rules_format]
 
 
 def unused_allowances(tree, allowed):

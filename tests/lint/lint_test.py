@@ -15,11 +15,47 @@ from tiny_tree import (CLEAN, HEADER, REPOSITORY, SCRIPT_SPDX, SOURCE, SPDX, TES
 LONG_COMMENT = "// " + "a" * 98 + "\n"
 
 
+def included_own(stem):
+    return SPDX + f'#include "{stem}.h"\n\n'
+
+
 def included(text, line):
     """A source with one more include after its own header."""
     head, rest = text.split(".h\"\n", 1)
     return f'{head}.h"\n\n#include {line}\n{rest}'
 
+
+CONTRACT = {
+    "CMakeLists.txt": "sl_add_modules(common/contract router/keys)\n",
+    "common/contract/CMakeLists.txt": "sl_module(contract)\n",
+}
+SETTINGS = {
+    **CONTRACT,
+    "common/contract/serve_settings.h":
+        SPDX + "#pragma once\n\nstruct ServerSettings {\n  int port = 8000;  // TCP\n};\n",
+    "common/contract/serve_settings.cc":
+        included_own("common/contract/serve_settings") +
+        'SettingText text{"server.port", "port", "N", "Port."};\n',
+    "tests/unit/common/contract/CMakeLists.txt": "sl_test(contract DEPS contract)\n",
+    "tests/unit/common/contract/serve_settings_test.cc": SPDX,
+    "router/keys/twice.cc": with_body(["value += settings.port;"]),
+    "docs/configuration.md": "`server.port` `--port`\n",
+}
+METRICS = {
+    **CONTRACT,
+    "common/contract/metric_table.h":
+        SPDX + '#pragma once\n\nconstexpr MetricSpec kTwice{"sightline_twice_total"};\n',
+    "router/keys/twice.cc": included(
+        with_body(["count(kTwice);"]), '"common/contract/metric_table.h"'),
+    "docs/metrics.md": "sightline_twice_total\n",
+}
+ROUTES = {
+    **CONTRACT,
+    "common/contract/names.h":
+        SPDX + '#pragma once\n\nconstexpr std::string_view kTwicePath = "/twice";\n',
+    "router/keys/twice.cc": included(SOURCE, '"common/contract/names.h"'),
+    "docs/api.md": "GET /twice\n",
+}
 
 # name of the case: (rule, files that replace or join those of the clean tree)
 PLANTED = {
@@ -100,6 +136,21 @@ PLANTED = {
     "a pure source without a test": ("test-missing", {"router/keys/untested.cc": SPDX}),
     "a dependency that the table forbids": ("cmake-edge", {
         "router/keys/CMakeLists.txt": "sl_module(keys DEPS base fleet)\n"}),
+    "a setting that is not documented": ("setting-undocumented", {
+        **SETTINGS, "docs/configuration.md": ""}),
+    "a setting that only the document has": ("setting-unknown", {
+        **SETTINGS, "docs/configuration.md": "`server.port` `--port` `server.path`\n"}),
+    "a flag that only the README has": ("setting-unknown", {
+        **SETTINGS, "README.md": "# Tiny\n\nSay `sightline --colour`.\n"}),
+    "a setting that nothing reads": ("setting-unused", {
+        **SETTINGS, "router/keys/twice.cc": SOURCE}),
+    "a metric that is not documented": ("metric-undocumented", {**METRICS, "docs/metrics.md": ""}),
+    "a metric that only the document has": ("metric-unknown", {
+        **METRICS, "docs/metrics.md": "sightline_twice_total sightline_half_total\n"}),
+    "a metric that nothing writes": ("metric-unused", {**METRICS, "router/keys/twice.cc": SOURCE}),
+    "a route that is not documented": ("route-undocumented", {**ROUTES, "docs/api.md": ""}),
+    "a route that only the document has": ("route-unknown", {
+        **ROUTES, "docs/api.md": "GET /twice, GET /half\n"}),
     "a link to nowhere": ("dead-link", {"README.md": "See [it](docs/none.md).\n"}),
     "a link to no heading": ("dead-link", {"README.md": "# Tiny\n\nSee [it](#huge).\n"}),
     "bad form": ("clang-format", {"router/keys/twice.cc": SOURCE.replace("2 * value", "2*value")}),
@@ -136,6 +187,12 @@ def run_on(tmp_path, files):
 
 def test_a_clean_tree_passes(tmp_path):
     status, rules, output = run_on(tmp_path, {})
+    assert (status, rules) == (0, set()), output
+
+
+@pytest.mark.parametrize("files", [SETTINGS, METRICS, ROUTES], ids=["setting", "metric", "route"])
+def test_a_tree_whose_documents_agree_passes(files, tmp_path):
+    status, rules, output = run_on(tmp_path, files)
     assert (status, rules) == (0, set()), output
 
 
