@@ -39,8 +39,8 @@ test: test-build ## build everything, run all tests (C++, Python, the lint rules
 test-goldens: test-build ## run the full golden tables from outside: GOLDENS=DIR
 	@hack/run_goldens $(BUILD) "$(GOLDENS)"
 
-lint: setup ## check the house rules; each finding names its rule
-	@$(LINT)
+lint: setup ## check the house rules; each finding names its rule (PATHS=DIR: only there)
+	@$(LINT) $(PATHS)
 
 format: setup ## rewrite C++ sources with clang-format
 	@git ls-files -co --exclude-standard '*.h' '*.cc' | xargs -r clang-format-14 -i

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Checks the house rules: `python3 hack/lint [--root DIR] [--rules]`.
+"""Checks the house rules: `python3 hack/lint [--root DIR] [--rules] [PATH…]`.
 
 Prints one line per finding, `path:line: [rule] what to do`, and exits 1 if there is any.
 """
@@ -56,6 +56,7 @@ def main():
     parser = argparse.ArgumentParser(prog="hack/lint", description=__doc__)
     parser.add_argument("--root", default=Path(__file__).resolve().parents[2], help="tree to check")
     parser.add_argument("--rules", action="store_true", help="list the rules and exit")
+    parser.add_argument("paths", nargs="*", help="show only findings below these")
     options = parser.parse_args()
     if options.rules:
         for part in PARTS:
@@ -65,6 +66,8 @@ def main():
     start = time.monotonic()
     tree = Tree(options.root)
     findings = check(tree)
+    if options.paths:
+        findings = [f for f in findings if f.path.startswith(tuple(options.paths))]
     for finding in findings:
         print(finding)
     verdict = f"{len(findings)} findings" if findings else "clean"

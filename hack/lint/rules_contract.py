@@ -92,9 +92,8 @@ def _settings(tree):
 
 
 def _settings_used(tree):
-    structs = tree.match(CONTRACT + "*_settings.h")
     users = "\n".join(tree.code(p) for p in tree.product() if not p.startswith(CONTRACT))
-    for path in structs:
+    for path in tree.match(CONTRACT + "serve_settings.h"):
         code = tree.code(path)
         for match in re.finditer(r"struct\s+\w+\s*\{(.*?)\n\};", code, re.DOTALL):
             for field in _FIELD.finditer(match.group(1)):
