@@ -19,7 +19,7 @@ namespace sightline::tokenizer {
 // add_special_tokens=False, for byte-level BPE models with the pre-tokenizer of Qwen2 and Qwen3.
 //
 // Thread safety: immutable; all methods from any thread. encode() keeps a word cache of about 1 MB
-// per calling thread and tokenizer, never shared.
+// per calling thread, for the tokenizer it used last.
 class Tokenizer {
  public:
   // Reads a tokenizer.json. Errors: InvalidArgument (malformed; names the place in the document),
@@ -34,7 +34,7 @@ class Tokenizer {
   // Appends the ids of text to out. Added tokens inside the text are recognised, special ones too:
   // keeping placeholders out of user text is the caller's task. Cost is linear in the text but for
   // words of thousands of letters without a break (n log n). Errors: InvalidArgument if text is
-  // not UTF-8; out is then unchanged.
+  // not UTF-8, TooLarge above 1 GiB; out is then unchanged.
   Result<Done> encode(std::string_view text, std::vector<TokenId>& out) const;
 
   // The id of an added or vocabulary token, by the bytes it stands for.
@@ -49,7 +49,12 @@ class Tokenizer {
 
  private:
   struct State;
+
+ public:
+  // For create().
   explicit Tokenizer(std::unique_ptr<const State> state);
+
+ private:
   const std::unique_ptr<const State> state_;
 };
 
