@@ -5,7 +5,6 @@
 #include <functional>
 #include <map>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "common/base/result.h"
@@ -28,20 +27,19 @@ struct LoadedSettings {
   bool print_config = false;
 };
 
-// Fills the table from all sources. Unknown flags, unknown SIGHTLINE_ variables and unknown YAML
-// keys are refused with the nearest known name; errors name the setting, the source (flag,
-// variable, file:line) and the allowed range. With --help nothing else is looked at.
+// Fills the table from all sources. Unknown flags and YAML keys are refused with the nearest known
+// name; errors name the setting, the source (flag, variable, file:line) and what is allowed. With
+// --help nothing else is looked at. Variables without a value, and "tcp://..." for a number (what
+// Kubernetes sets as SIGHTLINE_PORT beside a Service named sightline), count as not set; lists in
+// variables are separated by ';'.
 // Errors: InvalidArgument, blamed on the client (the person who typed it).
 Result<LoadedSettings> load_settings(SettingTable& table, const SettingSources& sources);
 
-// For --help: one paragraph a section, with flag, default, range and environment name.
+// For --help: the flags by section, with meaning, default, range and environment name.
 std::string help_text(const SettingTable& table);
 
 // For --print-config: the settings as YAML that loads to the same settings, each line with the
 // source of its value as a comment.
 std::string print_settings(const SettingTable& table);
-
-// The Markdown table of docs/configuration.md.
-std::string settings_markdown(const SettingTable& table);
 
 }  // namespace sightline::contract

@@ -5,7 +5,6 @@
 #include <array>
 #include <cstddef>
 #include <span>
-#include <string>
 #include <string_view>
 
 // Every metric, once: code resolves its handles by these constants, docs/metrics.md is made from
@@ -147,11 +146,18 @@ inline constexpr MetricSpec kBuildInfo{
     "sightline_build_info", MetricType::Gauge, "1; the label is the version.", {"version"}};
 
 // All of the above, in the order of the documentation.
-std::span<const MetricSpec* const> metric_table();
+inline constexpr std::array kMetricTable = {
+    &kRequestsTotal,          &kRequestErrorsTotal, &kRequestDurationSeconds, &kRequestsActive,
+    &kOverlapBlocksTotal,     &kPromptBlocksTotal,  &kPredictionErrorTokens,  &kPredictionsTotal,
+    &kUnroutedOverlapTotal,   &kMediaItemsTotal,    &kLimitHitsTotal,         &kWorkerState,
+    &kWorkerInflight,         &kIndexBlocks,        &kEventsAppliedTotal,     &kEventGapsTotal,
+    &kEventErrorsTotal,       &kEventLagSeconds,    &kBlockSizeMismatchTotal, &kRetriesTotal,
+    &kClientDisconnectsTotal, &kConfigReloadsTotal, &kMetricOverflowTotal,    &kBuildInfo,
+};
 
-std::string_view name_of(MetricType type);
-
-// The Markdown table of docs/metrics.md.
-std::string metrics_markdown();
+constexpr std::string_view name_of(MetricType type) {
+  if (type == MetricType::Counter) return "counter";
+  return type == MetricType::Gauge ? "gauge" : "histogram";
+}
 
 }  // namespace sightline::contract

@@ -5,8 +5,6 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <limits>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -55,7 +53,11 @@ struct Setting {
   std::function<std::vector<std::string>()> show;  // current values, one for a scalar
 };
 
+// "SIGHTLINE_" + the flag in upper case with '_'.
 std::string environment_name(const Setting& setting);
+
+// " (did you mean 'port'?)" with the candidate nearest to `name`, empty when none is near.
+std::string suggestion(std::string_view name, std::span<const std::string> candidates);
 
 // Inclusive bounds; both ends appear in documentation and errors.
 template <class Number>
@@ -83,7 +85,7 @@ class SettingTable {
   void add_text(SettingText text, std::string& field);
   void add_text_list(SettingText text, std::vector<std::string>& field);
   void add_switch(SettingText text, bool& field);
-  void add_choice(SettingText text, std::string& field, std::vector<std::string> choices);
+  void add_choice(SettingText text, std::string& field, const std::vector<std::string>& choices);
   template <class Enum>
   void add_enum(SettingText text, Enum& field, std::vector<std::pair<std::string, Enum>> choices);
   void add_workers(SettingText text, std::vector<WorkerSpec>& field);
@@ -93,9 +95,11 @@ class SettingTable {
 
  private:
   void add_unsigned(SettingText text, Range<std::uint64_t> range,
-                    std::function<std::uint64_t()> get, std::function<void(std::uint64_t)> set);
-  void add_named(SettingText text, std::vector<std::string> names, std::function<std::size_t()> get,
-                 std::function<void(std::size_t)> set);
+                    const std::function<std::uint64_t()>& get,
+                    const std::function<void(std::uint64_t)>& set);
+  void add_named(SettingText text, const std::vector<std::string>& names,
+                 const std::function<std::size_t()>& get,
+                 const std::function<void(std::size_t)>& set);
   Setting& add_row(SettingText text);
 
   std::vector<Setting> rows_;
@@ -112,7 +116,7 @@ void SettingTable::add_enum(SettingText text, Enum& field,
     return i;
   };
   auto set = [&field, choices](std::size_t i) { field = choices[i].second; };
-  add_named(std::move(text), std::move(names), std::move(get), std::move(set));
+  add_named(std::move(text), names, get, set);
 }
 
 }  // namespace sightline::contract

@@ -19,7 +19,9 @@ struct WorkerSpec {
   std::string url;   // "http://host:port", no path
   std::string host;  // of the URL, without the brackets of an IPv6 address
   std::uint16_t port = 0;
-  std::string events;            // ZMQ endpoint of the KV events, empty: ask the engine
+  // ZMQ endpoint of the KV events, empty: ask the engine. "*" as host is the URL's host. With "@"
+  // in front the engine connects to us and we bind it.
+  std::string events;
   std::string replay;            // ZMQ endpoint of the replay socket, empty: ask the engine
   std::uint32_t block_size = 0;  // tokens per KV block, 0: ask the engine
   bool drain = false;            // finish what runs, take no new requests

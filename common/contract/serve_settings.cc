@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "common/contract/serve_settings.h"
+
+#include <limits>
+
+namespace sightline::contract {
+namespace {
+
+using std::chrono_literals::operator""ms;
+using std::chrono_literals::operator""h;
+
+constexpr std::uint32_t kThreadsMax = 1024;
+constexpr std::uint64_t kKiB = 1 << 10;
+constexpr std::uint64_t kMiB = 1 << 20;
+constexpr std::uint64_t kGiB = 1 << 30;
+constexpr milliseconds kHour = 1h;
+
+void add_server(SettingTable& table, ServerSettings& s) {
+  table.add_text({"server.host", "host", "ADDRESS",
+                  "Address of the client port. 0.0.0.0 takes requests from other machines."},
+                 s.host);
+  table.add_integer<std::uint16_t>(
+      {"server.port", "port", "N", "Client port: OpenAI API. 0 takes any free one."}, s.port,
+      {0, 65535});
+  table.add_integer<std::uint32_t>(
+      {"server.io_threads", "io-threads", "N", "Threads that serve connections. 0: one per core."},
+      s.io_threads, {0, kThreadsMax});
+  table.add_integer<std::uint32_t>({"server.compute_threads", "compute-threads", "N",
+                                    "Threads for long prompts and large images. 0: one per core."},
+                                   s.compute_threads, {0, kThreadsMax});
+  table.add_size({"server.header_bytes_max", "header-bytes-max", "SIZE",
+                  "Longest request line with headers; more is answered 431."},
+                 s.header_bytes_max, {kKiB, kMiB});
+  table.add_size({"server.body_bytes_max", "body-bytes-max", "SIZE",
+                  "Longest request body; more is answered 413."},
+                 s.body_bytes_max, {kKiB, 4 * kGiB});
+  table.add_integer<std::uint32_t>(
+      {"server.concurrent_requests_max", "concurrent-requests-max", "N",
+       "Requests worked on at the same time; more are answered 503 with Retry-After."},
+      s.concurrent_requests_max, {1, 1'000'000});
+  table.add_duration({"server.header_timeout", "header-timeout", "TIME",
+                      "From a request's first byte to the end of its headers."},
+                     s.header_timeout, {100ms, kHour});
+  table.add_duration({"server.idle_timeout", "idle-timeout", "TIME",
+                      "Silence of a client: between requests, within a body, while it reads."},
+                     s.idle_timeout, {100ms, kHour});
+  table.add_duration({"server.drain_timeout", "drain-timeout", "TIME",
+                      "How long running streams may go on after SIGTERM."},
+                     s.drain_timeout, {0ms, kHour});
+}
+
+void add_admin(SettingTable& table, AdminSettings& s) {
+  table.add_text({"admin.host", "admin-host", "ADDRESS",
+                  "Address of the admin port. It has no authentication: keep it inside."},
+                 s.host);
+  table.add_integer<std::uint16_t>(
+      {"admin.port", "admin-port", "N",
+       "Admin port: health, metrics, workers, explain. 0 takes any free one."},
+      s.port, {0, 65535});
+}
+
+void add_model(SettingTable& table, ModelSettings& s) {
+  table.add_text({"model.path", "model-path", "DIR",
+                  "Hugging Face model directory: config.json, tokenizer.json, chat template, "
+                  "preprocessor_config.json. Required."},
+                 s.path);
+  table.add_text_list({"model.served_names", "served-model-name", "NAME",
+                       "Model name that requests may use; repeatable, the first is the canonical "
+                       "one. Without it the engines' own names count."},
+                      s.served_names);
+  table.add_integer<std::uint32_t>(
+      {"model.max_model_len", "max-model-len", "N",
+       "Longest prompt in tokens. 0: the smallest that the engines report."},
+      s.max_model_len, {0, 100'000'000});
+}
+
+void add_media(SettingTable& table, MediaSettings& s) {
+  table.add_integer<std::uint32_t>(
+      {"media.images_max", "media-images-max", "N", "Images per request."}, s.images_max,
+      {0, 10'000});
+  table.add_size(
+      {"media.image_bytes_max", "media-image-bytes-max", "SIZE", "Encoded bytes of one image."},
+      s.image_bytes_max, {kKiB, kGiB});
+  table.add_duration({"media.connect_timeout", "media-connect-timeout", "TIME",
+                      "Connecting to the host of an image URL."},
+                     s.connect_timeout, {10ms, kHour});
+  table.add_duration(
+      {"media.fetch_timeout", "media-fetch-timeout", "TIME", "Whole download of an image."},
+      s.fetch_timeout, {10ms, kHour});
+  table.add_integer<std::uint32_t>(
+      {"media.redirects_max", "media-redirects-max", "N", "Redirects followed per download."},
+      s.redirects_max, {0, 20});
+  table.add_integer<std::uint32_t>(
+      {"media.downloads_max", "media-downloads-max", "N", "Downloads at the same time."},
+      s.downloads_max, {1, 10'000});
+  table.add_switch({"media.allow_private_addresses", "media-allow-private-addresses", "",
+                    "Also fetch images from loopback, private and link-local addresses."},
+                   s.allow_private_addresses);
+  table.add_enum<MediaForward>(
+      {"media.forward", "media-forward", "HOW",
+       "How a fetched image goes on: as the bytes that were hashed, or as the client's URL (only "
+       "where the bytes behind a URL never change)."},
+      s.forward, {{"bytes", MediaForward::Bytes}, {"url", MediaForward::Url}});
+}
+
+void add_routing(SettingTable& table, RoutingSettings& s) {
+  table.add_enum<Policy>({"routing.policy", "routing-policy", "NAME",
+                          "How a worker is chosen. kv: least work, cached blocks deducted."},
+                         s.policy,
+                         {{"kv", Policy::Kv},
+                          {"round-robin", Policy::RoundRobin},
+                          {"random", Policy::Random},
+                          {"least-loaded", Policy::LeastLoaded}});
+  table.add_number({"routing.overlap_credit", "routing-overlap-credit", "X",
+                    "What a block on the GPU saves, in blocks of prefill."},
+                   s.overlap_credit, {0, 10});
+  table.add_number({"routing.host_credit", "routing-host-credit", "X",
+                    "What a block in the engine's host memory saves, in blocks of prefill."},
+                   s.host_credit, {0, 10});
+  table.add_number({"routing.disk_credit", "routing-disk-credit", "X",
+                    "What a block on the engine's storage saves, in blocks of prefill."},
+                   s.disk_credit, {0, 10});
+  table.add_number({"routing.prefill_load_scale", "routing-prefill-load-scale", "X",
+                    "Weight of prefill blocks in the cost."},
+                   s.prefill_load_scale, {0, 1000});
+  table.add_number({"routing.decode_load_scale", "routing-decode-load-scale", "X",
+                    "Weight of blocks in decode in the cost."},
+                   s.decode_load_scale, {0, 1000});
+  table.add_number({"routing.tie_tolerance_blocks", "routing-tie-tolerance-blocks", "X",
+                    "Costs within this many blocks of the lowest count as equal; the least busy "
+                    "of them is taken."},
+                   s.tie_tolerance_blocks, {0, 1'000'000});
+  table.add_number({"routing.tie_tolerance_ratio", "routing-tie-tolerance-ratio", "X",
+                    "Widens that tolerance by this share of the prompt's blocks."},
+                   s.tie_tolerance_ratio, {0, 1});
+  table.add_integer<std::uint64_t>(
+      {"routing.seed", "routing-seed", "N",
+       "Seed of the draw among equal workers. 0: another one at each start."},
+      s.seed, {0, std::numeric_limits<std::uint64_t>::max()});
+}
+
+void add_fleet(SettingTable& table, FleetSettings& s) {
+  table.add_duration({"fleet.probe_interval", "fleet-probe-interval", "TIME",
+                      "Between health probes of a worker."},
+                     s.probe_interval, {50ms, kHour});
+  table.add_duration({"fleet.scrape_interval", "fleet-scrape-interval", "TIME",
+                      "Between readings of a worker's load metrics."},
+                     s.scrape_interval, {50ms, kHour});
+  table.add_duration({"fleet.probe_timeout", "fleet-probe-timeout", "TIME",
+                      "One health, discovery or metrics call to a worker."},
+                     s.probe_timeout, {10ms, kHour});
+  table.add_duration({"fleet.connect_timeout", "fleet-connect-timeout", "TIME",
+                      "Connecting to a worker for a request."},
+                     s.connect_timeout, {10ms, kHour});
+  table.add_duration({"fleet.request_timeout", "fleet-request-timeout", "TIME",
+                      "Silence of a worker within a request, before and after its first byte."},
+                     s.request_timeout, {100ms, 24 * kHour});
+}
+
+}  // namespace
+
+SettingTable serve_table(ServeSettings& settings) {
+  SettingTable table;
+  add_server(table, settings.server);
+  add_admin(table, settings.admin);
+  add_model(table, settings.model);
+  table.add_text({"identity.key_file", "identity-key-file", "FILE",
+                  "32 bytes, raw or as 64 hex digits: the secret behind image identities. Without "
+                  "it a documented development key is used, with a warning."},
+                 settings.identity.key_file);
+  add_media(table, settings.media);
+  add_routing(table, settings.routing);
+  table.add_enum<AuditUsage>(
+      {"audit.usage", "audit-usage", "HOW",
+       "Predictions are compared with the usage that engines report. inject: asks for it in "
+       "streams "
+       "where the client did not, and strips it again; passive: only where the client asked."},
+      settings.audit.usage, {{"inject", AuditUsage::Inject}, {"passive", AuditUsage::Passive}});
+  add_fleet(table, settings.fleet);
+  table.add_choice({"log.level", "log-level", "LEVEL", "Least severe lines to write."},
+                   settings.log.level, {"debug", "info", "warn", "error"});
+  table.add_workers(
+      {"workers", "worker", "FIELDS",
+       "One engine; repeatable. name=w0,url=http://HOST:PORT[,events=tcp://HOST:PORT]"
+       "[,replay=tcp://HOST:PORT][,block_size=N][,drain=true]: only url is needed, the "
+       "rest is asked of the engine. Workers of flags, environment and file add up."},
+      settings.workers);
+  return table;
+}
+
+Result<Done> check_serve_settings(const ServeSettings& settings, bool has_config_file) {
+  if (settings.model.path.empty()) {
+    return client_error(ErrorCode::InvalidArgument,
+                        "model.path is not set: give --model-path DIR, SIGHTLINE_MODEL_PATH or "
+                        "model.path in the configuration file");
+  }
+  if (settings.workers.empty() && !has_config_file) {
+    return client_error(ErrorCode::InvalidArgument,
+                        "there is no worker: give --worker url=http://HOST:PORT at least once, or "
+                        "a configuration file with 'workers' (it is watched, they may come later)");
+  }
+  return Done{};
+}
+
+}  // namespace sightline::contract

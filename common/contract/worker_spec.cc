@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "common/contract/worker_spec.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <optional>
+#include <utility>
+
+#include "common/contract/setting_table.h"
+
+namespace sightline::contract {
+namespace {
+
+constexpr std::array<std::string_view, 6> kFields = {"name",   "url",        "events",
+                                                     "replay", "block_size", "drain"};
+constexpr std::size_t kNameBytesMax = 63;
+constexpr std::size_t kUrlBytesMax = 1024;
+constexpr std::uint32_t kBlockSizeMax = 65536;
+
+Error invalid(std::string message) {
+  return client_error(ErrorCode::InvalidArgument, std::move(message));
+}
+
+std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
+
+std::optional<std::uint32_t> decimal(std::string_view text) {
+  std::uint32_t value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (text.empty() || error != std::errc{} || stop != end) return std::nullopt;
+  return value;
+}
+
+bool is_name(std::string_view text) {
+  if (text.empty() || text.size() > kNameBytesMax) return false;
+  return std::all_of(text.begin(), text.end(), [](char c) {
+    const bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    return is_letter || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == ':' || c == '-';
+  });
+}
+
+bool is_host(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return c > ' ' && c < 127 && std::string_view("/?#@\"\\<>[]").find(c) == std::string_view::npos;
+  });
+}
+
+// host[:port] of the URL, into spec.
+bool read_authority(std::string_view authority, WorkerSpec& spec) {
+  std::string_view host = authority;
+  std::string_view port = "80";
+  const bool is_bracketed = authority.starts_with('[');
+  const std::size_t bracket = authority.find(']');
+  if (is_bracketed && bracket == std::string_view::npos) return false;
+  const std::size_t colon = authority.rfind(':');
+  if (colon != std::string_view::npos && (!is_bracketed || colon > bracket)) {
+    host = authority.substr(0, colon);
+    port = authority.substr(colon + 1);
+  }
+  if (is_bracketed) {
+    if (!host.ends_with(']')) return false;
+    host = host.substr(1, host.size() - 2);
+  } else if (host.find(':') != std::string_view::npos) {
+    return false;
+  }
+  const auto number = decimal(port);
+  if (!is_host(host) || !number || *number == 0 || *number > 65535) return false;
+  spec.host = host;
+  spec.port = static_cast<std::uint16_t>(*number);
+  return true;
+}
+
+Result<Done> read_url(std::string_view url, WorkerSpec& spec) {
+  constexpr std::string_view kScheme = "http://";
+  std::string_view rest = url;
+  if (rest.ends_with('/')) rest.remove_suffix(1);
+  if (url.size() > kUrlBytesMax || !rest.starts_with(kScheme) ||
+      !read_authority(rest.substr(kScheme.size()), spec)) {
+    return invalid("url=" + std::string(url.substr(0, kUrlBytesMax)) +
+                   " is not of the form http://HOST:PORT (no path, no https)");
+  }
+  spec.url = rest;
+  return Done{};
+}
+
+Result<std::string> read_endpoint(const NamedField& field) {
+  std::string_view endpoint = field.value;
+  if (field.name == "events" && endpoint.starts_with('@')) endpoint.remove_prefix(1);
+  const bool is_tcp = endpoint.starts_with("tcp://") && endpoint.rfind(':') > 5 &&
+                      decimal(endpoint.substr(endpoint.rfind(':') + 1)).has_value();
+  const bool is_ipc = endpoint.starts_with("ipc://") && endpoint.size() > 6;
+  if (field.value.size() > kUrlBytesMax || (!is_tcp && !is_ipc)) {
+    return invalid(field.name + "=" + field.value.substr(0, kUrlBytesMax) +
+                   " is not of the form tcp://HOST:PORT or ipc://PATH");
+  }
+  return field.value;
+}
+
+Result<Done> read_field(const NamedField& field, WorkerSpec& spec) {
+  if (field.name == "url") return read_url(field.value, spec);
+  if (field.name == "name") {
+    if (!is_name(field.value)) {
+      return invalid("name=" + field.value.substr(0, kUrlBytesMax) +
+                     " must be 1 to 63 characters of A-Z a-z 0-9 . _ : -");
+    }
+    spec.name = field.value;
+  } else if (field.name == "events") {
+    spec.events = SL_TRY(read_endpoint(field));
+  } else if (field.name == "replay") {
+    spec.replay = SL_TRY(read_endpoint(field));
+  } else if (field.name == "block_size") {
+    const auto number = decimal(field.value);
+    if (!number || *number == 0 || *number > kBlockSizeMax) {
+      return invalid("block_size=" + field.value + " is not a whole number in 1..65536");
+    }
+    spec.block_size = *number;
+  } else {
+    if (field.value != "true" && field.value != "false") {
+      return invalid("drain=" + field.value + " must be true or false");
+    }
+    spec.drain = field.value == "true";
+  }
+  return Done{};
+}
+
+Error unknown_field(const std::string& name) {
+  const std::vector<std::string> known(kFields.begin(), kFields.end());
+  std::string list;
+  for (const std::string& field : known) list += (list.empty() ? "" : ", ") + field;
+  return invalid("unknown worker field " + quoted(name) + suggestion(name, known) +
+                 "; a worker has " + list);
+}
+
+}  // namespace
+
+std::span<const std::string_view> worker_fields() { return kFields; }
+
+Result<std::vector<NamedField>> split_worker_fields(std::string_view text) {
+  std::vector<NamedField> fields;
+  while (!text.empty()) {
+    const std::size_t comma = std::min(text.find(','), text.size());
+    const std::string_view part = text.substr(0, comma);
+    const std::size_t equals = part.find('=');
+    if (equals == std::string_view::npos) {
+      return invalid(quoted(part) + " is not FIELD=VALUE; write name=w0,url=http://HOST:PORT,...");
+    }
+    fields.push_back({std::string(part.substr(0, equals)), std::string(part.substr(equals + 1))});
+    text.remove_prefix(std::min(comma + 1, text.size()));
+  }
+  return fields;
+}
+
+Result<WorkerSpec> worker_from_fields(std::span<const NamedField> fields) {
+  WorkerSpec spec;
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    const std::string& name = fields[i].name;
+    if (std::find(kFields.begin(), kFields.end(), name) == kFields.end()) {
+      return unknown_field(name);
+    }
+    const auto before = fields.first(i);
+    if (std::any_of(before.begin(), before.end(), [&](const auto& f) { return f.name == name; })) {
+      return invalid("worker field " + quoted(name) + " is there twice");
+    }
+    SL_TRY(read_field(fields[i], spec));
+  }
+  if (spec.url.empty()) return invalid("a worker needs url=http://HOST:PORT");
+  if (spec.name.empty()) spec.name = spec.host + ":" + std::to_string(spec.port);
+  if (!is_name(spec.name)) return invalid("url=" + spec.url + " makes no good name: add name=...");
+  return spec;
+}
+
+Result<WorkerSpec> parse_worker(std::string_view text) {
+  const std::vector<NamedField> fields = SL_TRY(split_worker_fields(text));
+  return worker_from_fields(fields);
+}
+
+std::string worker_text(const WorkerSpec& worker) {
+  std::string text = "name=" + worker.name + ",url=" + worker.url;
+  if (!worker.events.empty()) text += ",events=" + worker.events;
+  if (!worker.replay.empty()) text += ",replay=" + worker.replay;
+  if (worker.block_size != 0) text += ",block_size=" + std::to_string(worker.block_size);
+  if (worker.drain) text += ",drain=true";
+  return text;
+}
+
+}  // namespace sightline::contract

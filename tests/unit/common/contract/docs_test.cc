@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <regex>
+#include <set>
+#include <sstream>
+
+#include <gtest/gtest.h>
+
+#include "common/contract/metric_table.h"
+#include "common/contract/serve_settings.h"
+
+// The tables of docs/configuration.md and docs/metrics.md are made from the code here and compared
+// with the files. On a difference the wanted table is written into the build directory's docs/.
+namespace sightline::contract {
+namespace {
+
+std::string content_of(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+std::string escaped(const std::string& text) {
+  return std::regex_replace(text, std::regex("\\|"), "\\|");
+}
+
+std::string settings_markdown() {
+  ServeSettings settings;
+  const SettingTable table = serve_table(settings);
+  std::ostringstream out;
+  out << "| YAML | flag | default | allowed | meaning |\n|---|---|---|---|---|\n";
+  for (const Setting& row : table.rows()) {
+    out << "| `" << row.text.path << "` | `--" << row.text.flag;
+    if (!row.text.placeholder.empty()) out << ' ' << row.text.placeholder;
+    out << "` | " << (row.default_text.empty() ? "" : "`" + row.default_text + "`") << " | "
+        << row.range << " | " << escaped(row.text.help) << " |\n";
+  }
+  return out.str();
+}
+
+std::string metrics_markdown() {
+  std::ostringstream out;
+  out << "| name | type | labels | meaning |\n|---|---|---|---|\n";
+  for (const MetricSpec* spec : kMetricTable) {
+    out << "| `" << spec->name << "` | " << name_of(spec->type) << " | ";
+    for (std::size_t i = 0; i < spec->label_count(); ++i) {
+      out << (i == 0 ? "" : ", ") << '`' << spec->labels.at(i) << '`';
+    }
+    out << " | " << spec->help << " |\n";
+  }
+  return out.str();
+}
+
+void expect_table_in(const std::string& name, const std::string& table) {
+  const auto built = std::filesystem::path(SL_BINARY_DIR) / "docs";
+  const std::string document =
+      content_of(std::filesystem::path(SL_SOURCE_DIR) / "docs" / name) + "\n\n";
+  if (document.find("\n\n" + table + "\n") != std::string::npos) return;
+  std::filesystem::create_directories(built);
+  std::ofstream(built / name) << table;
+  ADD_FAILURE() << "docs/" << name << " differs from the code: put the table of " << (built / name)
+                << " there";
+}
+
+TEST(Docs, TheConfigurationTableIsThatOfTheCode) {
+  expect_table_in("configuration.md", settings_markdown());
+}
+
+TEST(Docs, TheMetricsTableIsThatOfTheCode) { expect_table_in("metrics.md", metrics_markdown()); }
+
+TEST(MetricTable, NamesFollowThePrometheusRules) {
+  const std::regex name_rule("sightline_[a-z]+(_[a-z]+)*");
+  std::set<std::string_view> seen;
+  for (const MetricSpec* spec : kMetricTable) {
+    const std::string name(spec->name);
+    EXPECT_TRUE(std::regex_match(name, name_rule)) << name;
+    EXPECT_TRUE(seen.insert(spec->name).second) << name;
+    EXPECT_EQ(name.ends_with("_total"), spec->type == MetricType::Counter) << name;
+    EXPECT_EQ(spec->buckets.empty(), spec->type != MetricType::Histogram) << name;
+    EXPECT_TRUE(std::is_sorted(spec->buckets.begin(), spec->buckets.end())) << name;
+    EXPECT_FALSE(spec->help.empty()) << name;
+  }
+}
+
+}  // namespace
+}  // namespace sightline::contract
