@@ -8,8 +8,9 @@
 #include <string_view>
 #include <utility>
 
+#include "common/base/json.h"
 #include "common/contract/names.h"
-#include "common/contract/yaml_tree.h"
+#include "common/contract/yaml_values.h"
 
 namespace sightline::contract {
 namespace {
@@ -18,27 +19,9 @@ Error invalid(std::string message) {
   return client_error(ErrorCode::InvalidArgument, std::move(message));
 }
 
-// The part of a YAML path before the dot, and the one after it; no dot: all is the second.
-std::pair<std::string, std::string> split_path(const std::string& path) {
-  const std::size_t dot = path.find('.');
-  if (dot == std::string::npos) return {"", path};
-  return {path.substr(0, dot), path.substr(dot + 1)};
-}
-
-bool is_repeatable(const Setting& row) {
-  return row.shape == SettingShape::List || row.shape == SettingShape::Records;
-}
-
-// One value that a source gives to a row.
-struct Given {
-  Setting* row = nullptr;
-  SettingItem item;
-  std::string origin;
-};
-
-Result<Done> apply(const std::vector<Given>& values) {
+Result<Done> apply(const std::vector<GivenValue>& values) {
   std::set<const Setting*> begun;
-  for (const Given& given : values) {
+  for (const GivenValue& given : values) {
     Setting& row = *given.row;
     if (begun.insert(&row).second) row.begin_source();
     const Result<Done> added = row.add(given.item);
@@ -53,7 +36,7 @@ Result<Done> apply(const std::vector<Given>& values) {
 // --- flags ---
 
 struct Flags {
-  std::vector<Given> values;
+  std::vector<GivenValue> values;
   std::optional<std::string> config_file;
   LoadedSettings loaded;
 };
@@ -78,14 +61,14 @@ class FlagReader {
       return invalid("unexpected argument '" + argument + "': settings are given as --flag value");
     }
     const std::size_t equals = argument.find('=');
-    const std::string name = argument.substr(2, equals == std::string::npos ? equals : equals - 2);
+    const std::string name = argument.substr(0, equals);
     std::optional<std::string> value;
     if (equals != std::string::npos) value = argument.substr(equals + 1);
-    if (name == "print-config" && !value) {
+    if (name == "--print-config" && !value) {
       flags_.loaded.print_config = true;
       return Done{};
     }
-    if (name == "config") {
+    if (name == "--config") {
       flags_.config_file = SL_TRY(value_of(name, "FILE", value));
       return Done{};
     }
@@ -93,26 +76,25 @@ class FlagReader {
   }
 
   Result<Done> read_setting(const std::string& name, const std::optional<std::string>& value) {
-    std::vector<std::string> known = {"help", "config", "print-config"};
+    std::vector<std::string> known = {"--help", "--config", "--print-config"};
     for (Setting& row : table_.rows()) {
-      known.push_back(row.text.flag);
-      if (row.text.flag != name) continue;
+      known.push_back("--" + row.text.flag);
+      if ("--" + row.text.flag != name) continue;
       std::string text = "true";
       if (row.shape != SettingShape::Switch || value) {
         text = SL_TRY(value_of(name, row.text.placeholder, value));
       }
-      flags_.values.push_back({&row, {std::move(text), {}}, "flag --" + name});
+      flags_.values.push_back({&row, {std::move(text), {}}, "flag " + name});
       return Done{};
     }
-    return invalid("unknown flag --" + name + suggestion(name, known) +
-                   "; --help lists all of them");
+    return invalid("unknown flag " + name + suggestion(name, known) + "; --help lists all of them");
   }
 
   Result<std::string> value_of(const std::string& name, const std::string& placeholder,
                                const std::optional<std::string>& value) {
     if (value) return *value;
     if (next_ >= arguments_.size() || arguments_[next_].starts_with("--")) {
-      return invalid("--" + name + " needs a value: --" + name + " " + placeholder);
+      return invalid(name + " needs a value: " + name + " " + placeholder);
     }
     return arguments_[next_++];
   }
@@ -125,16 +107,16 @@ class FlagReader {
 
 // --- environment ---
 
-std::vector<Given> environment_values(SettingTable& table,
-                                      const std::map<std::string, std::string>& environment) {
-  std::vector<Given> values;
+std::vector<GivenValue> environment_values(SettingTable& table,
+                                           const std::map<std::string, std::string>& environment) {
+  std::vector<GivenValue> values;
   for (Setting& row : table.rows()) {
     const std::string name = environment_name(row);
     const auto found = environment.find(name);
     if (found == environment.end() || found->second.empty()) continue;
     const std::string& text = found->second;
     if (!row.is_textual && text.starts_with("tcp://")) continue;
-    if (!is_repeatable(row)) {
+    if (!row.is_repeatable()) {
       values.push_back({&row, {text, {}}, "env " + name});
       continue;
     }
@@ -149,125 +131,61 @@ std::vector<Given> environment_values(SettingTable& table,
   return values;
 }
 
-// --- YAML ---
+// --- for people ---
 
-class YamlReader {
- public:
-  YamlReader(SettingTable& table, std::string file_name)
-      : table_(table), file_name_(std::move(file_name)) {}
+constexpr std::size_t kHelpColumns = 100;
+constexpr std::size_t kHelpIndent = 6;
 
-  Result<std::vector<Given>> read(const YamlNode& root) {
-    if (root.kind == YamlKind::Null) return std::move(values_);
-    if (root.kind != YamlKind::Map) return at(root, "expected sections such as 'server:'");
-    for (const YamlNode& member : root.children) {
-      if (Setting* row = find("", member.key)) {
-        SL_TRY(read_row(*row, member));
-      } else {
-        SL_TRY(read_section(member));
-      }
-    }
-    return std::move(values_);
+std::string section_of(const Setting& row) {
+  const std::size_t dot = row.text.path.find('.');
+  return row.text.path.substr(0, dot == std::string::npos ? 0 : dot);
+}
+
+std::string key_of(const Setting& row) { return row.text.path.substr(row.text.path.find('.') + 1); }
+
+// JSON strings are YAML strings, whatever they contain.
+std::string yaml_value(const Setting& row, const std::string& text) {
+  return row.is_textual ? json::to_quoted(text) : text;
+}
+
+std::string yaml_record(const std::string& text) {
+  std::string record;
+  const auto fields = split_worker_fields(text);
+  SL_CHECK(fields.ok());
+  for (const NamedField& field : *fields) {
+    record += (record.empty() ? "{" : ", ") + field.name + ": " + json::to_quoted(field.value);
   }
+  return record + "}";
+}
 
- private:
-  std::string origin(const YamlNode& node) const {
-    return file_name_ + ":" + std::to_string(node.line);
+void append_wrapped(std::string& out, std::string_view text) {
+  std::size_t column = 0;
+  while (!text.empty()) {
+    const std::size_t space = std::min(text.find(' '), text.size());
+    const bool fits = column != 0 && column + 1 + space <= kHelpColumns;
+    if (fits) {
+      out += ' ';
+      column += 1 + space;
+    } else {
+      out += (column == 0 ? "" : "\n") + std::string(kHelpIndent, ' ');
+      column = kHelpIndent + space;
+    }
+    out += text.substr(0, space);
+    text.remove_prefix(std::min(space + 1, text.size()));
   }
-  Error at(const YamlNode& node, const std::string& message) const {
-    return invalid(origin(node) + ": " + message);
-  }
+  out += '\n';
+}
 
-  Setting* find(const std::string& section, const std::string& key) {
-    for (Setting& row : table_.rows()) {
-      if (split_path(row.text.path) == std::pair(section, key)) return &row;
-    }
-    return nullptr;
-  }
-
-  // Keys below a section, or all sections and top-level keys.
-  std::vector<std::string> known_keys(const std::string& section) const {
-    std::vector<std::string> keys;
-    for (const Setting& row : std::as_const(table_).rows()) {
-      const auto [row_section, key] = split_path(row.text.path);
-      if (row_section == section) {
-        keys.push_back(key);
-      } else if (section.empty() && (keys.empty() || keys.back() != row_section)) {
-        keys.push_back(row_section);
-      }
-    }
-    return keys;
-  }
-
-  Result<Done> read_section(const YamlNode& section) {
-    const std::vector<std::string> keys =
-        section.key.empty() ? std::vector<std::string>{} : known_keys(section.key);
-    if (keys.empty()) {
-      return at(section,
-                "unknown setting '" + section.key + "'" + suggestion(section.key, known_keys("")));
-    }
-    if (section.kind == YamlKind::Null) return Done{};
-    if (section.kind != YamlKind::Map) {
-      return at(section, "'" + section.key + "' is a section: write its settings below it");
-    }
-    for (const YamlNode& member : section.children) {
-      Setting* row = find(section.key, member.key);
-      if (row == nullptr) {
-        return at(member, "unknown setting '" + section.key + "." + member.key + "'" +
-                              suggestion(member.key, keys));
-      }
-      SL_TRY(read_row(*row, member));
-    }
-    return Done{};
-  }
-
-  Result<Done> read_row(Setting& row, const YamlNode& node) {
-    if (!is_repeatable(row)) return read_value(row, node);
-    if (node.kind == YamlKind::Null) return Done{};
-    if (node.kind != YamlKind::Sequence) {
-      return at(node, row.text.path + " is a list: start each entry with '- '");
-    }
-    for (const YamlNode& item : node.children) {
-      if (row.shape == SettingShape::Records && item.kind == YamlKind::Map) {
-        SL_TRY(read_record(row, item));
-      } else {
-        SL_TRY(read_value(row, item));
-      }
-    }
-    return Done{};
-  }
-
-  Result<Done> read_value(Setting& row, const YamlNode& node) {
-    if (node.kind != YamlKind::Scalar || is_null_word(node)) {
-      return at(node, row.text.path + " needs one value");
-    }
-    if (node.is_quoted && !row.is_textual) {
-      return at(node, row.text.path + " is not a text: write it without quotes");
-    }
-    values_.push_back({&row, {node.text, {}}, origin(node)});
-    return Done{};
-  }
-
-  Result<Done> read_record(Setting& row, const YamlNode& node) {
-    Given given{&row, {}, origin(node)};
-    for (const YamlNode& field : node.children) {
-      if (field.kind != YamlKind::Scalar || is_null_word(field)) {
-        return at(field, row.text.path + ": '" + field.key + "' needs one value");
-      }
-      given.item.fields.push_back({field.key, field.text});
-    }
-    if (given.item.fields.empty()) return at(node, row.text.path + ": an empty entry");
-    values_.push_back(std::move(given));
-    return Done{};
-  }
-
-  static bool is_null_word(const YamlNode& node) {
-    return !node.is_quoted && (node.text == "~" || node.text == "null");
-  }
-
-  SettingTable& table_;
-  std::string file_name_;
-  std::vector<Given> values_;
-};
+void append_help(std::string& out, const Setting& row) {
+  out += "  --" + row.text.flag;
+  if (row.shape != SettingShape::Switch) out += ' ' + row.text.placeholder;
+  out += '\n';
+  append_wrapped(out, row.text.help);
+  std::string facts;
+  if (!row.default_text.empty()) facts += "default " + row.default_text + "; ";
+  if (!row.range.empty() && row.shape != SettingShape::Switch) facts += row.range + "; ";
+  append_wrapped(out, "[" + facts + environment_name(row) + "; " + row.text.path + "]");
+}
 
 }  // namespace
 
@@ -284,13 +202,56 @@ Result<LoadedSettings> load_settings(SettingTable& table, const SettingSources& 
   }
   if (!loaded.config_file.empty()) {
     const std::string text = SL_TRY(sources.read_file(loaded.config_file));
-    const YamlNode root = SL_TRY(parse_yaml(text, loaded.config_file));
-    const auto values = SL_TRY(YamlReader(table, loaded.config_file).read(root));
+    const auto values = SL_TRY(read_yaml_values(table, text, loaded.config_file));
     SL_TRY(apply(values));
   }
   SL_TRY(apply(environment_values(table, sources.environment)));
   SL_TRY(apply(flags.values));
   return loaded;
+}
+
+std::string help_text(const SettingTable& table) {
+  std::string out =
+      "  --config FILE\n"
+      "      YAML file with settings by the dotted names below. [SIGHTLINE_CONFIG]\n"
+      "  --print-config\n"
+      "      Show all settings and where each comes from, as YAML, and end.\n"
+      "  --help\n"
+      "      Show this text.\n";
+  std::string section = "-";
+  for (const Setting& row : table.rows()) {
+    if (section_of(row) != section) {
+      section = section_of(row);
+      out += '\n' + (section.empty() ? key_of(row) : section) + ":\n";
+    }
+    append_help(out, row);
+  }
+  return out + "\nStrongest first: flags, environment, YAML file, defaults.\n";
+}
+
+std::string print_settings(const SettingTable& table) {
+  std::string out;
+  std::string section;
+  for (const Setting& row : table.rows()) {
+    if (section_of(row) != section) {
+      section = section_of(row);
+      if (!section.empty()) out += section + ":\n";
+    }
+    const std::string indent = section.empty() ? "" : "  ";
+    const std::vector<std::string> values = row.show();
+    const std::string comment = "  # " + row.origin + "\n";
+    out += indent + key_of(row) + ":";
+    if (row.shape == SettingShape::Scalar || row.shape == SettingShape::Switch) {
+      out += " " + yaml_value(row, values.at(0)) + comment;
+      continue;
+    }
+    out += (values.empty() ? " []" : "") + comment;
+    for (const std::string& value : values) {
+      const bool is_record = row.shape == SettingShape::Records;
+      out += indent + "  - " + (is_record ? yaml_record(value) : yaml_value(row, value)) + "\n";
+    }
+  }
+  return out;
 }
 
 }  // namespace sightline::contract

@@ -179,7 +179,7 @@ SettingTable serve_table(ServeSettings& settings) {
       settings.audit.usage, {{"inject", AuditUsage::Inject}, {"passive", AuditUsage::Passive}});
   add_fleet(table, settings.fleet);
   table.add_choice({"log.level", "log-level", "LEVEL", "Least severe lines to write."},
-                   settings.log.level, {"debug", "info", "warn", "error"});
+                   settings.log.level, {std::string("debug"), "info", "warn", "error"});
   table.add_workers(
       {"workers", "worker", "FIELDS",
        "One engine; repeatable. name=w0,url=http://HOST:PORT[,events=tcp://HOST:PORT]"

@@ -51,6 +51,17 @@ struct Setting {
   std::function<void()> begin_source;  // a new source starts giving values
   std::function<Result<Done>(const SettingItem&)> add;
   std::function<std::vector<std::string>()> show;  // current values, one for a scalar
+
+  [[nodiscard]] bool is_repeatable() const {
+    return shape == SettingShape::List || shape == SettingShape::Records;
+  }
+};
+
+// One value that a source gives to a row of a table, which must outlive it.
+struct GivenValue {
+  Setting* row = nullptr;
+  SettingItem item;
+  std::string origin;
 };
 
 // "SIGHTLINE_" + the flag in upper case with '_'.

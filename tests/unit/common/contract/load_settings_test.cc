@@ -171,10 +171,10 @@ const std::vector<ErrorCase> kValueErrors = {
      "none of kv, round-robin, random, least-loaded"},
     {"unknown flag",
      {{"--worker-url", "http://x"}, {}, ""},
-     "unknown flag --worker-url (did you mean 'worker'?); --help lists all of them"},
+     "unknown flag --worker-url (did you mean '--worker'?); --help lists all of them"},
     {"near flag",
      {{"--admin-prot", "1"}, {}, ""},
-     "unknown flag --admin-prot (did you mean 'admin-port'?); --help lists all of them"},
+     "unknown flag --admin-prot (did you mean '--admin-port'?); --help lists all of them"},
     {"flag without value", {{"--port", "--host", "h"}, {}, ""}, "--port needs a value: --port N"},
     {"stray word",
      {{"serve"}, {}, ""},
@@ -230,38 +230,6 @@ TEST(LoadSettings, HelpNamesEverySettingWithItsFlagVariableAndPath) {
     EXPECT_LE(end - begin, 160u) << help.substr(begin, end - begin);
     begin = end + 1;
   }
-}
-
-TEST(ServeSettings, FlagsAndPathsAreUnique) {
-  ServeSettings settings;
-  const SettingTable table = serve_table(settings);
-  std::map<std::string, int> seen;
-  for (const Setting& row : table.rows()) {
-    EXPECT_EQ(++seen["--" + row.text.flag], 1) << row.text.flag;
-    EXPECT_EQ(++seen[row.text.path], 1) << row.text.path;
-  }
-}
-
-TEST(ServeSettings, EveryDefaultIsAllowedByItsOwnRange) {
-  ServeSettings settings;
-  SettingTable table = serve_table(settings);
-  for (Setting& row : table.rows()) {
-    if (row.shape != SettingShape::Scalar && row.shape != SettingShape::Switch) continue;
-    EXPECT_TRUE(row.add({row.default_text, {}}).ok()) << row.text.path;
-    EXPECT_EQ(row.show(), std::vector{row.default_text}) << row.text.path;
-  }
-}
-
-TEST(ServeSettings, AModelAndAWayToWorkersAreRequired) {
-  ServeSettings settings;
-  EXPECT_NE(check_serve_settings(settings, true).error().message.find("--model-path"),
-            std::string::npos);
-  settings.model.path = "/m";
-  EXPECT_TRUE(check_serve_settings(settings, true).ok());
-  EXPECT_NE(check_serve_settings(settings, false).error().message.find("--worker"),
-            std::string::npos);
-  settings.workers.push_back(*parse_worker("url=http://a:1"));
-  EXPECT_TRUE(check_serve_settings(settings, false).ok());
 }
 
 }  // namespace

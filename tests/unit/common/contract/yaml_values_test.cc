@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
-#include "common/contract/yaml_tree.h"
+#include "common/contract/yaml_values.h"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@ std::string error_of(const std::string& text) {
   return tree.ok() ? "" : tree.error().message;
 }
 
-TEST(YamlTree, ScalarsKeepTheirTextAndLine) {
+TEST(YamlValues, ScalarsKeepTheirTextAndLine) {
   const auto tree = parse_yaml("a: 010\n\nb:\n  - yes\n  - 'no'\n  - \"1\"\nc:\n", "f.yaml");
   ASSERT_TRUE(tree.ok());
   ASSERT_EQ(tree->children.size(), 3u);
@@ -30,7 +30,7 @@ TEST(YamlTree, ScalarsKeepTheirTextAndLine) {
   EXPECT_EQ(tree->children[2].kind, YamlKind::Null);
 }
 
-TEST(YamlTree, EmptyTextsAreNull) {
+TEST(YamlValues, EmptyTextsAreNull) {
   for (const char* text : {"", "\n", "# only a comment\n", "---\n"}) {
     const auto tree = parse_yaml(text, "f.yaml");
     ASSERT_TRUE(tree.ok()) << text;
@@ -38,24 +38,24 @@ TEST(YamlTree, EmptyTextsAreNull) {
   }
 }
 
-TEST(YamlTree, RepeatedKeysAreRefusedWithBothLines) {
+TEST(YamlValues, RepeatedKeysAreRefusedWithBothLines) {
   EXPECT_EQ(error_of("a: 1\nb: 2\na: 3\n"),
             "f.yaml:3: 'a' is there twice, first in line 1: remove one");
   EXPECT_EQ(error_of("s:\n  a: 1\n  \"a\": 3\n"),
             "f.yaml:3: 'a' is there twice, first in line 2: remove one");
 }
 
-TEST(YamlTree, SyntaxErrorsNameTheLine) {
+TEST(YamlValues, SyntaxErrorsNameTheLine) {
   EXPECT_TRUE(error_of("a: 1\nb: [1, 2\n").starts_with("f.yaml:3: "));
   EXPECT_TRUE(error_of("a: 1\n\tb: 2\n").starts_with("f.yaml:2: "));
   EXPECT_TRUE(error_of("a: *nowhere\n").starts_with("f.yaml:1: "));
 }
 
-TEST(YamlTree, OnlyOneDocumentIsRead) {
+TEST(YamlValues, OnlyOneDocumentIsRead) {
   EXPECT_EQ(error_of("a: 1\n---\nb: 2\n"), "f.yaml:3: a second YAML document starts here");
 }
 
-TEST(YamlTree, DeepNestingIsAnError) {
+TEST(YamlValues, DeepNestingIsAnError) {
   EXPECT_NE(error_of(std::string(3000, '[')), "");
   std::string nested;
   for (int i = 0; i < 40; ++i) nested += std::string(static_cast<std::size_t>(i), ' ') + "a:\n";
@@ -63,7 +63,7 @@ TEST(YamlTree, DeepNestingIsAnError) {
             std::string::npos);
 }
 
-TEST(YamlTree, AliasesThatMultiplyAreBounded) {
+TEST(YamlValues, AliasesThatMultiplyAreBounded) {
   std::string bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
   for (int i = 1; i < 12; ++i) {
     const std::string last = "*a" + std::to_string(i - 1);
@@ -75,7 +75,7 @@ TEST(YamlTree, AliasesThatMultiplyAreBounded) {
   EXPECT_NE(error_of(bomb).find("too many YAML nodes"), std::string::npos);
 }
 
-TEST(YamlTree, KeysThatAreNotWordsAreRefused) {
+TEST(YamlValues, KeysThatAreNotWordsAreRefused) {
   EXPECT_EQ(error_of("[a, b]: 1\n"), "f.yaml:1: a key must be a plain word");
 }
 

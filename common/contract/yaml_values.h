@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/base/result.h"
+#include "common/contract/setting_table.h"
 
 namespace sightline::contract {
 
@@ -28,5 +29,11 @@ struct YamlNode {
 // are not scalars, several documents, more than 10,000 nodes or 32 levels.
 // Errors: InvalidArgument, message starting with "<file_name>:<line>: ".
 Result<YamlNode> parse_yaml(const std::string& text, std::string_view file_name);
+
+// The values that a YAML text gives to the rows of the table, in the order of the text, without
+// checking them. Errors: InvalidArgument: those of parse_yaml, unknown sections and keys (with
+// the nearest known name), a list where a value belongs and the other way round.
+Result<std::vector<GivenValue>> read_yaml_values(SettingTable& table, const std::string& text,
+                                                 const std::string& file_name);
 
 }  // namespace sightline::contract
