@@ -44,6 +44,8 @@ class SimulatedCluster {
   // Listening when it returns. Errors: InvalidArgument (settings, model directory), Unavailable
   // (a port is taken).
   static Result<std::unique_ptr<SimulatedCluster>> start(const SimulateSettings& settings);
+  struct State;
+  explicit SimulatedCluster(std::unique_ptr<State> state);
   // Ends running requests without an answer and joins all threads.
   ~SimulatedCluster();
 
@@ -52,8 +54,6 @@ class SimulatedCluster {
   [[nodiscard]] EngineCounters counters(std::size_t engine) const;
 
  private:
-  struct State;
-  explicit SimulatedCluster(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };
 
