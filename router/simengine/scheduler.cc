@@ -31,6 +31,8 @@ struct Scheduler::Request {
 
   [[nodiscard]] std::size_t tokens() const { return sequence.tokens().size(); }
   [[nodiscard]] std::size_t outputs() const { return tokens() - prompt_tokens; }
+  // Whether computing so many tokens adds a token to the answer and nothing else.
+  [[nodiscard]] bool decodes(std::size_t count) const { return count == 1 && outputs() > 0; }
 };
 
 Scheduler::Scheduler(const Options& options, Sampler sampler)
@@ -39,6 +41,7 @@ Scheduler::Scheduler(const Options& options, Sampler sampler)
       cache_(options.cache),
       encoder_cache_(options.encoder_cache_tokens) {
   SL_CHECK(options.running_max > 0 && options.step_tokens_max > 0);
+  SL_CHECK(options.step_prompt_tokens_max > 0);
 }
 
 Scheduler::~Scheduler() = default;
@@ -80,6 +83,7 @@ StepWork Scheduler::schedule() {
   SL_CHECK(!in_step_);
   StepWork work;
   step_tokens_ = 0;
+  step_prompt_tokens_ = 0;
   const std::uint64_t preempted = counters_.preempted;
   schedule_running(work);
   if (counters_.preempted == preempted) schedule_waiting(work);
@@ -87,11 +91,17 @@ StepWork Scheduler::schedule() {
   return work;
 }
 
+std::size_t Scheduler::budget_for(const Request& request, std::size_t wanted) const {
+  const std::size_t left = options_.step_tokens_max - step_tokens_;
+  if (request.decodes(wanted)) return std::min(wanted, left);
+  return std::min({wanted, left, options_.step_prompt_tokens_max - step_prompt_tokens_});
+}
+
 void Scheduler::schedule_running(StepWork& work) {
-  for (std::size_t i = 0; i < running_.size() && step_tokens_ < options_.step_tokens_max; ++i) {
+  for (std::size_t i = 0; i < running_.size(); ++i) {
     Request& request = *running_[i];
-    const std::size_t wanted = request.tokens() - request.computed;
-    const std::size_t tokens = std::min(wanted, options_.step_tokens_max - step_tokens_);
+    const std::size_t tokens = budget_for(request, request.tokens() - request.computed);
+    if (tokens == 0) continue;
     bool room = cache_.grow(request.sequence, request.computed + tokens);
     while (!room && running_.size() > i) {
       preempt_last();
@@ -111,12 +121,11 @@ void Scheduler::preempt_last() {
 }
 
 void Scheduler::schedule_waiting(StepWork& work) {
-  while (!waiting_.empty() && running_.size() < options_.running_max &&
-         step_tokens_ < options_.step_tokens_max) {
+  while (!waiting_.empty() && running_.size() < options_.running_max) {
     Request& request = *waiting_.front();
     const std::size_t cached = cache_.match(request.sequence);
-    const std::size_t wanted = request.tokens() - cached;
-    const std::size_t tokens = std::min(wanted, options_.step_tokens_max - step_tokens_);
+    const std::size_t tokens = budget_for(request, request.tokens() - cached);
+    if (tokens == 0) return;
     if (!cache_.grow(request.sequence, cached + tokens, request.report_reused)) return;
     waiting_.pop_front();
     running_.push_back(&request);
@@ -134,9 +143,13 @@ void Scheduler::start(Request& request, std::size_t cached_tokens) {
 }
 
 void Scheduler::book(StepWork& work, Request& request, std::size_t tokens) {
-  const bool decodes = tokens == 1 && request.outputs() > 0;
-  (decodes ? work.decode_tokens : work.prefill_tokens) += tokens;
-  if (!decodes) work.encoder_tokens += encode_media(request, tokens);
+  if (request.decodes(tokens)) {
+    work.decode_tokens += tokens;
+  } else {
+    work.prefill_tokens += tokens;
+    work.encoder_tokens += encode_media(request, tokens);
+    step_prompt_tokens_ += tokens;
+  }
   request.step_tokens = tokens;
   step_tokens_ += tokens;
 }
@@ -150,6 +163,7 @@ std::size_t Scheduler::encode_media(const Request& request, std::size_t tokens) 
     if (media.offset >= last || media.offset + media.length <= first) continue;
     if (encoder_cache_.find(media.identifier)) continue;
     encoded += media.length;
+    counters_.encoder_tokens += media.length;
     encoder_cache_.add({media.identifier, static_cast<std::uint32_t>(media.length), media.length});
   }
   return encoded;
@@ -162,7 +176,7 @@ std::vector<StepOutput> Scheduler::complete() {
   for (Request* request : running_) {
     const std::size_t tokens = std::exchange(request->step_tokens, 0);
     if (tokens == 0) continue;
-    if (tokens > 1 || request->outputs() == 0) counters_.prefill_tokens += tokens;
+    if (!request->decodes(tokens)) counters_.prefill_tokens += tokens;
     request->computed += tokens;
     if (request->computed < request->tokens()) continue;
     if (std::find(aborted_.begin(), aborted_.end(), request->id) != aborted_.end()) continue;

@@ -65,9 +65,10 @@ class Scheduler {
  public:
   struct Options {
     PrefixCache::Options cache;
-    std::uint32_t running_max = 256;            // requests in one step
-    std::uint32_t step_tokens_max = 8192;       // prompt and output tokens in one step
-    std::uint32_t encoder_cache_tokens = 8192;  // media embeddings remembered
+    std::uint32_t running_max = 256;              // requests in one step
+    std::uint32_t step_tokens_max = 8192;         // prompt and output tokens in one step
+    std::uint32_t step_prompt_tokens_max = 8192;  // of these, prompt tokens
+    std::uint32_t encoder_cache_tokens = 8192;    // media embeddings remembered
   };
 
   Scheduler(const Options& options, Sampler sampler);
@@ -100,6 +101,7 @@ class Scheduler {
   struct Request;
   void schedule_running(StepWork& work);
   void schedule_waiting(StepWork& work);
+  [[nodiscard]] std::size_t budget_for(const Request& request, std::size_t wanted) const;
   void start(Request& request, std::size_t cached_tokens);
   void book(StepWork& work, Request& request, std::size_t tokens);
   std::size_t encode_media(const Request& request, std::size_t tokens);
@@ -117,6 +119,7 @@ class Scheduler {
   std::deque<Request*> waiting_;
   std::vector<std::uint64_t> aborted_;  // while their step runs
   std::size_t step_tokens_ = 0;         // booked for the step that runs
+  std::size_t step_prompt_tokens_ = 0;  // of these, prompt tokens
   bool in_step_ = false;
 };
 

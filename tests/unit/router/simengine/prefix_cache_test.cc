@@ -232,6 +232,35 @@ class NaivePool {
   std::vector<Block> free_;
 };
 
+// Spells events as NaivePool does, remembering what each hash stands for.
+class Speller {
+ public:
+  Strings spell(const std::vector<KvEvent>& events, std::uint32_t block_size) {
+    Strings out;
+    for (const KvEvent& event : events) {
+      if (const auto* removed = std::get_if<BlockRemoved>(&event)) {
+        out.push_back("removed " + names_.at(removed->hash));
+      } else {
+        spell(std::get<BlockStored>(event), block_size, out);
+      }
+    }
+    return out;
+  }
+
+ private:
+  void spell(const BlockStored& stored, std::uint32_t block_size, Strings& out) {
+    std::string prefix = stored.parent ? names_.at(*stored.parent) : "";
+    for (std::size_t i = 0; i < stored.hashes.size(); ++i) {
+      const auto first = stored.tokens.begin() + static_cast<std::ptrdiff_t>(i * block_size);
+      prefix += NaivePool::name({first, first + block_size});
+      names_[stored.hashes[i]] = prefix;
+      out.push_back("stored " + prefix);
+    }
+  }
+
+  std::map<BlockHash, std::string> names_;
+};
+
 TEST(PrefixCache, AgreesWithAPlainPoolOnRandomRequests) {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     Rng rng(seed);
@@ -239,29 +268,15 @@ TEST(PrefixCache, AgreesWithAPlainPoolOnRandomRequests) {
     const std::uint32_t blocks = 12 + rng.below(30);
     PrefixCache cache({.block_size = block_size, .blocks = blocks});
     NaivePool naive(block_size, blocks);
-    std::map<BlockHash, std::string> names;
+    Speller speller;
     for (int request = 0; request < 200; ++request) {
       std::vector<TokenId> tokens(1 + rng.below(block_size * 10));
       for (TokenId& token : tokens) token = rng.below(2);
       const std::size_t want_cached = naive.hit_blocks(tokens) * block_size;
       const Strings want = naive.serve(tokens);
       ASSERT_EQ(serve(cache, tokens), want_cached) << "seed " << seed;
-      Strings got;
-      for (const KvEvent& event : cache.take_events()) {
-        if (const auto* removed = std::get_if<BlockRemoved>(&event)) {
-          got.push_back("removed " + names.at(removed->hash));
-          continue;
-        }
-        const auto& stored = std::get<BlockStored>(event);
-        std::string prefix = stored.parent ? names.at(*stored.parent) : "";
-        for (std::size_t i = 0; i < stored.hashes.size(); ++i) {
-          const auto first = stored.tokens.begin() + static_cast<std::ptrdiff_t>(i * block_size);
-          prefix += NaivePool::name({first, first + block_size});
-          names[stored.hashes[i]] = prefix;
-          got.push_back("stored " + prefix);
-        }
-      }
-      ASSERT_EQ(got, want) << "seed " << seed << " request " << request;
+      ASSERT_EQ(speller.spell(cache.take_events(), block_size), want)
+          << "seed " << seed << " request " << request;
     }
   }
 }

@@ -94,6 +94,21 @@ TEST(Scheduler, LongPromptsAreComputedInChunksThatShareTheStep) {
   EXPECT_EQ(scheduler.take_events().size(), 3U);
 }
 
+TEST(Scheduler, ALongPromptLeavesRoomForRequestsThatDecode) {
+  Scheduler scheduler =
+      make({.cache = {.block_size = 4, .blocks = 64}, .step_prompt_tokens_max = 4});
+  scheduler.add(request(0, 3, 5));
+  scheduler.schedule();
+  scheduler.complete();
+  scheduler.add(request(100, 40, 1));
+  for (int step = 0; step < 4; ++step) {
+    const StepWork work = scheduler.schedule();
+    EXPECT_EQ(work.prefill_tokens, 4U);
+    EXPECT_EQ(work.decode_tokens, 1U);
+    EXPECT_EQ(scheduler.complete().size(), 1U);
+  }
+}
+
 TEST(Scheduler, MoreRequestsThanMayRunWaitTheirTurn) {
   Scheduler scheduler = make({.cache = {.block_size = 4, .blocks = 64}, .running_max = 2});
   for (TokenId i = 0; i < 5; ++i) scheduler.add(request(i * 100, 5, 2));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
-#include "router/simengine/image_size.h"
+#include "router/simapi/image_size.h"
 
 #include <algorithm>
 #include <csetjmp>
@@ -13,7 +13,7 @@
 #include <png.h>
 #include <webp/decode.h>
 
-namespace sightline::simengine {
+namespace sightline::simapi {
 namespace {
 
 using MaybeSize = std::optional<ImageSize>;
@@ -210,4 +210,4 @@ Result<ImageSize> measure_image(ByteView file) {
   return *size;
 }
 
-}  // namespace sightline::simengine
+}  // namespace sightline::simapi

@@ -7,7 +7,7 @@
 #include "common/base/bytes.h"
 #include "common/base/result.h"
 
-namespace sightline::simengine {
+namespace sightline::simapi {
 
 // A picture's size in pixels as vLLM 0.32 measures it, EXIF orientation applied.
 struct ImageSize {
@@ -21,4 +21,4 @@ struct ImageSize {
 // Errors: InvalidArgument with the words of a vLLM 0.32 engine.
 Result<ImageSize> measure_image(ByteView file);
 
-}  // namespace sightline::simengine
+}  // namespace sightline::simapi
