@@ -6,7 +6,7 @@ import re
 
 import cxx
 from rules_includes import is_pure
-from tree import Finding
+from tree import PRODUCT_ROOTS, Finding
 
 RULES = {
     "banned-word": "words of the language that this project does without",
@@ -16,25 +16,32 @@ RULES = {
     "machine-path": "no paths or hosts of a developer's machine",
 }
 
+def _compiled(table):
+    return [(re.compile(pattern), instead) for pattern, instead in table]
+
+
 # In product and test code, comments and strings left out.
-CODE = [(re.compile(pattern), instead) for pattern, instead in [
-    (r"\bthrow\b", "return a Result"),
+CODE = _compiled([
     (r"\busing\s+namespace\b", "name what you use"),
     (r"\bsleep_for\b|\bsleep_until\b|\b(?:u|nano)?sleep\s*\(",
      "wait for a condition, a timer or a stop token"),
     (r"(?<![\w.>])s?rand\s*\(|\brandom_device\b", "take an Rng"),
-    (r"\bsystem_clock::now\b|\bsteady_clock::now\b|\btime\s*\(\s*(?:nullptr|NULL|0)\s*\)",
-     "take a Clock"),
     (r"\bgetenv\b", "settings are read once, in main"),
-    (r"\bstd::thread\b", "use common/runtime/worker_thread.h"),
     (r"(?<![\w:])new\s+[A-Za-z_(:]|(?<![\w:])delete\s+[A-Za-z_*(]|(?<!\w)(?:m|c|re)alloc\s*\(",
      "use std::make_unique or a container"),
     (r"\bstd::views\b|\bstd::ranges::views\b", "write the loop"),
     (r"\bGTEST_SKIP\b|\bDISABLED_", "a test that cannot run here is registered elsewhere"),
-    (r"\bconst_cast\b", "change the type that lies"),
     (r"\bassert\s*\(", "use SL_CHECK"),
-]]
-JTHREAD = re.compile(r"\bstd::jthread\b")
+])
+# In product code only: tests wait with deadlines, race threads and let libraries throw.
+PRODUCT_CODE = _compiled([
+    (r"\bthrow\b", "return a Result"),
+    (r"\bsystem_clock::now\b|\bsteady_clock::now\b|\btime\s*\(\s*(?:nullptr|NULL|0)\s*\)",
+     "take a Clock"),
+    (r"\bstd::thread\b", "use common/runtime/worker_thread.h"),
+    (r"\bconst_cast\b", "change the type that lies"),
+])
+ROUTER_CODE = _compiled([(r"\bstd::jthread\b", "use common/runtime/worker_thread.h")])
 
 NAMES = re.compile(
     r"\b(?:class|struct|enum class|using|namespace)\s+(\w*(?:Manager|Helper|Helpers|Util|Utils|"
@@ -71,14 +78,14 @@ def check(tree):
 
 def _code(tree, path):
     pure = is_pure(path)
+    product = path.startswith(PRODUCT_ROOTS)
+    above_common = path.startswith(("router/", "operator/"))
+    table = CODE + (PRODUCT_CODE if product else []) + (ROUTER_CODE if above_common else [])
     for number, line in enumerate(tree.code(path).splitlines(), 1):
-        for pattern, instead in CODE:
+        for pattern, instead in table:
             match = pattern.search(line)
             if match:
                 yield Finding(path, number, "banned-word", f"'{match.group(0).strip()}': {instead}")
-        if JTHREAD.search(line) and path.startswith(("router/", "operator/")):
-            yield Finding(path, number, "banned-word",
-                          "'std::jthread': use common/runtime/worker_thread.h")
         match = NAMES.search(line)
         if match:
             yield Finding(path, number, "banned-name",
