@@ -39,8 +39,9 @@ def _clang_format(tree):
         return
     jobs = os.cpu_count() or 1
     with ThreadPoolExecutor(jobs) as pool:
-        chunks = [sources[i::jobs * 2] for i in range(jobs * 2)]
-        outputs = pool.map(lambda chunk: _format_errors(tree, program, chunk), filter(None, chunks))
+        count = min(jobs * 2, 1 + len(sources) // 16)
+        chunks = [sources[i::count] for i in range(count)]
+        outputs = pool.map(lambda chunk: _format_errors(tree, program, chunk), chunks)
     seen = set()
     for path, line in (pair for output in outputs for pair in output):
         if path not in seen:
