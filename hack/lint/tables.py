@@ -19,8 +19,10 @@ def _rows(name):
 def module_edges():
     """`router/keys: common/base common/contract` -> {module: {allowed modules}}."""
     edges = {}
-    for _, line in _rows("modules.txt"):
+    for number, line in _rows("modules.txt"):
         module, _, allowed = line.partition(":")
+        if module in edges:
+            raise SystemExit(f"hack/lint/modules.txt:{number}: {module} stands twice")
         edges[module.strip()] = set(allowed.split())
     return edges
 

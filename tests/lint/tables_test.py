@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Sightline Authors
+"""What the tables of lint promise as a whole."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "hack/lint"))
+import tables  # noqa: E402
+
+
+def reachable(edges, module):
+    seen, waiting = set(), [module]
+    while waiting:
+        for target in edges[waiting.pop()] - seen:
+            seen.add(target)
+            waiting.append(target)
+    return seen
+
+
+def test_simulated_engines_share_no_code_with_what_they_judge():
+    edges = tables.module_edges()
+    for module in ("router/simengine", "router/simapi", "router/simulate"):
+        assert not reachable(edges, module) & {"router/keys", "router/media", "router/image"}
+
+
+def test_edges_point_only_to_earlier_modules():
+    edges, seen = tables.module_edges(), set()
+    for module, allowed in edges.items():
+        assert allowed <= seen, f"{module}: {allowed - seen} come later or do not exist"
+        seen.add(module)
+
+
+def test_common_includes_neither_router_nor_operator():
+    for module, allowed in tables.module_edges().items():
+        if module.startswith("common/"):
+            assert all(target.startswith("common/") for target in allowed)
