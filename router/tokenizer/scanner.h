@@ -17,6 +17,8 @@ class Scanner {
   // text must be valid UTF-8, of less than 4 GiB, and outlive the scanner.
   explicit Scanner(std::string_view text);
 
+  // Room that next() asks for at least.
+  static constexpr std::size_t kWordsMin = 64;
   // Writes where the next words end, as offsets into the text; the first begins where the last
   // call stopped. Returns their number, 0 at the end of the text.
   std::size_t next(std::span<std::uint32_t> ends);
@@ -26,6 +28,8 @@ class Scanner {
 
  private:
   std::size_t word_end(std::size_t begin);
+  // Bit i: a word starts at begin + i, for the next words that are ASCII; 0 if there are none.
+  std::uint64_t starts_at(std::size_t begin) const;
 
   std::string_view text_;
   std::size_t at_ = 0;

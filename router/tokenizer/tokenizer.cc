@@ -2,7 +2,9 @@
 // Copyright The Sightline Authors
 #include "router/tokenizer/tokenizer.h"
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <utility>
 
 #include "common/base/bytes.h"
@@ -11,6 +13,7 @@
 #include "router/tokenizer/model_file.h"
 #include "router/tokenizer/scanner.h"
 #include "router/tokenizer/unicode.h"
+#include "router/tokenizer/word_table.h"
 
 namespace sightline::tokenizer {
 
@@ -20,7 +23,28 @@ constexpr std::size_t kTextBytesMax = std::size_t{1} << 30U;
 // Text is normalised and cut in pieces of about this size, so that one character that NFC changes
 // costs a second pass over its piece only.
 constexpr std::size_t kPieceBytes = 8 << 10U;
-constexpr std::size_t kBatchWords = 512;
+// Words between a prefetch and its use.
+constexpr std::size_t kBatchWords = 128;
+
+struct ThreadCache {
+  std::uint64_t owner = 0;
+  WordCache words;
+};
+
+// The calling thread's cache, empty if another tokenizer used it last. Owners count from 1.
+WordCache& thread_cache(std::uint64_t owner) {
+  thread_local std::unique_ptr<ThreadCache> cache;
+  if (!cache || cache->owner != owner) {
+    cache = std::make_unique<ThreadCache>();
+    cache->owner = owner;
+  }
+  return cache->words;
+}
+
+std::uint64_t next_owner() {
+  static std::atomic<std::uint64_t> last{0};
+  return ++last;
+}
 
 }  // namespace
 
@@ -28,7 +52,9 @@ struct Tokenizer::State {
   Vocabulary vocabulary;
   AddedTokens added_tokens;
   MergeTable merges;
+  WordTable words;
   bool nfc;
+  std::uint64_t owner;  // of thread caches
 
   // True if the piece may differ from its NFC form.
   bool encode_words(std::string_view piece, std::vector<TokenId>& out) const;
@@ -36,15 +62,93 @@ struct Tokenizer::State {
   void encode_stretch(std::string_view text, std::vector<TokenId>& out) const;
 };
 
+namespace {
+
+// Encodes batches of neighbouring words into out.
+class BatchEncoder {
+ public:
+  BatchEncoder(const MergeTable& merges, const WordTable& table, WordCache& cache,
+               std::vector<TokenId>& out)
+      : merges_(merges), table_(table), cache_(cache), out_(out) {}
+
+  // The words end at `ends`, the first begins at `begin`.
+  void encode(std::string_view text, std::size_t begin, std::span<const std::uint32_t> ends) {
+    std::size_t word_begin = begin;
+    for (std::size_t i = 0; i < ends.size(); ++i) {
+      const std::string_view word(text.data() + word_begin, ends[i] - word_begin);
+      word_begin = ends[i];
+      small_[i] = {};
+      if (word.size() > SmallWord::kSizeMax) continue;
+      small_[i] = SmallWord::of(word, text.data() + text.size());
+      hashes_[i] = small_[i].hash();
+      table_.prefetch(hashes_[i]);
+    }
+    word_begin = begin;
+    for (std::size_t i = 0; i < ends.size(); ++i) {
+      const std::string_view word(text.data() + word_begin, ends[i] - word_begin);
+      word_begin = ends[i];
+      const TokenId id =
+          small_[i].high == 0 ? WordTable::kNone : table_.find(small_[i], hashes_[i]);
+      if (id != WordTable::kNone) {
+        ids_[size_++] = id;
+      } else if (small_[i].high != 0) {
+        add_small(word, small_[i], hashes_[i]);
+      } else {
+        add_large(word);
+      }
+    }
+    flush();
+  }
+
+ private:
+  void flush() {
+    out_.insert(out_.end(), ids_.begin(), ids_.begin() + static_cast<std::ptrdiff_t>(size_));
+    size_ = 0;
+  }
+
+  void add_small(std::string_view word, const SmallWord& small, std::uint64_t hash) {
+    const std::size_t known = cache_.find_small(small, hash, ids_.data() + size_);
+    size_ += known;
+    if (known != 0) return;
+    std::array<TokenId, MergeTable::kShortBytes> solved;
+    const std::size_t count = merges_.encode_short(word, solved);
+    cache_.insert_small(small, hash, {solved.data(), count});
+    std::copy_n(solved.begin(), count, ids_.begin() + static_cast<std::ptrdiff_t>(size_));
+    size_ += count;
+  }
+
+  void add_large(std::string_view word) {
+    const std::uint64_t hash = hash_of_word(word);
+    const std::size_t known = cache_.find(word, hash, ids_.data() + size_);
+    size_ += known;
+    if (known != 0) return;
+    flush();
+    const std::size_t begin = out_.size();
+    merges_.encode(word, out_);
+    cache_.insert(word, hash, std::span(out_).subspan(begin));
+  }
+
+  const MergeTable& merges_;
+  const WordTable& table_;
+  WordCache& cache_;
+  std::vector<TokenId>& out_;
+  std::array<SmallWord, kBatchWords> small_;
+  std::array<std::uint64_t, kBatchWords> hashes_;
+  std::array<TokenId, kBatchWords * WordCache::kIdsMax> ids_;  // kIdsMax for each word of a batch
+  std::size_t size_ = 0;
+  static_assert(SmallWord::kSizeMax <= WordCache::kIdsMax);
+};
+
+}  // namespace
+
 bool Tokenizer::State::encode_words(std::string_view piece, std::vector<TokenId>& out) const {
   Scanner scanner(piece);
+  BatchEncoder encoder(merges, words, thread_cache(owner), out);
   std::array<std::uint32_t, kBatchWords> ends;
   std::size_t begin = 0;
   while (const std::size_t count = scanner.next(ends)) {
-    for (std::size_t i = 0; i < count; ++i) {
-      merges.encode(piece.substr(begin, ends[i] - begin), out);
-      begin = ends[i];
-    }
+    encoder.encode(piece, begin, std::span(ends).first(count));
+    begin = ends[count - 1];
   }
   return scanner.nfc_suspect();
 }
@@ -75,9 +179,10 @@ Result<std::unique_ptr<const Tokenizer>> Tokenizer::create(std::string_view toke
                         "tokenizer.json: /model/merges: a pair occurs twice");
   }
   char_table();
-  auto state = std::make_unique<const State>(State{std::move(file.vocabulary),
-                                                   AddedTokens(std::move(file.added_tokens)),
-                                                   std::move(*merges), file.nfc});
+  WordTable words(file.vocabulary, *merges);
+  auto state = std::make_unique<const State>(
+      State{std::move(file.vocabulary), AddedTokens(std::move(file.added_tokens)),
+            std::move(*merges), std::move(words), file.nfc, next_owner()});
   return std::unique_ptr<const Tokenizer>(std::make_unique<const Tokenizer>(std::move(state)));
 }
 

@@ -11,6 +11,8 @@
 #include "common/base/json.h"
 
 #include "tests/unit/router/tokenizer/fixture.h"
+#include "tests/unit/router/tokenizer/naive_tokenizer.h"
+#include "tests/unit/router/tokenizer/random_text.h"
 
 namespace sightline::tokenizer {
 namespace {
@@ -62,6 +64,16 @@ TEST_P(TokenizerGoldens, AllIdsAreThoseOfTheReferenceLibrary) {
     EXPECT_EQ(sha256_le32(ids), want.find("sha")->string());
     const auto listed = want.find("ids");
     EXPECT_EQ(listed ? ids_in(*listed) : ids, ids);
+  }
+}
+
+TEST_P(TokenizerGoldens, RandomTextsHaveTheIdsOfTheNaiveTokenizer) {
+  const Tokenizer& tokenizer = test_tokenizer(GetParam());
+  const NaiveTokenizer naive(read_test_file(std::string(GetParam()) + ".tokenizer.json"));
+  Rng rng(4);
+  for (int round = 0; round < 10'000; ++round) {
+    const std::string text = random_text(rng, 16);
+    ASSERT_EQ(ids_of(tokenizer, text), naive.encode(text)) << '"' << text << '"';
   }
 }
 
