@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "common/base/result.h"
 #include "common/runtime/metrics.h"
@@ -29,6 +30,10 @@ struct AdminResponse {
 
 // The error answer of the admin port: {"error":{"message","code"}}.
 AdminResponse admin_error(int status, std::string_view message);
+
+// Gives cpprestsdk four threads, once, instead of the 40 it would start. To be called before any
+// other use of that library.
+void fix_cpprest_threads();
 
 // HTTP server of the admin port: health, metrics, and what others register. Low rate; not for
 // clients. /healthz, /readyz and /metrics are built in.
@@ -65,7 +70,7 @@ class AdminServer {
 
  private:
   struct State;
-  std::unique_ptr<State> state_;
+  std::shared_ptr<State> state_;
 };
 
 }  // namespace sightline::runtime

@@ -79,7 +79,7 @@ class Metrics {
   // Runs before each scrape, on the scraping thread, to refresh gauges from snapshots.
   void before_scrape(std::function<void()> refresh);
 
-  // Prometheus text format 0.0.4 of all series, families in the order of the metric table.
+  // Prometheus text format 0.0.4 of all series, families by name.
   [[nodiscard]] std::string scrape() const;
 
  private:

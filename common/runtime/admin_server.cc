@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "common/runtime/admin_server.h"
+
+#include <algorithm>
+#include <array>
+#include <condition_variable>
+#include <cstdlib>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <cpprest/http_listener.h>
+#include <netdb.h>
+#include <pplx/threadpool.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/base/json.h"
+#include "common/contract/names.h"
+
+namespace sightline::runtime {
+namespace {
+
+namespace http = web::http;
+
+constexpr std::size_t kThreads = 4;
+constexpr int kFreePortTries = 8;
+constexpr std::size_t kReadBytes = 64 << 10;
+constexpr std::string_view kMetricsType = "text/plain; version=0.0.4; charset=utf-8";
+
+// A port that was free a moment ago: cpprestsdk can not tell which one it bound.
+std::optional<std::uint16_t> free_port(const std::string& host) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE;
+  addrinfo* found = nullptr;
+  if (getaddrinfo(host.c_str(), "0", &hints, &found) != 0) return std::nullopt;
+  std::optional<std::uint16_t> port;
+  const int socket_fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_storage bound{};
+  socklen_t size = sizeof bound;
+  if (socket_fd >= 0 && bind(socket_fd, found->ai_addr, found->ai_addrlen) == 0 &&
+      getsockname(socket_fd, reinterpret_cast<sockaddr*>(&bound), &size) == 0) {
+    std::array<char, NI_MAXSERV> service{};
+    getnameinfo(reinterpret_cast<sockaddr*>(&bound), size, nullptr, 0, service.data(),
+                service.size(), NI_NUMERICSERV);
+    port = static_cast<std::uint16_t>(std::strtoul(service.data(), nullptr, 10));
+  }
+  if (socket_fd >= 0) close(socket_fd);
+  freeaddrinfo(found);
+  return port;
+}
+
+std::string listener_url(const std::string& host, std::uint16_t port) {
+  const bool is_ipv6 = host.find(':') != std::string::npos;
+  return "http://" + (is_ipv6 ? "[" + host + "]" : host) + ":" + std::to_string(port) + "/";
+}
+
+// Names without '=' have an empty value. Throws on malformed escapes.
+std::map<std::string, std::string> query_of(std::string_view text) {
+  std::map<std::string, std::string> query;
+  while (!text.empty()) {
+    const std::string_view part = text.substr(0, text.find('&'));
+    const std::size_t equals = std::min(part.find('='), part.size());
+    const std::string_view value = part.substr(std::min(equals + 1, part.size()));
+    query[web::uri::decode(std::string(part.substr(0, equals)))] =
+        web::uri::decode(std::string(value));
+    text.remove_prefix(std::min(part.size() + 1, text.size()));
+  }
+  return query;
+}
+
+// Path and query, decoded. Throws on malformed escapes.
+AdminRequest request_of(const http::http_request& message) {
+  AdminRequest request;
+  request.method = message.method();
+  request.path = web::uri::decode(message.relative_uri().path());
+  request.query = query_of(message.relative_uri().query());
+  return request;
+}
+
+// A body on its way in. The library answers only after the whole body has come, and would keep
+// all of it: what is beyond the limit is read and dropped.
+struct Incoming {
+  http::http_request message;
+  concurrency::streams::streambuf<std::uint8_t> source;
+  std::array<std::uint8_t, kReadBytes> piece{};
+  std::string body;
+  bool is_too_long = false;
+
+  void take(std::size_t count, std::size_t bytes_max) {
+    is_too_long = is_too_long || body.size() + count > bytes_max;
+    if (!is_too_long) body.append(reinterpret_cast<const char*>(piece.data()), count);
+  }
+};
+
+}  // namespace
+
+AdminResponse admin_error(int status, std::string_view message) {
+  return {status, "{\"error\":{\"message\":" + json::to_quoted(message) +
+                      ",\"code\":" + std::to_string(status) + "}}"};
+}
+
+void fix_cpprest_threads() {
+  static std::once_flag once;
+  std::call_once(once, [] { crossplat::threadpool::initialize_with_threads(kThreads); });
+}
+
+struct AdminServer::State : std::enable_shared_from_this<AdminServer::State> {
+  State(Options server_options, Metrics& server_metrics)
+      : options(std::move(server_options)), metrics(server_metrics) {}
+
+  const Options options;
+  Metrics& metrics;
+  std::map<std::string, std::map<std::string, Route>> routes;  // path, then method
+  std::vector<std::pair<std::string, Check>> checks;
+  std::unique_ptr<http::experimental::listener::http_listener> listener;
+  std::uint16_t port = 0;
+
+  std::mutex mutex;  // guards running
+  std::condition_variable idle;
+  std::size_t running = 0;
+
+  AdminResponse ready(const AdminRequest& request) const {
+    std::string list;
+    bool is_ready = true;
+    for (const auto& [name, check] : checks) {
+      const Result<Done> result = check();
+      is_ready = is_ready && result.ok();
+      list +=
+          result.ok() ? "[+] " + name + "\n" : "[-] " + name + ": " + result.error().message + "\n";
+    }
+    const std::string verdict = is_ready ? "ready\n" : "not ready\n";
+    const bool is_verbose = request.query.contains("verbose");
+    return {is_ready ? 200 : 503, is_verbose ? list + verdict : verdict, "text/plain"};
+  }
+
+  void add_built_in_routes() {
+    routes[std::string(contract::kLivePath)]["GET"] = [](const AdminRequest&) {
+      return AdminResponse{200, "ok\n", "text/plain"};
+    };
+    routes[std::string(contract::kReadyPath)]["GET"] = [this](const AdminRequest& request) {
+      return ready(request);
+    };
+    routes[std::string(contract::kMetricsPath)]["GET"] = [this](const AdminRequest&) {
+      return AdminResponse{200, metrics.scrape(), std::string(kMetricsType)};
+    };
+  }
+
+  AdminResponse answer(const AdminRequest& request) const {
+    const auto methods = routes.find(request.path);
+    if (methods == routes.end()) {
+      return admin_error(404, "no such path on the admin port: " + request.path);
+    }
+    const auto route = methods->second.find(request.method);
+    if (route == methods->second.end()) {
+      return admin_error(405, "allowed here: " + methods->second.begin()->first);
+    }
+    return route->second(request);
+  }
+
+  static void reply(const http::http_request& message, const AdminResponse& response) {
+    http::http_response answer(static_cast<http::status_code>(response.status));
+    answer.set_body(response.body, response.content_type);
+    // A client that has gone is no error of ours; the task's exception must be looked at.
+    message.reply(answer).then([](const pplx::task<void>& sent) {
+      try {
+        sent.get();
+      } catch (const std::exception&) {
+      }
+    });
+  }
+
+  AdminResponse respond(Incoming& incoming) const {
+    if (incoming.is_too_long) {
+      return admin_error(413, "the body is longer than " + std::to_string(options.body_bytes_max) +
+                                  " bytes (server.body_bytes_max)");
+    }
+    try {
+      AdminRequest request = request_of(incoming.message);
+      request.body = std::move(incoming.body);
+      return answer(request);
+    } catch (const web::uri_exception&) {
+      return admin_error(400, "malformed escape in the request's path or query");
+    } catch (const std::exception& failure) {
+      return admin_error(500, std::string("failure of the router: ") + failure.what());
+    }
+  }
+
+  void finish_one() {
+    {
+      const std::lock_guard lock(mutex);
+      --running;
+    }
+    idle.notify_all();
+  }
+
+  // Called by the library as soon as the headers are there. The body comes by continuations:
+  // waiting for it here could use up all threads.
+  void receive(const http::http_request& message) {
+    {
+      const std::lock_guard lock(mutex);
+      ++running;
+    }
+    auto incoming = std::make_shared<Incoming>();
+    incoming->message = message;
+    incoming->source = message.body().streambuf();
+    read_on(std::move(incoming));
+  }
+
+  void read_on(std::shared_ptr<Incoming> incoming) {
+    auto self = shared_from_this();
+    auto piece = incoming->source.getn(incoming->piece.data(), incoming->piece.size());
+    piece.then([self, incoming](const pplx::task<std::size_t>& read) {
+      try {
+        if (const std::size_t count = read.get(); count > 0) {
+          incoming->take(count, self->options.body_bytes_max);
+          self->read_on(incoming);
+          return;
+        }
+        reply(incoming->message, self->respond(*incoming));
+      } catch (const std::exception&) {
+        reply(incoming->message, admin_error(400, "the body broke off"));
+      }
+      self->finish_one();
+    });
+  }
+
+  Result<Done> open(std::uint16_t wanted) {
+    try {
+      auto opened = std::make_unique<http::experimental::listener::http_listener>(
+          listener_url(options.host, wanted));
+      opened->support([this](const http::http_request& message) { receive(message); });
+      opened->open().wait();
+      listener = std::move(opened);
+      port = wanted;
+      return Done{};
+    } catch (const std::exception& failure) {
+      Error error = internal_error("admin port: cannot listen on " + options.host + ":" +
+                                   std::to_string(wanted) + " (" + failure.what() +
+                                   "): change --admin-host or --admin-port");
+      error.code = ErrorCode::Unavailable;
+      return error;
+    }
+  }
+};
+
+AdminServer::AdminServer(Options options, Metrics& metrics)
+    : state_(std::make_shared<State>(std::move(options), metrics)) {
+  state_->add_built_in_routes();
+}
+
+AdminServer::~AdminServer() { stop(); }
+
+void AdminServer::add_route(std::string method, std::string path, Route route) {
+  state_->routes[std::move(path)][std::move(method)] = std::move(route);
+}
+
+void AdminServer::add_check(std::string name, Check check) {
+  state_->checks.emplace_back(std::move(name), std::move(check));
+}
+
+Result<Done> AdminServer::start() {
+  fix_cpprest_threads();
+  if (state_->options.port != 0) return state_->open(state_->options.port);
+  Result<Done> opened = Done{};
+  for (int i = 0; i < kFreePortTries; ++i) {
+    opened = state_->open(free_port(state_->options.host).value_or(0));
+    if (opened.ok()) break;
+  }
+  return opened;
+}
+
+std::uint16_t AdminServer::port() const { return state_->port; }
+
+void AdminServer::stop() {
+  if (!state_->listener) return;
+  try {
+    state_->listener->close().wait();
+  } catch (const std::exception&) {
+    // The listener is gone either way.
+  }
+  std::unique_lock lock(state_->mutex);
+  state_->idle.wait(lock, [this] { return state_->running == 0; });
+  state_->listener.reset();
+}
+
+}  // namespace sightline::runtime

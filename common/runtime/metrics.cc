@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "common/runtime/metrics.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <mutex>
+#include <span>
+#include <sstream>
+#include <utility>
+#include <vector>
+
+#include <prometheus/metric_family.h>
+#include <prometheus/text_serializer.h>
+
+#include "common/base/check.h"
+
+namespace sightline::runtime {
+
+using contract::MetricSpec;
+using contract::MetricType;
+
+// prometheus-cpp's own metrics are deleted with their series, under the feet of whoever still
+// counts: ours are shared, and only their text comes from the library.
+struct MetricCell {
+  explicit MetricCell(const MetricSpec& metric)
+      : bounds(metric.buckets), bucket_counts(metric.buckets.size() + 1) {}
+
+  std::atomic<double> value = 0;  // of a histogram, the sum
+  const std::span<const double> bounds;
+  std::vector<std::atomic<std::uint64_t>> bucket_counts;  // not cumulative; the last one: +Inf
+};
+
+void Counter::add(double amount) const {
+  if (cell_ && amount > 0) cell_->value.fetch_add(amount, std::memory_order_relaxed);
+}
+
+void Gauge::set(double value) const {
+  if (cell_) cell_->value.store(value, std::memory_order_relaxed);
+}
+
+void Gauge::add(double amount) const {
+  if (cell_) cell_->value.fetch_add(amount, std::memory_order_relaxed);
+}
+
+void Histogram::observe(double value) const {
+  if (!cell_) return;
+  const auto bucket = std::lower_bound(cell_->bounds.begin(), cell_->bounds.end(), value);
+  const auto index = static_cast<std::size_t>(bucket - cell_->bounds.begin());
+  cell_->bucket_counts[index].fetch_add(1, std::memory_order_relaxed);
+  cell_->value.fetch_add(value, std::memory_order_relaxed);
+}
+
+namespace {
+
+using Labels = std::vector<std::string>;
+
+struct Family {
+  const MetricSpec* spec = nullptr;
+  std::map<Labels, std::shared_ptr<MetricCell>> series;
+};
+
+prometheus::MetricType type_of(MetricType type) {
+  if (type == MetricType::Counter) return prometheus::MetricType::Counter;
+  return type == MetricType::Gauge ? prometheus::MetricType::Gauge
+                                   : prometheus::MetricType::Histogram;
+}
+
+prometheus::ClientMetric::Histogram histogram_of(const MetricCell& cell) {
+  prometheus::ClientMetric::Histogram histogram;
+  std::uint64_t count = 0;
+  for (std::size_t i = 0; i < cell.bucket_counts.size(); ++i) {
+    count += cell.bucket_counts[i].load(std::memory_order_relaxed);
+    const double bound =
+        i < cell.bounds.size() ? cell.bounds[i] : std::numeric_limits<double>::infinity();
+    histogram.bucket.push_back({count, bound});
+  }
+  histogram.sample_count = count;
+  histogram.sample_sum = cell.value.load(std::memory_order_relaxed);
+  return histogram;
+}
+
+prometheus::ClientMetric metric_of(const MetricSpec& spec, const Labels& labels,
+                                   const MetricCell& cell) {
+  prometheus::ClientMetric metric;
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    metric.label.push_back({std::string(spec.labels.at(i)), labels[i]});
+  }
+  const double value = cell.value.load(std::memory_order_relaxed);
+  switch (spec.type) {
+    case MetricType::Counter:
+      metric.counter.value = value;
+      break;
+    case MetricType::Gauge:
+      metric.gauge.value = value;
+      break;
+    case MetricType::Histogram:
+      metric.histogram = histogram_of(cell);
+      break;
+  }
+  return metric;
+}
+
+prometheus::MetricFamily family_of(const Family& family) {
+  prometheus::MetricFamily text{std::string(family.spec->name),
+                                std::string(family.spec->help),
+                                type_of(family.spec->type),
+                                {}};
+  for (const auto& [labels, cell] : family.series) {
+    text.metric.push_back(metric_of(*family.spec, labels, *cell));
+  }
+  return text;
+}
+
+}  // namespace
+
+struct Metrics::State {
+  mutable std::mutex mutex;  // guards the maps, not the cells
+  std::map<std::string_view, Family> families;
+  std::vector<std::function<void()>> refreshes;
+
+  struct Found {
+    std::shared_ptr<MetricCell> cell;
+    bool is_overflow = false;
+  };
+
+  Found find_or_make(const MetricSpec& spec, MetricType type,
+                     std::initializer_list<std::string_view> label_values) {
+    SL_CHECK(spec.type == type);
+    SL_CHECK(spec.label_count() == label_values.size());
+    Labels labels(label_values.begin(), label_values.end());
+    const std::lock_guard lock(mutex);
+    Family& family = families[spec.name];
+    family.spec = &spec;
+    auto found = family.series.find(labels);
+    const bool is_overflow =
+        found == family.series.end() && family.series.size() >= kMetricSeriesMax;
+    if (is_overflow) {
+      labels.assign(labels.size(), "other");
+      found = family.series.find(labels);
+    }
+    if (found == family.series.end()) {
+      found = family.series.emplace(std::move(labels), std::make_shared<MetricCell>(spec)).first;
+    }
+    return {found->second, is_overflow};
+  }
+
+  std::shared_ptr<MetricCell> cell(const MetricSpec& spec, MetricType type,
+                                   std::initializer_list<std::string_view> label_values) {
+    Found found = find_or_make(spec, type, label_values);
+    if (found.is_overflow) {
+      const MetricSpec& overflow = contract::kMetricOverflowTotal;
+      const Found counter = find_or_make(overflow, MetricType::Counter, {spec.name});
+      counter.cell->value.fetch_add(1, std::memory_order_relaxed);
+    }
+    return std::move(found.cell);
+  }
+};
+
+Metrics::Metrics() : state_(std::make_unique<State>()) {}
+Metrics::~Metrics() = default;
+
+Counter Metrics::counter(const MetricSpec& spec,
+                         std::initializer_list<std::string_view> label_values) {
+  return Counter(state_->cell(spec, MetricType::Counter, label_values));
+}
+
+Gauge Metrics::gauge(const MetricSpec& spec, std::initializer_list<std::string_view> label_values) {
+  return Gauge(state_->cell(spec, MetricType::Gauge, label_values));
+}
+
+Histogram Metrics::histogram(const MetricSpec& spec,
+                             std::initializer_list<std::string_view> label_values) {
+  return Histogram(state_->cell(spec, MetricType::Histogram, label_values));
+}
+
+void Metrics::remove_worker(std::string_view worker) {
+  const std::lock_guard lock(state_->mutex);
+  for (auto& [name, family] : state_->families) {
+    const auto label =
+        std::find(family.spec->labels.begin(), family.spec->labels.end(), contract::kWorkerLabel);
+    if (label == family.spec->labels.end()) continue;
+    const auto index = static_cast<std::size_t>(label - family.spec->labels.begin());
+    std::erase_if(family.series,
+                  [&](const auto& series) { return series.first.at(index) == worker; });
+  }
+}
+
+void Metrics::before_scrape(std::function<void()> refresh) {
+  const std::lock_guard lock(state_->mutex);
+  state_->refreshes.push_back(std::move(refresh));
+}
+
+std::string Metrics::scrape() const {
+  std::vector<std::function<void()>> refreshes;
+  {
+    const std::lock_guard lock(state_->mutex);
+    refreshes = state_->refreshes;
+  }
+  for (const auto& refresh : refreshes) refresh();
+  std::vector<prometheus::MetricFamily> families;
+  {
+    const std::lock_guard lock(state_->mutex);
+    for (const auto& [name, family] : state_->families) {
+      if (!family.series.empty()) families.push_back(family_of(family));
+    }
+  }
+  std::ostringstream text;
+  prometheus::TextSerializer().Serialize(text, families);
+  return text.str();
+}
+
+}  // namespace sightline::runtime

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "common/runtime/metrics.h"
+
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace sightline::runtime {
+namespace {
+
+using contract::MetricSpec;
+using contract::MetricType;
+
+constexpr std::array kBounds = {1.0, 2.5};
+constexpr MetricSpec kSeen{
+    "sightline_test_seen_total", MetricType::Counter, "Things seen.", {"worker", "kind"}};
+constexpr MetricSpec kLevel{"sightline_test_level", MetricType::Gauge, "Level.", {"worker"}};
+constexpr MetricSpec kSize{"sightline_test_size", MetricType::Histogram, "Size.", {}, kBounds};
+
+TEST(Metrics, TheTextIsThePrometheusFormatExactly) {
+  Metrics metrics;
+  metrics.counter(kSeen, {"w0", "a\"b\\c\nd"}).add();
+  metrics.counter(kSeen, {"w1", "x"}).add(2.5);
+  metrics.gauge(kLevel, {"w0"}).set(-1);
+  const Histogram size = metrics.histogram(kSize);
+  for (const double value : {0.5, 1.0, 2.0, 3.0}) size.observe(value);
+  EXPECT_EQ(metrics.scrape(),
+            "# HELP sightline_test_level Level.\n"
+            "# TYPE sightline_test_level gauge\n"
+            "sightline_test_level{worker=\"w0\"} -1\n"
+            "# HELP sightline_test_seen_total Things seen.\n"
+            "# TYPE sightline_test_seen_total counter\n"
+            "sightline_test_seen_total{worker=\"w0\",kind=\"a\\\"b\\\\c\\nd\"} 1\n"
+            "sightline_test_seen_total{worker=\"w1\",kind=\"x\"} 2.5\n"
+            "# HELP sightline_test_size Size.\n"
+            "# TYPE sightline_test_size histogram\n"
+            "sightline_test_size_count 4\n"
+            "sightline_test_size_sum 6.5\n"
+            "sightline_test_size_bucket{le=\"1\"} 2\n"
+            "sightline_test_size_bucket{le=\"2.5\"} 3\n"
+            "sightline_test_size_bucket{le=\"+Inf\"} 4\n");
+}
+
+TEST(Metrics, TheSameLabelsAreTheSameSeries) {
+  Metrics metrics;
+  metrics.gauge(kLevel, {"w0"}).add(2);
+  metrics.gauge(kLevel, {"w0"}).add(3);
+  EXPECT_NE(metrics.scrape().find("{worker=\"w0\"} 5\n"), std::string::npos);
+}
+
+TEST(Metrics, CountersNeverFall) {
+  Metrics metrics;
+  const Counter seen = metrics.counter(kSeen, {"w0", "x"});
+  seen.add(2);
+  seen.add(-1);
+  EXPECT_NE(metrics.scrape().find("} 2\n"), std::string::npos);
+}
+
+TEST(Metrics, AWorkerTakesItsSeriesAlongAndOldHandlesStaySafe) {
+  Metrics metrics;
+  const Counter old = metrics.counter(kSeen, {"w0", "x"});
+  old.add();
+  metrics.counter(kSeen, {"w1", "w0"}).add();
+  metrics.gauge(kLevel, {"w0"}).set(1);
+  metrics.histogram(kSize).observe(1);
+  metrics.remove_worker("w0");
+  old.add();
+  const std::string text = metrics.scrape();
+  EXPECT_EQ(text.find("worker=\"w0\""), std::string::npos);
+  EXPECT_NE(text.find("{worker=\"w1\",kind=\"w0\"} 1\n"), std::string::npos);
+  EXPECT_NE(text.find("sightline_test_size_count 1\n"), std::string::npos);
+  metrics.counter(kSeen, {"w0", "x"}).add();
+  EXPECT_NE(metrics.scrape().find("{worker=\"w0\",kind=\"x\"} 1\n"), std::string::npos);
+}
+
+TEST(Metrics, LabelSetsBeyondTheLimitShareOneSeriesAndAreCounted) {
+  Metrics metrics;
+  for (std::size_t i = 0; i < kMetricSeriesMax + 10; ++i) {
+    metrics.counter(kSeen, {"w0", std::to_string(i)}).add();
+  }
+  metrics.counter(kSeen, {"w0", "0"}).add();
+  const std::string text = metrics.scrape();
+  EXPECT_NE(text.find("{worker=\"other\",kind=\"other\"} 10\n"), std::string::npos);
+  EXPECT_NE(text.find("sightline_metric_overflow_total{metric=\"sightline_test_seen_total\"} 10\n"),
+            std::string::npos);
+  EXPECT_NE(text.find("{worker=\"w0\",kind=\"0\"} 2\n"), std::string::npos);
+  EXPECT_EQ(text.find("kind=\"" + std::to_string(kMetricSeriesMax) + "\""), std::string::npos);
+}
+
+TEST(Metrics, GaugesAreRefreshedBeforeEachScrape) {
+  Metrics metrics;
+  const Gauge level = metrics.gauge(kLevel, {"w0"});
+  int scrapes = 0;
+  metrics.before_scrape([&] { level.set(++scrapes); });
+  EXPECT_NE(metrics.scrape().find("} 1\n"), std::string::npos);
+  EXPECT_NE(metrics.scrape().find("} 2\n"), std::string::npos);
+}
+
+TEST(Metrics, CountingFromManyThreadsLosesNothing) {
+  Metrics metrics;
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&metrics] {
+      const Counter seen = metrics.counter(kSeen, {"w0", "x"});
+      const Histogram size = metrics.histogram(kSize);
+      for (int j = 0; j < 10'000; ++j) {
+        seen.add();
+        size.observe(2);
+      }
+    });
+  }
+  threads.clear();
+  const std::string text = metrics.scrape();
+  EXPECT_NE(text.find("} 40000\n"), std::string::npos);
+  EXPECT_NE(text.find("sightline_test_size_sum 80000\n"), std::string::npos);
+}
+
+TEST(MetricsDeathTest, AWrongTypeOrCountOfLabelsIsABug) {
+  testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  Metrics metrics;
+  EXPECT_DEATH(metrics.gauge(kSeen, {"a", "b"}), "check failed");
+  EXPECT_DEATH(metrics.counter(kSeen, {"a"}), "check failed");
+}
+
+}  // namespace
+}  // namespace sightline::runtime
