@@ -49,15 +49,21 @@ std::string_view name_of(Blame blame) {
 }
 
 Error client_error(ErrorCode code, std::string message, std::string param) {
-  return Error{code, Blame::Client, false, std::move(message), std::move(param)};
+  return Error{code, Blame::Client, false, std::move(message), std::move(param), {}};
+}
+
+Error limit_error(ErrorCode code, std::string limit, std::string message, std::string param) {
+  Error error = client_error(code, std::move(message), std::move(param));
+  error.limit = std::move(limit);
+  return error;
 }
 
 Error worker_error(ErrorCode code, std::string message, bool retryable) {
-  return Error{code, Blame::Worker, retryable, std::move(message), {}};
+  return Error{code, Blame::Worker, retryable, std::move(message), {}, {}};
 }
 
 Error internal_error(std::string message) {
-  return Error{ErrorCode::Internal, Blame::Internal, false, std::move(message), {}};
+  return Error{ErrorCode::Internal, Blame::Internal, false, std::move(message), {}, {}};
 }
 
 Error with_context(Error error, std::string_view context) {

@@ -29,12 +29,15 @@ enum class Blame { Client, Worker, Internal };
 // A recoverable failure. message is one line for a human and never holds prompts, image bytes,
 // engine addresses or secrets, since it may reach the client. param names the request field at
 // fault (OpenAI's error.param), empty if none. retryable: the same work may succeed elsewhere.
+// limit names the setting whose limit was exceeded ("image-bytes-max"), empty if none: metric
+// label.
 struct [[nodiscard]] Error {
   ErrorCode code = ErrorCode::Internal;
   Blame blame = Blame::Internal;
   bool retryable = false;
   std::string message;
   std::string param;
+  std::string limit;
 };
 
 // "invalid_argument", "not_found", …: metric label and log field.
@@ -43,6 +46,8 @@ std::string_view name_of(Blame blame);
 
 // The client's fault; never retried.
 Error client_error(ErrorCode code, std::string message, std::string param = {});
+// The client exceeded the limit of that setting; never retried.
+Error limit_error(ErrorCode code, std::string limit, std::string message, std::string param = {});
 // A worker's fault; retryable says whether another worker may do better.
 Error worker_error(ErrorCode code, std::string message, bool retryable);
 // Our own fault.

@@ -76,6 +76,11 @@ inline constexpr MetricSpec kPredictionsTotal{
     MetricType::Counter,
     "Predictions compared with the engine's cached_tokens: equal, over, under.",
     {kWorkerLabel, "result"}};
+inline constexpr MetricSpec kPromptTokenMismatchTotal{
+    "sightline_prompt_token_mismatch_total",
+    MetricType::Counter,
+    "Answers whose prompt_tokens differ from the router's own count of an exactly known prompt.",
+    {kWorkerLabel}};
 inline constexpr MetricSpec kUnroutedOverlapTotal{
     "sightline_unrouted_overlap_total",
     MetricType::Counter,

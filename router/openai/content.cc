@@ -56,11 +56,20 @@ Result<std::optional<Value>> url_of(const Value& payload, const std::string& pat
   return text->empty() ? std::optional<Value>{} : url;
 }
 
-Result<std::optional<MediaPart>> media_part(const Value& part, std::string path) {
+struct Place {
+  std::size_t message = 0;
+  std::size_t position = 0;
+};
+
+Result<std::optional<MediaPart>> media_part(const Value& part, const Place& place) {
   if (!part.is(Kind::Object)) return std::optional<MediaPart>{};
   const PartType* type = type_of(part);
   if (type == nullptr) return std::optional<MediaPart>{};
-  MediaPart item{.modality = type->modality, .part = part, .url = {}, .path = std::move(path)};
+  MediaPart item{.modality = type->modality, .part = part};
+  item.message = place.message;
+  item.position = place.position;
+  item.path = "messages[" + std::to_string(place.message) + "].content[" +
+              std::to_string(place.position) + "]";
   const auto payload = part.find(type->payload);
   if (type->modality == Modality::Image) {
     if (payload) item.url = SL_TRY(url_of(*payload, item.path));
@@ -75,29 +84,30 @@ Result<std::optional<MediaPart>> media_part(const Value& part, std::string path)
   return std::optional<MediaPart>(std::move(item));
 }
 
+Error too_many(std::size_t images_max) {
+  return limit_error(
+      ErrorCode::InvalidArgument, "images-max",
+      "at most " + std::to_string(images_max) + " media items may be in one request", "messages");
+}
+
 }  // namespace
 
 Result<std::vector<MediaPart>> find_media(const Value& messages, std::size_t images_max) {
   std::vector<MediaPart> media;
-  std::size_t message_index = 0;
+  Place place;
   for (const Value message : messages) {
-    const std::size_t m = message_index++;
     const auto content = message.find("content");
-    if (!content || !content->is(Kind::Array)) continue;
-    std::size_t part_index = 0;
-    for (const Value part : *content) {
-      std::string path =
-          "messages[" + std::to_string(m) + "].content[" + std::to_string(part_index++) + "]";
-      auto item = SL_TRY(media_part(part, std::move(path)));
-      if (!item) continue;
-      if (media.size() == images_max) {
-        return client_error(
-            ErrorCode::InvalidArgument,
-            "at most " + std::to_string(images_max) + " media items may be in one request",
-            "messages");
+    place.position = 0;
+    if (content && content->is(Kind::Array)) {
+      for (const Value part : *content) {
+        auto item = SL_TRY(media_part(part, place));
+        ++place.position;
+        if (!item) continue;
+        if (media.size() == images_max) return too_many(images_max);
+        media.push_back(std::move(*item));
       }
-      media.push_back(std::move(*item));
     }
+    ++place.message;
   }
   return media;
 }

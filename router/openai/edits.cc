@@ -55,6 +55,12 @@ void set_uuid(EditedBody& body, const MediaPart& part, std::string_view uuid) {
   if (given.empty()) append_member(body, part.part, "\"uuid\":" + json::to_quoted(uuid));
 }
 
+void clear_uuid(EditedBody& body, const MediaPart& part) {
+  for (const json::Value& value : part.part.find_all("uuid")) {
+    body.replace(value.begin_offset(), value.end_offset(), "null");
+  }
+}
+
 void set_url(EditedBody& body, const MediaPart& part, std::string_view url) {
   SL_CHECK(part.url.has_value());
   body.replace(part.url->begin_offset(), part.url->end_offset(), json::to_quoted(url));

@@ -42,6 +42,9 @@ class EditedBody {
 // Gives the part the identifier `uuid`, in place of any the client sent.
 void set_uuid(EditedBody& body, const MediaPart& part, std::string_view uuid);
 
+// Takes away the identifier the client sent, by null: vLLM 0.32 reads that as none.
+void clear_uuid(EditedBody& body, const MediaPart& part);
+
 // Replaces the part's URL.
 void set_url(EditedBody& body, const MediaPart& part, std::string_view url);
 

@@ -21,11 +21,9 @@ Error bad(std::string message, std::string param) {
 // Request fields of vLLM 0.32 that change the token ids or the identifiers of a prompt beyond
 // what prompt/ computes. null and {} mean "not given" there.
 constexpr std::array kUncountedFields = {
-    "chat_template",        "truncate_prompt_tokens",
-    "truncation_side",      "mm_processor_kwargs",
-    "media_io_kwargs",      "add_special_tokens",
-    "prompt_embeds",        "tokenization_kwargs",
-    "suffix",
+    "chat_template",       "truncate_prompt_tokens", "truncation_side",
+    "mm_processor_kwargs", "media_io_kwargs",        "add_special_tokens",
+    "prompt_embeds",       "tokenization_kwargs",    "suffix",
 };
 
 bool is_given(const Value& value) {
@@ -96,8 +94,8 @@ Result<CompletionBody> parse_completion(const Value& root) {
     return bad("prompt must be a string, token ids, or a non-empty array of either", "prompt");
   }
   const Value first = *prompt->begin();
-  if (const auto string = first.string()) return CompletionBody{*string};
-  if (first.is(Kind::Array)) return CompletionBody{SL_TRY(token_ids(first))};
+  if (const auto string = first.string()) return CompletionBody{*string, prompt->size()};
+  if (first.is(Kind::Array)) return CompletionBody{SL_TRY(token_ids(first)), prompt->size()};
   return CompletionBody{SL_TRY(token_ids(*prompt))};
 }
 
@@ -122,9 +120,7 @@ Result<Done> read_options(const Value& root, Request& request) {
     const auto value = root.find(name);
     if (value && is_given(*value)) request.uncounted_field = name;
   }
-  if (const auto effort = root.find("reasoning_effort"); effort && is_given(*effort)) {
-    request.template_fields.emplace_back("reasoning_effort");
-  }
+  request.reasoning_effort = SL_TRY(text(root, "reasoning_effort"));
   const auto logprobs = root.find("prompt_logprobs");
   request.skips_prefix_cache = logprobs && is_given(*logprobs);
   if (const auto echo = root.find("echo"); echo && echo->boolean() == true) {

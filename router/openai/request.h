@@ -29,7 +29,9 @@ struct MediaPart {
   // The string that holds the payload's URL; absent for forms whose bytes cannot be named by one
   // (embeddings, raw audio). Only images with a URL can be resolved.
   std::optional<json::Value> url;
-  // Where in the request, for error messages: "messages[2].content[0]".
+  std::size_t message = 0;   // index in messages
+  std::size_t position = 0;  // index in the message's content
+  // The same for error messages: "messages[2].content[0]".
   std::string path;
 };
 
@@ -47,6 +49,7 @@ struct ChatBody {
 // The OpenAI completions body. Batches are routed by their first prompt.
 struct CompletionBody {
   std::variant<std::string_view, std::vector<TokenId>> first_prompt;
+  std::size_t prompts = 1;
 };
 
 // A parsed request. Keeps the client's bytes: unknown fields and their order survive.
@@ -64,8 +67,7 @@ struct Request {
   // Fields that change the prompt in ways the router does not compute (vLLM 0.32 request schema).
   // If any is present the request is routed without overlap and this name is the reason.
   std::optional<std::string> uncounted_field;
-  // Fields that reach the template only if it reads them: reasoning_effort.
-  std::vector<std::string> template_fields;
+  std::optional<std::string> reasoning_effort;
   // The engine skips its prefix cache for this request (prompt_logprobs): no prediction to audit.
   bool skips_prefix_cache = false;
 

@@ -47,6 +47,16 @@ TEST(Edits, EveryUuidOfTheClientIsReplaced) {
       R"({"messages":[{"content":[{"uuid":"abc","type":"image_url","image_url":{"url":"x"},"uuid":"abc"}]}]})");
 }
 
+TEST(Edits, AUuidThatDoesNotFollowFromBytesIsTakenAway) {
+  const Request request = parsed(
+      R"({"messages":[{"content":[{"type":"video_url","video_url":{"url":"v"},"uuid":"mine"}]}]})");
+  EditedBody body(request.document.text());
+  clear_uuid(body, request.chat()->media[0]);
+  EXPECT_EQ(
+      joined(body),
+      R"({"messages":[{"content":[{"type":"video_url","video_url":{"url":"v"},"uuid":null}]}]})");
+}
+
 TEST(Edits, UrlAndUuidOfSeveralPartsAreEditedTogether) {
   const Request request = parsed(
       R"({"messages":[{"content":[{"type":"image_url","image_url":{"url":"http://a"}},{"type":"image_url","image_url":"http://b"}]}]})");
