@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+
+// The smaller parts of a request's life: what serve() calls between its steps.
+#include <utility>
+
+#include "common/contract/metric_table.h"
+#include "common/contract/names.h"
+
+#include "router/proxy/serve.h"
+
+namespace sightline::proxy {
+namespace {
+
+std::uint64_t usable_blocks(const routing::Candidate& candidate) {
+  return std::uint64_t{candidate.gpu_blocks} + candidate.cpu_blocks + candidate.storage_blocks;
+}
+
+}  // namespace
+
+bool Proxy::asks_for_usage(const openai::Request& request) const {
+  return request.stream && !request.include_usage &&
+         services_.settings.audit.usage == contract::AuditUsage::Inject;
+}
+
+openai::EditedBody Proxy::edit(const openai::Request& request,
+                               const prepare::Prepared& prepared) const {
+  openai::EditedBody body(request.document.text());
+  const bool as_bytes = services_.settings.media.forward == contract::MediaForward::Bytes;
+  for (std::size_t i = 0; i < prepared.media.size(); ++i) {
+    const prepare::ResolvedMedia& item = prepared.media[i];
+    const openai::MediaPart& part = request.chat()->media[i];
+    services_.metrics.counter(contract::kMediaItemsTotal, {item.outcome}).add();
+    // An identifier that does not follow from the bytes must never reach an engine: it would
+    // answer from whatever it has under that name.
+    if (item.identifier.empty()) {
+      openai::clear_uuid(body, part);
+    } else {
+      openai::set_uuid(body, part, item.identifier);
+    }
+    if (item.fetched && as_bytes) openai::set_url(body, part, prepare::data_url_of(item));
+  }
+  if (asks_for_usage(request)) openai::ask_for_usage(body, request);
+  return body;
+}
+
+Proxy::Route Proxy::route_of(const openai::Request& request, const Keyed& keyed,
+                             const Shortlist& shortlist, const routing::Decision& decision) const {
+  Route route;
+  route.worker = shortlist.workers[decision.chosen];
+  route.candidate = shortlist.candidates[decision.chosen];
+  Expectation& expectation = route.expectation;
+  expectation.worker = route.worker->name;
+  expectation.overlap_blocks = usable_blocks(route.candidate);
+  expectation.prompt_blocks = keyed.blocks.keys.size();
+  expectation.block_size = keyed.job.block_size;
+  expectation.reason = routing::name_of(decision.reason);
+  const bool audited = keyed.exact && !request.skips_prefix_cache &&
+                       has_precise_overlap(*route.worker, keyed.job.block_size);
+  if (audited) {
+    expectation.cached_tokens = expectation.overlap_blocks * keyed.job.block_size;
+  }
+  return route;
+}
+
+fleet::Reservation Proxy::reserve(const Route& route, const Keyed& keyed) const {
+  const std::uint64_t cached = usable_blocks(route.candidate) * keyed.job.block_size;
+  const fleet::Booking booking{
+      .prefill_tokens = keyed.job.prompt_tokens - std::min(keyed.job.prompt_tokens, cached),
+      .blocks = routing::touched_blocks(keyed.job),
+      .block_size = keyed.job.block_size};
+  return route.worker->load->reserve(booking, services_.clock.now());
+}
+
+Attempt Proxy::attempt_of(const http::Request& http, const Route& route,
+                          const RequestTrace& trace) const {
+  const auto& limits = services_.settings.fleet;
+  Attempt attempt;
+  attempt.call.endpoint = {route.worker->host, route.worker->port};
+  attempt.call.head = {http.method, http.target, engine_headers(http.headers, trace.request_id())};
+  attempt.call.timeouts.connect = limits.connect_timeout;
+  attempt.call.timeouts.first_byte = limits.request_timeout;
+  attempt.call.timeouts.between_bytes = limits.request_timeout;
+  attempt.answer_headers.set(contract::kRequestIdHeader, trace.request_id());
+  attempt.answer_headers.set(contract::kWorkerHeader, route.worker->name);
+  if (route.expectation.block_size > 0) {
+    attempt.answer_headers.set(contract::kOverlapHeader,
+                               std::to_string(route.expectation.overlap_blocks) + "/" +
+                                   std::to_string(route.expectation.prompt_blocks));
+  }
+  return attempt;
+}
+
+bool Proxy::may_retry(const Route& route, const Error& error, Tried& tried,
+                      RequestTrace& trace) const {
+  if (error.blame == Blame::Worker) {
+    services_.fleet.report_failure(route.worker->name, error.message);
+  }
+  tried.push_back(route.worker->name);
+  if (!error.retryable || tried.size() >= kAttemptsMax) return false;
+  // The last worker's own failure says more than "no worker left".
+  const auto fleet = services_.fleet.snapshot();
+  for (const auto& worker : fleet->workers) {
+    bool untried = worker->is_routable();
+    for (const std::string& name : tried) untried = untried && worker->name != name;
+    if (!untried) continue;
+    trace.retried(route.worker->name, error);
+    return true;
+  }
+  return false;
+}
+
+void Proxy::account(const Route& route, const Answer& answer, RequestTrace& trace) const {
+  // A 500 may be the request's own fault (vLLM 0.32: a media host that refuses), so it neither
+  // proves nor disproves the worker's health.
+  if (answer.status < 500) services_.fleet.report_success(route.worker->name);
+  trace.answered(answer.status, answer.usage);
+}
+
+}  // namespace sightline::proxy

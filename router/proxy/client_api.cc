@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/proxy/client_api.h"
+
+#include <set>
+#include <utility>
+
+#include "common/base/bytes.h"
+#include "common/base/json.h"
+#include "common/base/rng.h"
+#include "common/contract/metric_table.h"
+#include "common/contract/names.h"
+
+#include "router/openai/error_body.h"
+
+namespace sightline::proxy {
+namespace {
+
+// A client's own request id is kept up to this length.
+constexpr std::size_t kRequestIdBytesMax = 256;
+
+http::Response json_response(int status, std::string body) {
+  return {
+      .status = status, .headers = {{"content-type", "application/json"}}, .body = std::move(body)};
+}
+
+http::Response error_response(const Error& error) {
+  http::Response response = json_response(openai::http_status_of(error), openai::error_body(error));
+  // Saturation passes: tell clients when to come back (RFC 9110 section 10.2.3).
+  if (response.status == 503) response.headers.set("retry-after", "1");
+  return response;
+}
+
+// Counts a request in and out.
+class Active {
+ public:
+  explicit Active(std::atomic<std::size_t>& count) : count_(count), number_(++count) {}
+  ~Active() { --count_; }
+  Active(const Active&) = delete;
+  Active& operator=(const Active&) = delete;
+  [[nodiscard]] std::size_t number() const { return number_; }
+
+ private:
+  std::atomic<std::size_t>& count_;
+  std::size_t number_;
+};
+
+struct ModelEntry {
+  std::string_view id;
+  std::string_view root;
+  std::string_view parent;  // empty: none
+  std::uint32_t max_model_len = 0;
+};
+
+void append_model(std::string& out, const ModelEntry& model, std::int64_t created) {
+  if (out.back() != '[') out += ',';
+  out += R"({"id":)" + json::to_quoted(model.id) + R"(,"object":"model","created":)" +
+         std::to_string(created) + R"(,"owned_by":"sightline","root":)" +
+         json::to_quoted(model.root) + R"(,"parent":)" +
+         (model.parent.empty() ? "null" : json::to_quoted(model.parent)) + R"(,"max_model_len":)" +
+         (model.max_model_len == 0 ? "null" : std::to_string(model.max_model_len)) + "}";
+}
+
+}  // namespace
+
+ClientApi::ClientApi(const Services& services, Proxy& proxy)
+    : services_(services),
+      proxy_(proxy),
+      started_s_(
+          std::chrono::duration_cast<std::chrono::seconds>(services.clock.wall().time_since_epoch())
+              .count()),
+      id_seed_(static_cast<std::uint64_t>(services.clock.wall().time_since_epoch().count())) {}
+
+Task<void> ClientApi::handle(http::Request& http, http::ResponseWriter& client) {
+  const std::string path(http.path());
+  const bool generates = path == "/v1/chat/completions" || path == "/v1/completions";
+  const bool is_get = http.method == "GET";
+  if (generates && http.method == "POST") {
+    const auto endpoint =
+        path == "/v1/completions" ? openai::Endpoint::Completions : openai::Endpoint::Chat;
+    co_await generate(endpoint, http, client);
+    co_return;
+  }
+  const bool own = path == "/v1/models" || path == "/health" || path == "/version";
+  if (!generates && !own && path.starts_with("/v1/")) {
+    co_await pass(http, client);
+    co_return;
+  }
+  http::Response response;
+  if (generates || (own && !is_get)) {
+    response = error_response(client_error(
+        ErrorCode::MethodNotAllowed, path + (generates ? " takes POST only" : " takes GET only")));
+    response.headers.set("allow", generates ? "POST" : "GET");
+  } else if (path == "/v1/models") {
+    response = json_response(200, models_body());
+  } else if (path == "/version") {
+    response = json_response(200, R"({"version":")" SL_VERSION R"("})");
+  } else if (path != "/health") {
+    response = error_response(
+        client_error(ErrorCode::NotFound, "no such path; the API is under /v1, see /v1/models"));
+  }
+  const std::string status = std::to_string(response.status);
+  services_.metrics.counter(contract::kRequestsTotal, {own ? path : "other", status}).add();
+  auto sent = co_await client.send(std::move(response));
+  static_cast<void>(sent);  // a client that left before this small answer has lost nothing
+}
+
+Task<void> ClientApi::generate(openai::Endpoint endpoint, http::Request& http,
+                               http::ResponseWriter& client) {
+  const Active active(active_);
+  RequestTrace trace(services_,
+                     endpoint == openai::Endpoint::Chat ? "chat_completions" : "completions",
+                     request_id_of(http));
+  Result<Done> result = Done{};
+  if (active.number() > services_.settings.server.concurrent_requests_max) {
+    result =
+        Error{ErrorCode::Overloaded,
+              Blame::Internal,
+              true,
+              "too many requests at the same time (concurrent-requests-max); try again shortly",
+              "",
+              "concurrent-requests-max"};
+  } else {
+    result = co_await proxy_.serve(endpoint, http, client, trace);
+  }
+  co_await conclude(std::move(result), trace, client);
+}
+
+Task<void> ClientApi::pass(http::Request& http, http::ResponseWriter& client) {
+  const Active active(active_);
+  RequestTrace trace(services_, "other", request_id_of(http));
+  auto result = co_await proxy_.serve_unread(http, client, trace);
+  co_await conclude(std::move(result), trace, client);
+}
+
+Task<void> ClientApi::conclude(Result<Done> result, RequestTrace& trace,
+                               http::ResponseWriter& client) {
+  if (result.ok()) co_return;
+  const Error& error = result.error();
+  http::Response response = error_response(error);
+  trace.failed(response.status, error);
+  if (client.started() || client.disconnected()) co_return;
+  response.headers.set(contract::kRequestIdHeader, trace.request_id());
+  auto sent = co_await client.send(std::move(response));
+  static_cast<void>(sent);  // the error is noted already
+}
+
+http::Response ClientApi::refusal(int status, const Error& error) const {
+  const char* limit = status == 413 ? "body-bytes-max" : status == 431 ? "header-bytes-max" : "";
+  if (*limit != '\0') services_.metrics.counter(contract::kLimitHitsTotal, {limit}).add();
+  services_.metrics.counter(contract::kRequestsTotal, {"refused", std::to_string(status)}).add();
+  http::Response response = error_response(error);
+  response.status = status;
+  return response;
+}
+
+std::string ClientApi::models_body() const {
+  const auto fleet = services_.fleet.snapshot();
+  const auto& names = services_.settings.model.served_names;
+  std::uint32_t longest = services_.settings.model.max_model_len;
+  for (const auto& worker : fleet->workers) {
+    const std::uint32_t tokens = worker->max_model_len;
+    if (tokens > 0 && (longest == 0 || tokens < longest)) longest = tokens;
+  }
+  if (longest == 0) longest = services_.model->profile.tokens_max.value_or(0);
+  std::string body = R"({"object":"list","data":[)";
+  for (const std::string& name : names) {
+    append_model(body, {.id = name, .root = names.front(), .max_model_len = longest}, started_s_);
+  }
+  std::set<std::string_view> listed(names.begin(), names.end());
+  for (const auto& worker : fleet->workers) {
+    for (const fleet::ServedModel& model : worker->models) {
+      if (!names.empty() && model.parent.empty()) continue;
+      if (!listed.insert(model.id).second) continue;
+      append_model(body, {model.id, model.id, model.parent, longest}, started_s_);
+    }
+  }
+  return body + "]}";
+}
+
+std::string ClientApi::request_id_of(const http::Request& http) {
+  const auto given = http.headers.find(contract::kRequestIdHeader);
+  if (given && !given->empty() && given->size() <= kRequestIdBytesMax) return std::string(*given);
+  const std::uint64_t turn = id_turn_.fetch_add(1, std::memory_order_relaxed);
+  Rng rng(id_seed_ + turn);
+  return "req-" + to_hex(rng.next()) + to_hex(rng.next());
+}
+
+}  // namespace sightline::proxy

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <string>
+
+#include "common/runtime/task.h"
+
+#include "router/http/message.h"
+#include "router/http/response_writer.h"
+#include "router/proxy/serve.h"
+
+namespace sightline::proxy {
+
+// The client port: paths to what answers them, admission, and errors in OpenAI's shape.
+// Thread safety: handle() on any I/O thread.
+class ClientApi {
+ public:
+  // Both outlive this.
+  ClientApi(const Services& services, Proxy& proxy);
+
+  // Answers one request, whatever it is.
+  Task<void> handle(http::Request& http, http::ResponseWriter& client);
+
+  // The answer to what the HTTP server itself refuses: a limit or broken framing.
+  http::Response refusal(int status, const Error& error) const;
+
+  [[nodiscard]] std::size_t active() const { return active_.load(std::memory_order_relaxed); }
+
+ private:
+  Task<void> generate(openai::Endpoint endpoint, http::Request& http, http::ResponseWriter& client);
+  Task<void> pass(http::Request& http, http::ResponseWriter& client);
+  Task<void> conclude(Result<Done> result, RequestTrace& trace, http::ResponseWriter& client);
+  [[nodiscard]] std::string models_body() const;
+  [[nodiscard]] std::string request_id_of(const http::Request& http);
+
+  const Services& services_;
+  Proxy& proxy_;
+  const std::int64_t started_s_;  // unix time, "created" of the model list
+  const std::uint64_t id_seed_;
+  std::atomic<std::uint64_t> id_turn_{0};
+  std::atomic<std::size_t> active_{0};
+};
+
+}  // namespace sightline::proxy

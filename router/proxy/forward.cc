@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/proxy/forward.h"
+
+#include <utility>
+
+#include "common/contract/names.h"
+
+#include "router/openai/error_body.h"
+#include "router/openai/sse.h"
+
+namespace sightline::proxy {
+namespace {
+
+// Ends the exchange when the client leaves; takes the callback back before the exchange dies.
+class CancelOnDisconnect {
+ public:
+  CancelOnDisconnect(http::ResponseWriter& client, http::Exchange& exchange) : client_(client) {
+    client_.on_disconnect([&exchange] { exchange.cancel(); });
+  }
+  ~CancelOnDisconnect() { client_.on_disconnect({}); }
+  CancelOnDisconnect(const CancelOnDisconnect&) = delete;
+  CancelOnDisconnect& operator=(const CancelOnDisconnect&) = delete;
+
+ private:
+  http::ResponseWriter& client_;
+};
+
+// Statuses by which a server says that another one may do better (RFC 9110 section 15.6).
+bool is_unavailable(int status) { return status == 502 || status == 503 || status == 504; }
+
+http::Headers answer_headers(const http::Exchange& exchange, const Attempt& attempt) {
+  http::Headers headers = http::end_to_end(exchange.headers());
+  for (const http::Field field : attempt.answer_headers) headers.set(field.name, field.value);
+  return headers;
+}
+
+bool is_event_stream(const http::Exchange& exchange) {
+  const auto type = exchange.headers().find("content-type");
+  return type && type->starts_with("text/event-stream");
+}
+
+Task<Result<Done>> open(http::Exchange& exchange, const Attempt& attempt) {
+  auto started = co_await exchange.start(attempt.call);
+  if (!started.ok()) co_return std::move(started).error();
+  if (is_unavailable(exchange.status())) {
+    co_return worker_error(
+        ErrorCode::Unavailable,
+        "the engine cannot serve now (status " + std::to_string(exchange.status()) + ")", true);
+  }
+  co_return Done{};
+}
+
+// The client has part of an answer: say that it is broken, in the stream's own form.
+Task<Error> break_off(http::ResponseWriter& client, Error error) {
+  error.retryable = false;
+  if (error.code == ErrorCode::Cancelled || client.disconnected()) co_return error;
+  const std::string event = openai::error_event(error);
+  auto written = co_await client.write(event);
+  if (written.ok()) written = co_await client.finish();
+  co_return error;
+}
+
+// Cuts a stream into events, reads what the router needs and leaves out what it asked for itself.
+class StreamTap {
+ public:
+  StreamTap(const Attempt& attempt, Answer& answer) : attempt_(attempt), answer_(answer) {}
+
+  // Splits the bytes into events and appends those for the client to `out`.
+  Result<Done> take(std::string_view bytes, std::string& out) {
+    splitter_.feed(bytes);
+    for (;;) {
+      const auto event = SL_TRY(splitter_.next());
+      if (!event) return Done{};
+      if (!seen_event_) {
+        seen_event_ = true;
+        if (attempt_.on_first_token) attempt_.on_first_token();
+      }
+      const auto usage = openai::usage_of(event->payload);
+      if (usage) answer_.usage = usage;
+      if (usage && usage->alone && attempt_.strip_usage) continue;
+      out += event->raw;
+    }
+  }
+
+  [[nodiscard]] std::string_view rest() const { return splitter_.rest(); }
+
+ private:
+  const Attempt& attempt_;
+  Answer& answer_;
+  openai::SseSplitter splitter_{kEventBytesMax};
+  bool seen_event_ = false;
+};
+
+Task<Result<Done>> relay_events(http::Exchange& exchange, StreamTap& tap,
+                                http::ResponseWriter& client) {
+  std::string out;
+  for (;;) {
+    auto bytes = co_await exchange.read_some();
+    if (!bytes.ok()) co_return std::move(bytes).error();
+    out.clear();
+    if (bytes->empty()) {
+      // A last event without its empty line is not ours to repair.
+      out += tap.rest();
+    } else {
+      SL_CO_TRY(tap.take(*bytes, out));
+    }
+    auto written = co_await client.write(out);
+    if (!written.ok()) co_return std::move(written).error();
+    if (bytes->empty()) co_return Done{};
+  }
+}
+
+Task<Result<Answer>> relay_stream(http::Exchange& exchange, const Attempt& attempt,
+                                  http::ResponseWriter& client) {
+  Answer answer{.status = exchange.status()};
+  auto begun = co_await client.begin(answer.status, answer_headers(exchange, attempt));
+  if (!begun.ok()) co_return std::move(begun).error();
+  StreamTap tap(attempt, answer);
+  auto relayed = co_await relay_events(exchange, tap, client);
+  if (!relayed.ok()) {
+    auto error = co_await break_off(client, std::move(relayed).error());
+    co_return error;
+  }
+  auto finished = co_await client.finish();
+  if (!finished.ok()) co_return std::move(finished).error();
+  co_return answer;
+}
+
+Task<Result<Answer>> relay_whole(http::Exchange& exchange, const Attempt& attempt,
+                                 http::ResponseWriter& client) {
+  auto body = co_await http::read_all(exchange, kAnswerBytesMax);
+  if (!body.ok()) {
+    Error error = std::move(body).error();
+    error.retryable = false;
+    co_return error;
+  }
+  Answer answer{.status = exchange.status(), .usage = openai::usage_of(*body)};
+  if (attempt.on_first_token) attempt.on_first_token();
+  http::Response response{.status = answer.status,
+                          .headers = answer_headers(exchange, attempt),
+                          .body = std::move(*body)};
+  auto sent = co_await client.send(std::move(response));
+  if (!sent.ok()) co_return std::move(sent).error();
+  co_return answer;
+}
+
+}  // namespace
+
+Task<Result<Answer>> forward(http::Client& engines, const Attempt& attempt,
+                             http::ResponseWriter& client) {
+  http::Exchange exchange(engines);
+  const CancelOnDisconnect guard(client, exchange);
+  auto opened = co_await open(exchange, attempt);
+  if (!opened.ok()) co_return std::move(opened).error();
+  if (is_event_stream(exchange)) {
+    auto answer = co_await relay_stream(exchange, attempt, client);
+    co_return answer;
+  }
+  auto answer = co_await relay_whole(exchange, attempt, client);
+  co_return answer;
+}
+
+Task<Result<Answer>> pass_through(http::Client& engines, const Attempt& attempt,
+                                  http::ResponseWriter& client) {
+  http::Exchange exchange(engines);
+  const CancelOnDisconnect guard(client, exchange);
+  auto opened = co_await open(exchange, attempt);
+  if (!opened.ok()) co_return std::move(opened).error();
+  Answer answer{.status = exchange.status()};
+  auto written = co_await client.begin(answer.status, answer_headers(exchange, attempt));
+  while (written.ok()) {
+    auto bytes = co_await exchange.read_some();
+    if (!bytes.ok()) {
+      client.abort();
+      Error error = std::move(bytes).error();
+      error.retryable = false;
+      co_return error;
+    }
+    if (bytes->empty()) break;
+    written = co_await client.write(*bytes);
+  }
+  if (written.ok()) written = co_await client.finish();
+  if (!written.ok()) co_return std::move(written).error();
+  co_return answer;
+}
+
+http::Headers engine_headers(const http::Headers& client, std::string_view request_id) {
+  http::Headers headers = http::end_to_end(client);
+  // Host and Content-Length follow from the connection and the spliced body; a compressed answer
+  // could not be looked into.
+  for (const char* name : {"host", "content-length", "expect", "accept-encoding"}) {
+    headers.remove(name);
+  }
+  headers.set(contract::kRequestIdHeader, request_id);
+  return headers;
+}
+
+}  // namespace sightline::proxy

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <cstddef>
+#include <utility>
+
+#include "common/runtime/io_pool.h"
+
+namespace sightline::proxy {
+
+// Bodies above this size are parsed and prepared on the compute threads, so that one client's
+// request does not hold up the streams that share its I/O thread: 64 KiB of text are tokenized in
+// less than a millisecond, and the way to another thread and back costs about 10 µs.
+inline constexpr std::size_t kInlineBytesMax = 64U << 10U;
+
+// Runs work() here if bytes are few, else on the compute pool.
+template <class Work>
+Task<std::invoke_result_t<Work&>> offload(IoPool& pool, std::size_t bytes, Work work) {
+  if (bytes <= kInlineBytesMax) co_return work();
+  auto result = co_await run_on_compute(pool, std::move(work));
+  co_return result;
+}
+
+}  // namespace sightline::proxy

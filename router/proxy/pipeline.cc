@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/proxy/pipeline.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "router/proxy/offload.h"
+
+namespace sightline::proxy {
+namespace {
+
+// Prompt tokens that any model may have; protects memory where no engine names its limit.
+constexpr std::size_t kPromptTokensMax = 1U << 22U;
+// Tokens per block assumed for comparing work when no engine has told its own; vLLM's default.
+constexpr std::uint32_t kAssumedBlockSize = 16;
+// Bytes of a body per token where the prompt is not known: English text.
+constexpr std::size_t kBytesPerTokenGuess = 4;
+
+bool is_tried(const Tried& tried, const std::string& name) {
+  return std::find(tried.begin(), tried.end(), name) != tried.end();
+}
+
+std::vector<keys::MediaSpan> spans_of(const prepare::Prepared& prepared) {
+  std::vector<keys::MediaSpan> spans;
+  spans.reserve(prepared.prompt.spans.size());
+  for (const prompt::MediaSpan& span : prepared.prompt.spans) {
+    spans.push_back({keys::identifier_hash(prepared.media[span.item].identifier),
+                     static_cast<std::int64_t>(span.start),
+                     static_cast<std::int64_t>(span.length)});
+  }
+  return spans;
+}
+
+}  // namespace
+
+Pipeline::Pipeline(const Services& services)
+    : services_(services),
+      seed_(services.settings.routing.seed != 0
+                ? services.settings.routing.seed
+                : static_cast<std::uint64_t>(services.clock.wall().time_since_epoch().count())) {}
+
+Task<Result<openai::Request>> Pipeline::parse(openai::Endpoint endpoint, std::string body) const {
+  const openai::RequestLimits limits{.images_max = services_.settings.media.images_max};
+  const std::size_t bytes = body.size();
+  auto work = [endpoint, &body, &limits] {
+    return openai::parse_request(endpoint, std::move(body), limits);
+  };
+  auto request = co_await offload(services_.pool, bytes, std::move(work));
+  if (!request.ok()) co_return std::move(request).error();
+  SL_CO_TRY(check_model(*request));
+  co_return std::move(request).value();
+}
+
+Result<Done> Pipeline::check_model(const openai::Request& request) const {
+  if (!request.model) return Done{};
+  const auto& names = services_.settings.model.served_names;
+  if (std::find(names.begin(), names.end(), *request.model) != names.end()) return Done{};
+  const auto fleet = services_.fleet.snapshot();
+  for (const auto& worker : fleet->workers) {
+    for (const fleet::ServedModel& model : worker->models) {
+      // Without a name of our own the engines' names are served, else only their adapters.
+      if (model.id == *request.model && (names.empty() || !model.parent.empty())) return Done{};
+    }
+  }
+  return client_error(ErrorCode::NotFound, "The model `" + *request.model + "` does not exist.",
+                      "model");
+}
+
+std::size_t Pipeline::prompt_tokens_max() const {
+  if (services_.settings.model.max_model_len > 0) return services_.settings.model.max_model_len;
+  std::size_t smallest = 0;
+  const auto fleet = services_.fleet.snapshot();
+  for (const auto& worker : fleet->workers) {
+    const std::size_t tokens = worker->max_model_len;
+    if (tokens > 0 && (smallest == 0 || tokens < smallest)) smallest = tokens;
+  }
+  if (smallest > 0) return smallest;
+  return services_.model->profile.tokens_max.value_or(kPromptTokensMax);
+}
+
+Task<Result<prepare::Prepared>> Pipeline::prepare(const openai::Request& request) const {
+  const auto& limits = services_.settings.media;
+  const prepare::MediaOptions media_options{
+      .image_bytes_max = limits.image_bytes_max,
+      .fetched_bytes_max = services_.settings.server.body_bytes_max};
+  auto downloads = co_await prepare::download_media(request, services_.fetcher, media_options);
+  if (!downloads.ok()) co_return std::move(downloads).error();
+  const prepare::PromptOptions prompt_options{.tokens_max = prompt_tokens_max(),
+                                              .now = services_.clock.wall()};
+  auto work = [&]() -> Result<prepare::Prepared> {
+    const prepare::Model& model = *services_.model;
+    auto media = SL_TRY(prepare::resolve_media(request, *downloads, model.profile,
+                                               services_.identity, media_options));
+    return prepare::prepare_prompt(model, request, std::move(media), prompt_options);
+  };
+  auto prepared = co_await offload(services_.pool, request.document.text().size(), std::move(work));
+  co_return prepared;
+}
+
+Keyed Pipeline::key(const openai::Request& request, const prepare::Prepared& prepared) const {
+  const std::uint32_t size = block_size().value_or(kAssumedBlockSize);
+  const auto fleet = services_.fleet.snapshot();
+  const auto& names = services_.settings.model.served_names;
+  const keys::Scope scope{.model = names.empty() ? std::string() : names.front(),
+                          .cache_salt = request.cache_salt,
+                          .lora = lora_of(*fleet, request.model)};
+  const std::vector<keys::MediaSpan> spans = spans_of(prepared);
+  const std::span<const TokenId> tokens(prepared.prompt.tokens.data(), prepared.known_tokens());
+  Keyed keyed;
+  keyed.blocks = keys::block_keys(services_.scheme, services_.scheme.root(scope),
+                                  {.tokens = tokens, .media = spans, .block_size = size});
+  keyed.job = {.prompt_tokens = prepared.prompt.tokens.size(), .block_size = size};
+  keyed.exact = prepared.is_exact();
+  if (prepared.prompt.tokens.empty() && !keyed.exact) {
+    keyed.job.prompt_tokens = request.document.text().size() / kBytesPerTokenGuess;
+    keyed.prompt_estimated = true;
+  }
+  return keyed;
+}
+
+std::optional<std::uint32_t> Pipeline::block_size() const {
+  const auto fleet = services_.fleet.snapshot();
+  std::map<std::uint32_t, std::size_t> votes;
+  for (const auto& worker : fleet->workers) {
+    if (worker->is_precise() && worker->block_size > 0) ++votes[worker->block_size];
+  }
+  const auto most = std::max_element(
+      votes.begin(), votes.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (most == votes.end()) return std::nullopt;
+  return most->first;
+}
+
+routing::Candidate Pipeline::candidate_of(const fleet::Worker& worker, const Keyed& keyed,
+                                          const index::Overlaps& overlaps) const {
+  const fleet::Load load = worker.load->read(services_.clock.now());
+  routing::Candidate candidate{.active_prefill_tokens = static_cast<double>(load.prefill_tokens),
+                               .active_blocks = static_cast<double>(load.blocks),
+                               .recent_prefill_blocks = load.recent_prefill_blocks,
+                               .in_flight = load.in_flight,
+                               .kv_usage = worker.kv_usage};
+  if (!has_precise_overlap(worker, keyed.job.block_size)) return candidate;
+  const index::EngineOverlap held = overlaps.of(worker.engines.front().engine);
+  // The engine computes at least the last token, so the block of that token saves nothing.
+  const auto usable = [&](std::uint64_t leading) {
+    return static_cast<std::uint32_t>(
+        keys::usable_overlap(leading, keyed.job.prompt_tokens, keyed.job.block_size));
+  };
+  candidate.gpu_blocks = usable(held.gpu_blocks);
+  candidate.cpu_blocks = usable(held.gpu_blocks + held.cpu_blocks) - candidate.gpu_blocks;
+  candidate.storage_blocks = usable(held.gpu_blocks + held.cpu_blocks + held.storage_blocks) -
+                             candidate.gpu_blocks - candidate.cpu_blocks;
+  return candidate;
+}
+
+Result<Shortlist> Pipeline::match(const openai::Request& request, const Keyed& keyed,
+                                  const Tried& tried) const {
+  const index::Overlaps overlaps = services_.index.match(keyed.blocks.keys);
+  const auto fleet = services_.fleet.snapshot();
+  const bool by_adapter = lora_of(*fleet, request.model).has_value();
+  Shortlist shortlist;
+  for (const auto& worker : fleet->workers) {
+    if (!worker->is_routable() || is_tried(tried, worker->name)) continue;
+    // Names of the base model are the router's; an adapter must be loaded on the worker.
+    if (by_adapter && !worker->serves(*request.model)) continue;
+    shortlist.candidates.push_back(candidate_of(*worker, keyed, overlaps));
+    shortlist.workers.push_back(worker);
+  }
+  if (shortlist.workers.empty()) {
+    return Error{ErrorCode::Unavailable, Blame::Internal, true,
+                 "no worker can take this request now; try again shortly", ""};
+  }
+  return shortlist;
+}
+
+routing::Decision Pipeline::select(const Keyed& keyed, const Shortlist& shortlist) {
+  const std::uint64_t turn = turn_.fetch_add(1, std::memory_order_relaxed);
+  Rng rng(seed_ + turn * 0x9e3779b97f4a7c15ULL);
+  return routing::select(keyed.job, shortlist.candidates, {services_.settings.routing, turn}, rng);
+}
+
+std::optional<std::string> lora_of(const fleet::FleetSnapshot& fleet,
+                                   const std::optional<std::string>& model) {
+  if (!model) return std::nullopt;
+  for (const auto& worker : fleet.workers) {
+    for (const fleet::ServedModel& served : worker->models) {
+      if (served.id == *model && !served.parent.empty()) return model;
+    }
+  }
+  return std::nullopt;
+}
+
+bool has_precise_overlap(const fleet::Worker& worker, std::uint32_t block_size) {
+  return worker.is_precise() && worker.engines.size() == 1 && worker.block_size == block_size;
+}
+
+}  // namespace sightline::proxy

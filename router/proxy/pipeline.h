@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/base/result.h"
+#include "common/runtime/task.h"
+
+#include "router/openai/request.h"
+#include "router/prepare/prepare.h"
+#include "router/proxy/services.h"
+#include "router/routing/select.h"
+
+namespace sightline::proxy {
+
+// A prompt's blocks and what they ask of an engine.
+struct Keyed {
+  keys::BlockSequence blocks;  // of the known tokens
+  routing::Job job;
+  bool exact = false;             // the blocks and the job cover the whole prompt as it is
+  bool prompt_estimated = false;  // job.prompt_tokens is a guess from the body's size
+};
+
+// The workers that may serve a request, with what each would save. Parallel vectors.
+struct Shortlist {
+  std::vector<std::shared_ptr<const fleet::Worker>> workers;
+  std::vector<routing::Candidate> candidates;
+};
+
+// Workers that failed this request already.
+using Tried = std::vector<std::string>;
+
+// The first five steps of a request's life: parse, prepare, key, match, select. They change
+// nothing outside the request, so explaining a request and serving it run the same code.
+// Thread safety: all methods from any I/O thread of the pool.
+class Pipeline {
+ public:
+  explicit Pipeline(const Services& services);
+
+  // 1: the body as values; the model must be served.
+  Task<Result<openai::Request>> parse(openai::Endpoint endpoint, std::string body) const;
+
+  // 2: media resolved, template rendered, text tokenized, placeholders expanded.
+  Task<Result<prepare::Prepared>> prepare(const openai::Request& request) const;
+
+  // 3: block keys.
+  [[nodiscard]] Keyed key(const openai::Request& request, const prepare::Prepared& prepared) const;
+
+  // 4: who may serve, and how many leading blocks each holds. Error: Unavailable if none may.
+  [[nodiscard]] Result<Shortlist> match(const openai::Request& request, const Keyed& keyed,
+                                        const Tried& tried) const;
+
+  // 5: the choice, with its terms.
+  [[nodiscard]] routing::Decision select(const Keyed& keyed, const Shortlist& shortlist);
+
+  // Tokens per block that most workers with precise events use; nothing if there is none.
+  [[nodiscard]] std::optional<std::uint32_t> block_size() const;
+
+ private:
+  [[nodiscard]] Result<Done> check_model(const openai::Request& request) const;
+  [[nodiscard]] std::size_t prompt_tokens_max() const;
+  [[nodiscard]] routing::Candidate candidate_of(const fleet::Worker& worker, const Keyed& keyed,
+                                                const index::Overlaps& overlaps) const;
+
+  const Services& services_;
+  const std::uint64_t seed_;
+  std::atomic<std::uint64_t> turn_{0};
+};
+
+// The adapter that a request's model name stands for, if it is one.
+std::optional<std::string> lora_of(const fleet::FleetSnapshot& fleet,
+                                   const std::optional<std::string>& model);
+
+// True if the worker's announced blocks may be compared with keys of this block size.
+bool has_precise_overlap(const fleet::Worker& worker, std::uint32_t block_size);
+
+}  // namespace sightline::proxy

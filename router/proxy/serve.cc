@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/proxy/serve.h"
+
+#include <utility>
+#include <vector>
+
+#include "common/contract/metric_table.h"
+#include "common/contract/names.h"
+
+namespace sightline::proxy {
+
+// The whole life of a request. Each step takes what it needs and gives a new value.
+Task<Result<Done>> Proxy::serve(openai::Endpoint endpoint, http::Request& http,
+                                http::ResponseWriter& client, RequestTrace& trace) {
+  // 1 parse: OpenAI JSON to values; the client's bytes are kept.
+  auto parsed = co_await pipeline_.parse(endpoint, std::move(http.body));
+  if (!parsed.ok()) co_return std::move(parsed).error();
+  const openai::Request& request = *parsed;
+  trace.parsed(request.stream);
+
+  // 2 prepare: media to identities and sizes, text to tokens, placeholders expanded.
+  auto prepared = co_await pipeline_.prepare(request);
+  if (!prepared.ok()) co_return std::move(prepared).error();
+
+  // 3 key: tokens and media to block keys.
+  const Keyed keyed = pipeline_.key(request, *prepared);
+  trace.prepared(keyed.job.prompt_tokens, prepared->media.size(), prepare::name_of(prepared->gap));
+
+  const openai::EditedBody body = edit(request, *prepared);
+  const std::vector<std::string_view> pieces = body.pieces();
+  Tried tried;
+  for (;;) {
+    // 4 match: leading blocks that each worker holds.
+    const auto shortlist = pipeline_.match(request, keyed, tried);
+    if (!shortlist.ok()) co_return shortlist.error();
+
+    // 5 select: the worker with the least work.
+    const routing::Decision decision = pipeline_.select(keyed, *shortlist);
+    const Route route = route_of(request, keyed, *shortlist, decision);
+
+    // 6 reserve: book the load before the first byte goes out.
+    fleet::Reservation reservation = reserve(route, keyed);
+
+    // 7 forward: the spliced body to the engine, its answer to the client as it comes.
+    Attempt attempt = attempt_of(http, route, trace);
+    attempt.call.body = pieces;
+    attempt.strip_usage = asks_for_usage(request);
+    attempt.on_first_token = [&reservation, &trace] {
+      reservation.first_token();
+      trace.first_token();
+    };
+    trace.sent(route.expectation);
+    auto answer = co_await forward(services_.engines, attempt, client);
+    if (!answer.ok()) {
+      if (may_retry(route, answer.error(), tried, trace)) continue;
+      co_return std::move(answer).error();
+    }
+
+    // 8 account: the prediction against the engine's own count; the reservation ends here.
+    account(route, *answer, trace);
+    co_return Done{};
+  }
+}
+
+Task<Result<Done>> Proxy::serve_unread(http::Request& http, http::ResponseWriter& client,
+                                       RequestTrace& trace) {
+  const auto fleet = services_.fleet.snapshot();
+  Route route;
+  std::uint32_t least = 0;
+  for (const auto& worker : fleet->workers) {
+    const std::uint32_t in_flight = worker->load->read(services_.clock.now()).in_flight;
+    if (!worker->is_routable() || (route.worker && in_flight >= least)) continue;
+    route.worker = worker;
+    least = in_flight;
+  }
+  if (!route.worker) {
+    co_return Error{ErrorCode::Unavailable,
+                    Blame::Internal,
+                    true,
+                    "no worker can take this request now; try again shortly",
+                    "",
+                    ""};
+  }
+  route.expectation = {.worker = route.worker->name, .reason = "least_loaded"};
+  fleet::Reservation reservation = route.worker->load->reserve({}, services_.clock.now());
+  Attempt attempt = attempt_of(http, route, trace);
+  const std::string_view body[] = {http.body};
+  attempt.call.body = body;
+  trace.sent(route.expectation);
+  auto answer = co_await pass_through(services_.engines, attempt, client);
+  if (!answer.ok()) co_return std::move(answer).error();
+  account(route, *answer, trace);
+  co_return Done{};
+}
+
+}  // namespace sightline::proxy

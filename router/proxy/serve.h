@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include "common/base/result.h"
+#include "common/runtime/task.h"
+
+#include "router/fleet/load.h"
+#include "router/http/message.h"
+#include "router/http/response_writer.h"
+#include "router/openai/edits.h"
+#include "router/proxy/forward.h"
+#include "router/proxy/pipeline.h"
+#include "router/proxy/request_trace.h"
+#include "router/proxy/services.h"
+
+namespace sightline::proxy {
+
+// Engines that one request may be tried on.
+inline constexpr std::size_t kAttemptsMax = 4;
+
+// The life of a request, from the client's bytes to the last byte of the answer.
+// Thread safety: methods on any I/O thread; a request stays on the thread it came to.
+class Proxy {
+ public:
+  explicit Proxy(const Services& services) : services_(services), pipeline_(services) {}
+
+  // Serves a chat or completions request: the eight steps. An Error means that the client has
+  // not been answered yet, unless client.started().
+  Task<Result<Done>> serve(openai::Endpoint endpoint, http::Request& http,
+                           http::ResponseWriter& client, RequestTrace& trace);
+
+  // Sends a request that the router does not read to the least loaded worker.
+  Task<Result<Done>> serve_unread(http::Request& http, http::ResponseWriter& client,
+                                  RequestTrace& trace);
+
+  [[nodiscard]] Pipeline& pipeline() { return pipeline_; }
+
+ private:
+  // A worker chosen for a request, and what is expected of it.
+  struct Route {
+    std::shared_ptr<const fleet::Worker> worker;
+    routing::Candidate candidate;
+    Expectation expectation;
+  };
+
+  [[nodiscard]] Route route_of(const openai::Request& request, const Keyed& keyed,
+                               const Shortlist& shortlist, const routing::Decision& decision) const;
+  [[nodiscard]] fleet::Reservation reserve(const Route& route, const Keyed& keyed) const;
+  [[nodiscard]] openai::EditedBody edit(const openai::Request& request,
+                                        const prepare::Prepared& prepared) const;
+  [[nodiscard]] Attempt attempt_of(const http::Request& http, const Route& route,
+                                   const RequestTrace& trace) const;
+  // True if the router has to ask for the usage of a stream itself, to audit its prediction.
+  [[nodiscard]] bool asks_for_usage(const openai::Request& request) const;
+  // After a failed attempt: true if another worker may be tried.
+  bool may_retry(const Route& route, const Error& error, Tried& tried, RequestTrace& trace) const;
+  void account(const Route& route, const Answer& answer, RequestTrace& trace) const;
+
+  const Services& services_;
+  Pipeline pipeline_;
+};
+
+}  // namespace sightline::proxy

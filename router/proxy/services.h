@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <memory>
+
+#include "common/base/clock.h"
+#include "common/contract/identity_key.h"
+#include "common/contract/serve_settings.h"
+#include "common/runtime/io_pool.h"
+#include "common/runtime/metrics.h"
+
+#include "router/fleet/fleet.h"
+#include "router/http/client.h"
+#include "router/index/prefix_index.h"
+#include "router/keys/block_key.h"
+#include "router/media/fetcher.h"
+#include "router/prepare/model.h"
+
+namespace sightline::proxy {
+
+// What the life of a request needs. Everything outlives the proxy and is safe to use from all I/O
+// and compute threads.
+struct Services {
+  const contract::ServeSettings& settings;
+  const contract::IdentityKey& identity;
+  const keys::Scheme& scheme;
+  const Clock& clock;
+  std::shared_ptr<const prepare::Model> model;
+  IoPool& pool;
+  http::Client& engines;
+  media::Fetcher& fetcher;
+  fleet::Fleet& fleet;
+  index::PrefixIndex& index;
+  runtime::Metrics& metrics;
+};
+
+}  // namespace sightline::proxy
