@@ -33,8 +33,7 @@ struct Pending {
   std::vector<std::optional<Result<media::FetchedImage>>> results;
 };
 
-Result<Downloads> collect(const openai::ChatBody& chat, Pending& pending,
-                          const MediaOptions& options) {
+Result<Downloads> collect(const openai::ChatBody& chat, Pending& pending, const MediaRules& rules) {
   Downloads downloads(chat.media.size());
   std::uint64_t total = 0;
   for (std::size_t i = 0; i < downloads.size(); ++i) {
@@ -44,22 +43,22 @@ Result<Downloads> collect(const openai::ChatBody& chat, Pending& pending,
     downloads[i] = (*result)->bytes;
     total += downloads[i]->size();
   }
-  if (total > options.fetched_bytes_max) {
+  if (total > rules.fetched_bytes_max) {
     return limit_error(ErrorCode::TooLarge, "body-bytes-max",
                        "the images of this request exceed " +
-                           std::to_string(options.fetched_bytes_max) + " bytes together",
+                           std::to_string(rules.fetched_bytes_max) + " bytes together",
                        "messages");
   }
   return downloads;
 }
 
-Result<ByteView> inline_bytes(const media::InlineImage& image, const MediaOptions& options) {
+Result<ByteView> inline_bytes(const media::InlineImage& image, const MediaRules& rules) {
   // One buffer a thread: the bytes are needed for their hash and header only.
   static thread_local Bytes buffer;
   const std::size_t bound = media::base64_bytes_max(image.payload.size());
-  if (bound > options.image_bytes_max + 2) {
+  if (bound > rules.image_bytes_max + 2) {
     return limit_error(ErrorCode::TooLarge, "image-bytes-max",
-                       "the image is larger than " + std::to_string(options.image_bytes_max) +
+                       "the image is larger than " + std::to_string(rules.image_bytes_max) +
                            " bytes (image-bytes-max)");
   }
   if (buffer.size() < bound) buffer.resize(bound);
@@ -89,8 +88,7 @@ Result<Done> measure(ByteView bytes, const prompt::ModelProfile& profile, Resolv
 }
 
 Result<ResolvedMedia> resolve(const MediaPart& part, const std::shared_ptr<const Bytes>& download,
-                              const prompt::ModelProfile& profile, const contract::IdentityKey& key,
-                              const MediaOptions& options) {
+                              const MediaRules& rules) {
   ResolvedMedia item{.modality = part.modality, .outcome = "not_image", .fetched = download};
   if (!part.url || part.modality != Modality::Image) return item;
   ByteView bytes;
@@ -98,10 +96,10 @@ Result<ResolvedMedia> resolve(const MediaPart& part, const std::shared_ptr<const
     bytes = *download;
   } else {
     const auto source = SL_TRY(media::classify_url(part.url->string().value_or("")));
-    bytes = SL_TRY(inline_bytes(std::get<media::InlineImage>(source), options));
+    bytes = SL_TRY(inline_bytes(std::get<media::InlineImage>(source), rules));
   }
-  item.identifier = media::media_id_of(key, bytes).hex();
-  SL_TRY(measure(bytes, profile, item));
+  item.identifier = media::media_id_of(rules.key, bytes).hex();
+  SL_TRY(measure(bytes, rules.profile, item));
   return item;
 }
 
@@ -123,7 +121,7 @@ void append_base64(std::string& out, ByteView bytes) {
 }  // namespace
 
 Task<Result<Downloads>> download_media(const openai::Request& request, media::Fetcher& fetcher,
-                                       const MediaOptions& options) {
+                                       const MediaRules& rules) {
   const openai::ChatBody* chat = request.chat();
   if (chat == nullptr) co_return Downloads{};
   const auto pending = std::make_shared<Pending>(chat->media.size());
@@ -147,20 +145,18 @@ Task<Result<Downloads>> download_media(const openai::Request& request, media::Fe
     fetcher.fetch(std::string(remote->url), std::move(arrived));
   }
   if (pending->missing > 0) co_await pending->done.wait();
-  co_return collect(*chat, *pending, options);
+  co_return collect(*chat, *pending, rules);
 }
 
 Result<std::vector<ResolvedMedia>> resolve_media(const openai::Request& request,
                                                  const Downloads& downloads,
-                                                 const prompt::ModelProfile& profile,
-                                                 const contract::IdentityKey& key,
-                                                 const MediaOptions& options) {
+                                                 const MediaRules& rules) {
   std::vector<ResolvedMedia> items;
   const openai::ChatBody* chat = request.chat();
   if (chat == nullptr) return items;
   items.reserve(chat->media.size());
   for (std::size_t i = 0; i < chat->media.size(); ++i) {
-    auto item = resolve(chat->media[i], downloads[i], profile, key, options);
+    auto item = resolve(chat->media[i], downloads[i], rules);
     if (!item.ok()) return at_item(std::move(item).error(), chat->media[i]);
     items.push_back(std::move(item).value());
   }

@@ -35,7 +35,10 @@ struct ResolvedMedia {
   std::shared_ptr<const Bytes> fetched;
 };
 
-struct MediaOptions {
+// What the resolving of media depends on besides the request; the references outlive the calls.
+struct MediaRules {
+  const prompt::ModelProfile& profile;
+  const contract::IdentityKey& key;
   std::uint64_t image_bytes_max = 20U << 20U;
   std::uint64_t fetched_bytes_max = 64U << 20U;  // all downloads of one request together
 };
@@ -46,15 +49,13 @@ using Downloads = std::vector<std::shared_ptr<const Bytes>>;
 // Downloads every item with an http(s) URL, at the same time. Must run on an I/O thread.
 // Errors: the client's, param naming the item.
 Task<Result<Downloads>> download_media(const openai::Request& request, media::Fetcher& fetcher,
-                                       const MediaOptions& options);
+                                       const MediaRules& rules);
 
 // Identity, size and token count of every item. Blocking work: decodes and hashes the bytes.
 // Errors: the client's, param naming the item.
 Result<std::vector<ResolvedMedia>> resolve_media(const openai::Request& request,
                                                  const Downloads& downloads,
-                                                 const prompt::ModelProfile& profile,
-                                                 const contract::IdentityKey& key,
-                                                 const MediaOptions& options);
+                                                 const MediaRules& rules);
 
 // The bytes as "data:<mime>;base64,…" for the engine.
 std::string data_url_of(const ResolvedMedia& item);

@@ -82,17 +82,17 @@ std::size_t Pipeline::prompt_tokens_max() const {
 
 Task<Result<prepare::Prepared>> Pipeline::prepare(const openai::Request& request) const {
   const auto& limits = services_.settings.media;
-  const prepare::MediaOptions media_options{
-      .image_bytes_max = limits.image_bytes_max,
-      .fetched_bytes_max = services_.settings.server.body_bytes_max};
-  auto downloads = co_await prepare::download_media(request, services_.fetcher, media_options);
+  const prepare::Model& model = *services_.model;
+  const prepare::MediaRules rules{.profile = model.profile,
+                                  .key = services_.identity,
+                                  .image_bytes_max = limits.image_bytes_max,
+                                  .fetched_bytes_max = services_.settings.server.body_bytes_max};
+  auto downloads = co_await prepare::download_media(request, services_.fetcher, rules);
   if (!downloads.ok()) co_return std::move(downloads).error();
   const prepare::PromptOptions prompt_options{.tokens_max = prompt_tokens_max(),
                                               .now = services_.clock.wall()};
   auto work = [&]() -> Result<prepare::Prepared> {
-    const prepare::Model& model = *services_.model;
-    auto media = SL_TRY(prepare::resolve_media(request, *downloads, model.profile,
-                                               services_.identity, media_options));
+    auto media = SL_TRY(prepare::resolve_media(request, *downloads, rules));
     return prepare::prepare_prompt(model, request, std::move(media), prompt_options);
   };
   auto prepared = co_await offload(services_.pool, request.document.text().size(), std::move(work));

@@ -35,8 +35,8 @@ std::vector<Score> score_all(const Job& job, std::span<const Candidate> candidat
   return scores;
 }
 
-Indices all_of(std::span<const Candidate> candidates) {
-  Indices indices(candidates.size());
+Indices all_of(std::size_t count) {
+  Indices indices(count);
   for (std::size_t i = 0; i < indices.size(); ++i) indices[i] = i;
   return indices;
 }
@@ -46,17 +46,22 @@ void finish_with_draw(Indices& tied, Decision& decision, Rng& rng) {
   decision.chosen = tied[rng.below(static_cast<std::uint32_t>(tied.size()))];
 }
 
-void pick_by_cost(const Job& job, std::span<const Candidate> candidates,
-                  const contract::RoutingSettings& weights, Decision& decision, Rng& rng) {
+// Indices of the candidates whose charged cost is within the tolerance of the least.
+Indices tied_by_cost(const Job& job, const std::vector<Score>& scores,
+                     const contract::RoutingSettings& settings) {
   const auto charged = [&](std::size_t i) {
-    return decision.scores[i].cost.total_blocks + decision.scores[i].spread_blocks;
+    return scores[i].cost.total_blocks + scores[i].spread_blocks;
   };
-  Indices tied = all_of(candidates);
+  Indices tied = all_of(scores.size());
   double least = charged(0);
   for (const std::size_t i : tied) least = std::min(least, charged(i));
-  const double tolerance = weights.tie_tolerance_blocks +
-                           weights.tie_tolerance_ratio * static_cast<double>(touched_blocks(job));
+  const double tolerance = settings.tie_tolerance_blocks +
+                           settings.tie_tolerance_ratio * static_cast<double>(touched_blocks(job));
   std::erase_if(tied, [&](std::size_t i) { return charged(i) > least + tolerance; });
+  return tied;
+}
+
+void break_ties(Indices tied, std::span<const Candidate> candidates, Decision& decision, Rng& rng) {
   decision.chosen = tied.front();
   decision.reason = Reason::LeastCost;
   if (tied.size() == 1) return;
@@ -72,7 +77,7 @@ void pick_by_cost(const Job& job, std::span<const Candidate> candidates,
 }
 
 void pick_by_load(std::span<const Candidate> candidates, Decision& decision, Rng& rng) {
-  Indices tied = all_of(candidates);
+  Indices tied = all_of(candidates.size());
   keep_least(tied, [&](std::size_t i) { return candidates[i].in_flight; });
   decision.chosen = tied.front();
   decision.reason = Reason::FewestInFlight;
@@ -110,7 +115,7 @@ Decision select(const Job& job, std::span<const Candidate> candidates, const Cho
   if (candidates.size() == 1) return decision;
   switch (settings.policy) {
     case contract::Policy::Kv:
-      pick_by_cost(job, candidates, settings, decision, rng);
+      break_ties(tied_by_cost(job, decision.scores, settings), candidates, decision, rng);
       break;
     case contract::Policy::LeastLoaded:
       pick_by_load(candidates, decision, rng);
@@ -120,7 +125,7 @@ Decision select(const Job& job, std::span<const Candidate> candidates, const Cho
       decision.reason = Reason::InTurn;
       break;
     case contract::Policy::Random: {
-      Indices all = all_of(candidates);
+      Indices all = all_of(candidates.size());
       finish_with_draw(all, decision, rng);
       break;
     }

@@ -88,47 +88,5 @@ TEST(Request, FieldsThatChangeThePromptAreNamedUnlessEmpty) {
   EXPECT_TRUE(parsed(Endpoint::Chat, R"({"messages":[],"prompt_logprobs":1})").skips_prefix_cache);
 }
 
-TEST(Request, MediaPartsAreFoundInOrderWithTheirModality) {
-  const auto request = parsed(Endpoint::Chat, R"({"messages":[
-    {"role":"system","content":"no parts"},
-    {"role":"user","content":[{"type":"text","text":"a"},
-      {"type":"image_url","image_url":{"url":"data:x"}},
-      {"type":"image_url","image_url":"http://h/i"},
-      {"type":"video_url","video_url":{"url":"http://h/v"}}]},
-    {"role":"assistant","content":null},
-    {"role":"user","content":[{"type":"input_image","image_url":"u"},{"image_url":{"url":"w"}},
-      {"type":"image_embeds","image_embeds":"e"}]}]})");
-  const auto& media = request.chat()->media;
-  ASSERT_EQ(media.size(), 6U);
-  EXPECT_EQ(media[0].url->string(), "data:x");
-  EXPECT_EQ(media[0].path, "messages[1].content[1]");
-  EXPECT_EQ(media[1].url->string(), "http://h/i");
-  EXPECT_EQ(media[2].modality, Modality::Video);
-  EXPECT_EQ(media[3].url->string(), "u");
-  EXPECT_EQ(media[4].url->string(), "w");
-  EXPECT_EQ(media[5].modality, Modality::Other);
-}
-
-TEST(Request, AnImageWithoutBytesIsRefusedEvenWithAUuid) {
-  for (const char* part :
-       {R"({"type":"image_url","image_url":null,"uuid":"u"})",
-        R"({"type":"image_url","image_url":{"url":null},"uuid":"u"})",
-        R"({"type":"image_url","image_url":{"url":""},"uuid":"u"})",
-        R"({"type":"image_url","uuid":"u"})", R"({"type":"image_url","image_url":{"url":5}})"}) {
-    const Error error = refused(
-        Endpoint::Chat, R"({"messages":[{"role":"user","content":[)" + std::string(part) + "]}]}");
-    EXPECT_EQ(error.code, ErrorCode::InvalidArgument) << part;
-    EXPECT_EQ(error.param, "messages[0].content[0]") << part;
-  }
-}
-
-TEST(Request, TheNumberOfMediaItemsIsBounded) {
-  const std::string image = R"({"type":"image_url","image_url":{"url":"x"}})";
-  const std::string body =
-      R"({"messages":[{"content":[)" + image + "," + image + "," + image + "]}]}";
-  EXPECT_TRUE(parse_request(Endpoint::Chat, body, {.images_max = 3}).ok());
-  EXPECT_EQ(refused(Endpoint::Chat, body, {.images_max = 2}).param, "messages");
-}
-
 }  // namespace
 }  // namespace sightline::openai
