@@ -8,6 +8,7 @@ import re
 from tree import Finding
 
 RULES = {
+    "test-data": "tests/data is at most 15 MB, each folder with a README.md on origin and licence",
     "dead-link": "every link of a document to a file or heading leads somewhere",
 }
 
@@ -18,6 +19,17 @@ _LINK = re.compile(r"\[[^\]\n]*\]\(([^)\s]+)\)")
 def check(tree):
     for path in tree.match("*.md"):
         yield from _links(tree, path)
+    yield from _test_data(tree)
+
+
+def _test_data(tree):
+    paths = tree.match("tests/data/*/*")
+    size = sum((tree.root / path).stat().st_size for path in paths)
+    if size > 15 << 20:
+        yield Finding("tests/data", 1, "test-data", f"{size >> 20} MB, allowed are 15: compress")
+    for folder in sorted({"/".join(path.split("/")[:3]) for path in paths}):
+        if not tree.has(f"{folder}/README.md"):
+            yield Finding(f"{folder}/README.md", 1, "test-data", "say origin and licence")
 
 
 def _prose(text):

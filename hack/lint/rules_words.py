@@ -39,7 +39,6 @@ PRODUCT_CODE = _compiled([
     (r"\bsystem_clock::now\b|\bsteady_clock::now\b|\btime\s*\(\s*(?:nullptr|NULL|0)\s*\)",
      "take a Clock"),
     (r"\bstd::thread\b", "use common/runtime/worker_thread.h"),
-    (r"\bconst_cast\b", "change the type that lies"),
 ])
 ROUTER_CODE = _compiled([(r"\bstd::jthread\b", "use common/runtime/worker_thread.h")])
 

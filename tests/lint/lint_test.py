@@ -151,6 +151,10 @@ PLANTED = {
     "a route that is not documented": ("route-undocumented", {**ROUTES, "docs/api.md": ""}),
     "a route that only the document has": ("route-unknown", {
         **ROUTES, "docs/api.md": "GET /twice, GET /half\n"}),
+    "test data without its origin": ("test-data", {"tests/data/pictures/a.txt": "a"}),
+    "16 MB of test data": ("test-data", {
+        "tests/data/pictures/README.md": "Made here.\n",
+        "tests/data/pictures/a.txt": "a" * (16 << 20)}),
     "a link to nowhere": ("dead-link", {"README.md": "See [it](docs/none.md).\n"}),
     "a link to no heading": ("dead-link", {"README.md": "# Tiny\n\nSee [it](#huge).\n"}),
     "bad form": ("clang-format", {"router/keys/twice.cc": SOURCE.replace("2 * value", "2*value")}),
@@ -175,7 +179,6 @@ BANNED = {
     "delete": "delete owned;",
     "malloc": "auto* owned = malloc(8);",
     "views": "auto view = values | std::views::take(2);",
-    "const_cast": "const_cast<int&>(value) = 2;",
     "assert": "assert(value > 1);",
 }
 
