@@ -26,10 +26,10 @@ struct EngineHash {
 // kv_cache_spec_kind of vLLM 0.22 and later. Only Full and Mla hold whole prefixes.
 enum class SpecKind : std::uint8_t { Unstated, Full, Mla, Other };
 
-// One media entry of a block's extra keys. Without an offset: vLLM 0.17 and 0.18.
+// One pair [identifier, offset] of a block's extra keys (vLLM 0.19 and later).
 struct MediaReference {
   keys::IdentifierHash id;
-  std::optional<std::int64_t> offset;
+  std::int64_t offset = 0;  // start of the item - start of the block
 };
 
 // The extra keys of one block, the LoRA name left out.
@@ -52,7 +52,7 @@ struct BlockStored {
   std::vector<BlockExtra> extras;                      // empty, or one per hash
   // The encoding gives media keys an offset, so a bare string is a cache salt.
   bool offsets_stated = false;
-  std::int64_t group = 0;  // cache group; 0 where not stated (vLLM before 0.20)
+  std::optional<std::int64_t> group;  // cache group (vLLM 0.20 and later)
   SpecKind kind = SpecKind::Unstated;
   bool remote = false;  // locality REMOTE: not held by this engine itself
 };
@@ -60,7 +60,7 @@ struct BlockStored {
 struct BlockRemoved {
   std::vector<EngineHash> hashes;
   std::optional<index::Tier> tier = index::Tier::Gpu;
-  std::int64_t group = 0;
+  std::optional<std::int64_t> group;
   bool remote = false;
 };
 

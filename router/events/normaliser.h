@@ -18,7 +18,7 @@
 
 namespace sightline::events {
 
-// Blocks of one engine whose hashes are remembered, indexed or not; about 200 MB when full.
+// Blocks of one engine whose hashes are remembered, indexed or not; about 300 MB when full.
 inline constexpr std::size_t kHandlesMax = 2'000'000;
 inline constexpr std::size_t kGroupsMax = 64;
 
@@ -96,7 +96,8 @@ class EngineState {
 
   // Tokens per block: as its events say, else as configured.
   [[nodiscard]] std::optional<std::uint32_t> block_size() const;
-  // The block size that contradicts the configured or earlier one; nothing: no contradiction.
+  // The block size that contradicts the configured or earlier one; nothing: no contradiction. After
+  // a reset it stays until an event with the right one arrives.
   [[nodiscard]] std::optional<std::uint32_t> block_size_conflict() const {
     return block_size_conflict_;
   }
@@ -120,30 +121,44 @@ class EngineState {
   void apply_event(const UnknownEvent& event);
   void apply_event(const MalformedEvent& event);
 
-  void learn_group(std::int64_t group, SpecKind kind);
+  void learn_group(std::optional<std::int64_t> group, SpecKind kind);
+  [[nodiscard]] bool holds_prefixes() const;  // some group is of a kind that always counts
   [[nodiscard]] bool counts(std::int64_t group) const;
+  // The group of an event that counts; nothing: the event is to be ignored, which is counted.
+  std::optional<std::int64_t> counted_group(std::optional<std::int64_t> stated);
   bool accept_block_size(std::uint32_t block_size);
   void forget();
 
-  void store_placeholders(const BlockStored& event, index::Tier tier);
-  void store_chain(const BlockStored& event, index::Tier tier);
-  [[nodiscard]] std::optional<keys::BlockKey> start_of(const BlockStored& event) const;
-  // Key of block i after parent; nothing: unknown content.
-  [[nodiscard]] std::optional<keys::BlockKey> key_of(const BlockStored& event, std::size_t i,
-                                                     keys::BlockKey parent);
-  [[nodiscard]] bool tokens_of(const BlockStored& event, std::size_t i);
-  [[nodiscard]] bool media_of(const BlockStored& event, std::size_t i);
-
-  struct Placement {
+  // What an event is about: blocks of one cache group on one tier.
+  struct Place {
     std::int64_t group = 0;
     index::Tier tier = index::Tier::Gpu;
-    bool report = false;  // blocks already held are not new copies
+    bool report = false;  // blocks held already are not new copies
   };
+  // Where a chain attaches. announced: the parent is known to exist; key: and what it is.
+  struct Start {
+    bool announced = true;
+    std::optional<keys::BlockKey> key;
+  };
+  void store_placeholders(const BlockStored& event, const Place& place);
+  void store_chain(const BlockStored& event, Place place);
+  [[nodiscard]] Start start_of(const BlockStored& event) const;
+  // Key of block i of the event; nothing: its content is not certain.
+  std::optional<keys::BlockKey> key_of(const BlockStored& event, std::size_t i,
+                                       keys::BlockKey parent);
+  // Fill the scratch of block i; false: not certain.
+  bool read_tokens(const BlockStored& event, std::size_t i);
+  bool read_media(const BlockStored& event, std::size_t i);
+  [[nodiscard]] bool has_media_token(std::span<const std::int64_t> block) const;
+
   // Takes one announced block in; false: no room.
-  bool take(EngineHash hash, std::optional<keys::BlockKey> key, const Placement& placement);
+  bool take(EngineHash hash, std::optional<keys::BlockKey> key, const Place& place);
+  void add_copy(Handle& handle, const Place& place);
   void withdraw(Handle& handle);
+  void flush_stores(index::Tier tier);
+  [[nodiscard]] static std::uint32_t copies_of(const Handle& handle, const Place& place);
   [[nodiscard]] bool held_everywhere(const Handle& handle, index::Tier tier) const;
-  [[nodiscard]] std::uint32_t copies_of(EngineHash hash, const Placement& placement) const;
+  [[nodiscard]] bool reports_reused(const BlockStored& event, const Place& place) const;
 
   const NormaliserOptions options_;
   const keys::Scheme& scheme_;
@@ -154,9 +169,10 @@ class EngineState {
   std::optional<std::uint32_t> block_size_seen_;
   std::optional<std::uint32_t> block_size_conflict_;
   NormaliserStatistics statistics_;
-  std::vector<TokenId> block_tokens_;           // scratch of one block
-  std::vector<keys::BlockMedia> block_media_;   // scratch of one block
-  std::vector<keys::BlockKey> pending_stores_;  // keys of the current event, one tier
+  bool ignoring_ = false;                      // block sizes disagreed since the last reset
+  std::vector<TokenId> block_tokens_;          // scratch: tokens of one block
+  std::vector<keys::BlockMedia> block_media_;  // scratch: its media
+  std::vector<keys::BlockKey> to_store_;       // scratch: keys of one event for the index
 };
 
 }  // namespace sightline::events

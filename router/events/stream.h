@@ -100,8 +100,9 @@ class EventStream {
   void take_live(Message message, StreamStep& step);
   void drain(StreamStep& step);
   void ask(Mode mode, StreamStep& step);
-  void keep(Message message);
+  void put_back(Message message);
   void forget(StreamStep& step);
+  [[nodiscard]] bool can_ask() const { return options_.replay_available && !exhausted_; }
   [[nodiscard]] bool seen(const Message& message) const;
 
   const StreamOptions options_;

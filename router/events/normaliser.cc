@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/events/normaliser.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace sightline::events {
+
+namespace {
+
+// Unstated: encodings before vLLM 0.22 name no kind; nearly all models of that time had full
+// attention only.
+bool holds_prefix(SpecKind kind) { return kind != SpecKind::Other; }
+
+std::size_t slot_of(index::Tier tier) { return static_cast<std::size_t>(tier); }
+
+std::span<const std::int64_t> block_of(const BlockStored& event, std::size_t i) {
+  return std::span(event.tokens).subspan(i * event.block_size, event.block_size);
+}
+
+}  // namespace
+
+EngineState::EngineState(NormaliserOptions options, const keys::Scheme& scheme,
+                         index::PrefixIndex& index)
+    : options_(std::move(options)), scheme_(scheme), index_(index) {}
+
+void EngineState::apply(const EventBatch& batch) {
+  // All groups of a batch first: a hybrid model announces a block once per group, and whether a
+  // group counts depends on the others.
+  for (const auto& event : batch.events) {
+    const auto* stored = std::get_if<BlockStored>(&event);
+    if (stored != nullptr) learn_group(stored->group, stored->kind);
+  }
+  for (const auto& event : batch.events) {
+    ++statistics_.events;
+    if (ignoring_) {
+      ++statistics_.ignored_block_size;
+      continue;
+    }
+    std::visit([this](const auto& known) { apply_event(known); }, event);
+  }
+}
+
+void EngineState::reset() {
+  forget();
+  groups_.clear();
+  block_size_seen_.reset();
+  ignoring_ = false;
+}
+
+std::optional<std::uint32_t> EngineState::block_size() const {
+  return block_size_seen_ ? block_size_seen_ : options_.block_size_configured;
+}
+
+void EngineState::forget() {
+  handles_.clear();
+  index_.drop(options_.engine);
+}
+
+void EngineState::apply_event(const BlockStored& event) {
+  if (!event.tier || event.remote) {
+    ++statistics_.ignored_medium;
+    return;
+  }
+  const auto group = counted_group(event.group);
+  if (!group || event.hashes.empty()) return;
+  const Place place{.group = *group, .tier = *event.tier};
+  if (event.tokens.empty()) {
+    store_placeholders(event, place);
+  } else {
+    store_chain(event, place);
+  }
+}
+
+void EngineState::apply_event(const BlockRemoved& event) {
+  if (!event.tier || event.remote) {
+    ++statistics_.ignored_medium;
+    return;
+  }
+  const auto group = counted_group(event.group);
+  if (!group) return;
+  const Place place{.group = *group, .tier = *event.tier};
+  std::vector<keys::BlockKey> removed;
+  for (const auto hash : event.hashes) {
+    const auto entry = handles_.find(hash);
+    if (entry == handles_.end() || copies_of(entry->second, place) == 0) {
+      ++statistics_.unknown_removal;
+      continue;
+    }
+    Handle& handle = entry->second;
+    const bool was_held = held_everywhere(handle, place.tier);
+    for (auto& copies : handle.copies) {
+      if (copies.group != place.group) continue;
+      auto& count = copies.tiers[slot_of(place.tier)];
+      count = options_.copies == CopyPolicy::LastCopy ? 0 : count - 1;
+    }
+    if (was_held && handle.key && !held_everywhere(handle, place.tier)) {
+      removed.push_back(*handle.key);
+    }
+    const bool gone = std::all_of(handle.copies.begin(), handle.copies.end(), [](const Copies& c) {
+      return std::all_of(c.tiers.begin(), c.tiers.end(), [](auto count) { return count == 0; });
+    });
+    if (gone) handles_.erase(entry);
+  }
+  if (removed.empty()) return;
+  index_.remove(options_.engine, place.tier, removed);
+  statistics_.blocks_removed += removed.size();
+}
+
+void EngineState::apply_event(const AllBlocksCleared& /*event*/) {
+  ++statistics_.cleared;
+  forget();
+}
+
+void EngineState::apply_event(const UnknownEvent& /*event*/) { ++statistics_.ignored_type; }
+
+void EngineState::apply_event(const MalformedEvent& event) {
+  ++statistics_.malformed;
+  if (!event.store) forget();  // it may have been a removal
+}
+
+void EngineState::learn_group(std::optional<std::int64_t> group, SpecKind kind) {
+  if (!group && !groups_.empty()) return;  // an offload event without a group teaches nothing
+  const auto id = group.value_or(0);
+  if (groups_.contains(id) || groups_.size() >= kGroupsMax) return;
+  const bool only_group_counted = groups_.size() == 1 && !holds_prefixes();
+  groups_.emplace(id, kind);
+  if (only_group_counted) forget();  // it was taken for want of another
+}
+
+bool EngineState::holds_prefixes() const {
+  return std::any_of(groups_.begin(), groups_.end(),
+                     [](const auto& group) { return holds_prefix(group.second); });
+}
+
+bool EngineState::counts(std::int64_t group) const {
+  const auto found = groups_.find(group);
+  if (found == groups_.end()) return false;
+  return holds_prefix(found->second) || groups_.size() == 1;
+}
+
+std::optional<std::int64_t> EngineState::counted_group(std::optional<std::int64_t> stated) {
+  auto group = stated.value_or(0);
+  if (!stated) {
+    // Where one group counts alone, an event without a group can only be about that one.
+    std::size_t counted = 0;
+    for (const auto& [id, kind] : groups_) {
+      if (!counts(id)) continue;
+      ++counted;
+      group = id;
+    }
+    if (counted != 1) group = 0;
+  }
+  if (counts(group)) return group;
+  ++statistics_.ignored_group;
+  return std::nullopt;
+}
+
+bool EngineState::accept_block_size(std::uint32_t block_size) {
+  const auto expected = this->block_size();
+  block_size_seen_ = block_size;
+  if (!expected || *expected == block_size) {
+    block_size_conflict_.reset();
+    return true;
+  }
+  block_size_conflict_ = block_size;
+  ignoring_ = true;
+  forget();
+  return false;
+}
+
+void EngineState::store_placeholders(const BlockStored& event, const Place& place) {
+  for (const auto hash : event.hashes) {
+    const auto entry = handles_.find(hash);
+    if (entry == handles_.end()) {
+      ++statistics_.unknown_placeholder;
+      continue;
+    }
+    add_copy(entry->second, place);
+  }
+  flush_stores(place.tier);
+}
+
+void EngineState::store_chain(const BlockStored& event, Place place) {
+  const auto count = event.hashes.size();
+  if (event.block_size == 0 || event.tokens.size() != count * event.block_size) {
+    statistics_.unknown_length += count;
+    return;
+  }
+  if (!accept_block_size(event.block_size)) return;
+  const auto start = start_of(event);
+  if (!start.announced) {
+    statistics_.unknown_parent += count;
+    return;
+  }
+  place.report = reports_reused(event, place);
+  auto key = start.key;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (key) key = key_of(event, i, *key);
+    if (!key) ++statistics_.unknown_content;
+    if (!take(event.hashes[i], key, place)) {
+      statistics_.handles_refused += count - i;
+      break;
+    }
+  }
+  flush_stores(place.tier);
+}
+
+EngineState::Start EngineState::start_of(const BlockStored& event) const {
+  if (event.parent) {
+    const auto parent = handles_.find(*event.parent);
+    if (parent == handles_.end()) return {.announced = false, .key = std::nullopt};
+    return {.announced = true, .key = parent->second.key};
+  }
+  if (event.lora_unnamed) return {.announced = true, .key = std::nullopt};
+  keys::Scope scope{.model = options_.model, .lora = event.lora_name};
+  if (!event.extras.empty() && !event.extras[0].strings.empty()) {
+    const auto& strings = event.extras[0].strings;
+    // Without offsets a bare string beside media is as likely the media's identifier.
+    const bool certain = event.offsets_stated || !has_media_token(block_of(event, 0));
+    if (strings.size() != 1 || !certain) return {.announced = true, .key = std::nullopt};
+    scope.cache_salt = strings[0];
+  }
+  return {.announced = true, .key = scheme_.root(scope)};
+}
+
+bool EngineState::has_media_token(std::span<const std::int64_t> block) const {
+  return std::any_of(block.begin(), block.end(), [this](std::int64_t token) {
+    return std::find(options_.media_tokens.begin(), options_.media_tokens.end(), token) !=
+           options_.media_tokens.end();
+  });
+}
+
+bool EngineState::read_tokens(const BlockStored& event, std::size_t i) {
+  constexpr std::int64_t kTokenIds = std::int64_t{std::numeric_limits<TokenId>::max()} + 1;
+  const std::int64_t bound =
+      options_.vocabulary_size > 0 ? std::int64_t{options_.vocabulary_size} : kTokenIds;
+  block_tokens_.clear();
+  for (const auto token : block_of(event, i)) {
+    if (token < 0 || token >= bound) return false;
+    block_tokens_.push_back(static_cast<TokenId>(token));
+  }
+  return true;
+}
+
+bool EngineState::read_media(const BlockStored& event, std::size_t i) {
+  block_media_.clear();
+  if (!event.extras.empty()) {
+    const auto& extra = event.extras[i];
+    if (extra.opaque) return false;
+    // At the root a bare string is the salt; elsewhere it is media of an old encoding.
+    if (!extra.strings.empty() && (i > 0 || event.parent)) return false;
+    for (const auto& media : extra.media) {
+      const auto offset = static_cast<std::int32_t>(media.offset);
+      if (offset != media.offset) return false;
+      block_media_.push_back({.id = media.id, .offset = offset});
+    }
+  }
+  return !block_media_.empty() || !has_media_token(block_of(event, i));
+}
+
+std::optional<keys::BlockKey> EngineState::key_of(const BlockStored& event, std::size_t i,
+                                                  keys::BlockKey parent) {
+  if (!read_tokens(event, i) || !read_media(event, i)) return std::nullopt;
+  return scheme_.next(parent, scheme_.local(block_tokens_, block_media_));
+}
+
+bool EngineState::reports_reused(const BlockStored& event, const Place& place) const {
+  const auto held = std::count_if(event.hashes.begin(), event.hashes.end(), [&](EngineHash hash) {
+    const auto entry = handles_.find(hash);
+    return entry != handles_.end() && copies_of(entry->second, place) > 0;
+  });
+  return held >= 2;
+}
+
+std::uint32_t EngineState::copies_of(const Handle& handle, const Place& place) {
+  for (const auto& copies : handle.copies) {
+    if (copies.group == place.group) return copies.tiers[slot_of(place.tier)];
+  }
+  return 0;
+}
+
+bool EngineState::held_everywhere(const Handle& handle, index::Tier tier) const {
+  return std::all_of(groups_.begin(), groups_.end(), [&](const auto& group) {
+    return !counts(group.first) || copies_of(handle, {.group = group.first, .tier = tier}) > 0;
+  });
+}
+
+bool EngineState::take(EngineHash hash, std::optional<keys::BlockKey> key, const Place& place) {
+  auto entry = handles_.find(hash);
+  if (entry == handles_.end()) {
+    if (handles_.size() >= options_.handles_max) return false;
+    entry = handles_.emplace(hash, Handle{.key = key, .copies = {}}).first;
+  } else if (entry->second.key && entry->second.key != key) {
+    ++statistics_.conflicts;
+    flush_stores(place.tier);
+    withdraw(entry->second);
+  }
+  add_copy(entry->second, place);
+  return true;
+}
+
+void EngineState::add_copy(Handle& handle, const Place& place) {
+  auto copies = std::find_if(handle.copies.begin(), handle.copies.end(),
+                             [&](const Copies& c) { return c.group == place.group; });
+  if (copies == handle.copies.end()) {
+    copies = handle.copies.insert(handle.copies.end(), Copies{.group = place.group});
+  }
+  const bool was_held = held_everywhere(handle, place.tier);
+  auto& count = copies->tiers[slot_of(place.tier)];
+  if (count == 0) {
+    count = 1;
+  } else if (place.report || options_.copies == CopyPolicy::LastCopy) {
+    ++statistics_.reports_repeated;
+  } else {
+    ++count;
+    ++statistics_.copies_added;
+  }
+  if (!was_held && handle.key && held_everywhere(handle, place.tier)) {
+    to_store_.push_back(*handle.key);
+  }
+}
+
+void EngineState::withdraw(Handle& handle) {
+  const std::vector<keys::BlockKey> key = {*handle.key};
+  for (const auto tier : {index::Tier::Gpu, index::Tier::Cpu, index::Tier::Storage}) {
+    index_.remove(options_.engine, tier, key);
+  }
+  handle.key.reset();
+}
+
+void EngineState::flush_stores(index::Tier tier) {
+  if (to_store_.empty()) return;
+  index_.store(options_.engine, tier, to_store_);
+  statistics_.blocks_stored += to_store_.size();
+  to_store_.clear();
+}
+
+}  // namespace sightline::events

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/events/stream.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "router/keys/block_key.h"
+
+namespace sightline::events {
+
+namespace {
+
+constexpr std::uint64_t kEndSequence = ~std::uint64_t{0};  // -1 as signed 64 bits
+constexpr std::size_t kSequenceBytes = 8;
+// Digests kept of the last messages applied: bounds the overlap of replay and live messages that
+// is recognised. What is older counts as a restart, which is safe.
+constexpr std::size_t kRecentMax = 16'384;
+
+Error corrupt(std::string message) {
+  return worker_error(ErrorCode::Corrupt, std::move(message), false);
+}
+
+Bytes copy_of(ByteView bytes) { return {bytes.begin(), bytes.end()}; }
+
+}  // namespace
+
+Result<Message> parse_live(std::span<const ByteView> frames) {
+  if (frames.size() != 3) {
+    return corrupt("KV event message of " + std::to_string(frames.size()) + " frames, need 3");
+  }
+  if (frames[1].size() != kSequenceBytes) return corrupt("KV event sequence is not 8 bytes");
+  const auto sequence = load_be64(frames[1].data());
+  if (sequence == kEndSequence) return corrupt("KV event sequence is the replay's end marker");
+  return Message{.sequence = sequence, .payload = copy_of(frames[2])};
+}
+
+Result<std::optional<Message>> parse_replay(std::span<const ByteView> frames) {
+  const bool framed = (frames.size() == 3 || frames.size() == 4) && frames[0].empty();
+  if (!framed) {
+    return corrupt("KV event replay of " + std::to_string(frames.size()) +
+                   " frames, need 3 or 4 of which the first is empty");
+  }
+  const auto sequence_bytes = frames[frames.size() - 2];
+  if (sequence_bytes.size() != kSequenceBytes) {
+    return corrupt("KV event replay sequence is not 8 bytes");
+  }
+  const auto sequence = load_be64(sequence_bytes.data());
+  if (sequence == kEndSequence) return std::optional<Message>();
+  return std::optional(Message{.sequence = sequence, .payload = copy_of(frames.back())});
+}
+
+std::array<std::uint8_t, 8> replay_start(std::uint64_t sequence) {
+  std::array<std::uint8_t, 8> bytes{};
+  store_be64(bytes.data(), sequence);
+  return bytes;
+}
+
+EventStream::EventStream(StreamOptions options) : options_(options) {}
+
+StreamStep EventStream::start() {
+  StreamStep step;
+  if (options_.replay_available) ask(Mode::Joining, step);
+  return step;
+}
+
+StreamStep EventStream::live(Message message) {
+  StreamStep step;
+  if (mode_ == Mode::Live) {
+    take_live(std::move(message), step);
+    return step;
+  }
+  if (buffered_.size() >= options_.buffered_messages_max ||
+      buffered_bytes_ + message.payload.size() > options_.buffered_bytes_max) {
+    ++statistics_.buffer_overflows;
+    return step;
+  }
+  buffered_bytes_ += message.payload.size();
+  buffered_.push_back(std::move(message));
+  return step;
+}
+
+StreamStep EventStream::replayed(Message message) {
+  StreamStep step;
+  if (mode_ == Mode::Live) return step;
+  if (mode_ == Mode::Filling && !verified_) {
+    verified_ = message.sequence == last_ && seen(message);
+    if (!verified_) {
+      // Another life of the publisher, or our place has left its buffer.
+      forget(step);
+      ask(Mode::Joining, step);
+    }
+    return step;
+  }
+  if (last_ && message.sequence <= *last_) return step;
+  if (last_ && message.sequence > *last_ + 1) forget(step);
+  if (!last_ && message.sequence > 0) ++statistics_.late_joins;
+  accept(std::move(message), step);
+  return step;
+}
+
+StreamStep EventStream::replay_ended(bool timed_out) {
+  StreamStep step;
+  if (mode_ == Mode::Live) return step;
+  if (timed_out) ++statistics_.replay_timeouts;
+  if (mode_ == Mode::Filling) {
+    if (!verified_ && !timed_out) {
+      // The publisher does not know our last message: a new life, shorter than the old one.
+      forget(step);
+      ask(Mode::Joining, step);
+      return step;
+    }
+    if (!buffered_.empty() && buffered_.front().sequence <= *last_ + 1) {
+      ++statistics_.gaps_recovered;
+    }
+  }
+  mode_ = Mode::Live;
+  exhausted_ = true;
+  drain(step);
+  exhausted_ = false;
+  return step;
+}
+
+void EventStream::drain(StreamStep& step) {
+  while (mode_ == Mode::Live && !buffered_.empty()) {
+    auto message = std::move(buffered_.front());
+    buffered_.pop_front();
+    buffered_bytes_ -= message.payload.size();
+    take_live(std::move(message), step);
+  }
+}
+
+void EventStream::take_live(Message message, StreamStep& step) {
+  if (last_ && message.sequence <= *last_) {
+    if (seen(message)) {
+      ++statistics_.duplicates;
+      return;
+    }
+    ++statistics_.restarts;
+    forget(step);
+    exhausted_ = false;
+  }
+  const bool first = !last_.has_value();
+  const bool next = first ? message.sequence == 0 : message.sequence == *last_ + 1;
+  if (!next) {
+    if (can_ask()) {
+      if (!first) ++statistics_.gaps;
+      put_back(std::move(message));
+      ask(first ? Mode::Joining : Mode::Filling, step);
+      return;
+    }
+    if (!first) {
+      if (!options_.replay_available) ++statistics_.gaps;
+      forget(step);
+    }
+    ++statistics_.late_joins;
+  }
+  exhausted_ = false;
+  accept(std::move(message), step);
+}
+
+void EventStream::accept(Message message, StreamStep& step) {
+  last_ = message.sequence;
+  recent_.push_back({.sequence = message.sequence,
+                     .digest = keys::identifier_hash(text_of(message.payload)).low});
+  if (recent_.size() > kRecentMax) recent_.pop_front();
+  ++statistics_.applied;
+  step.apply.push_back(std::move(message));
+}
+
+void EventStream::ask(Mode mode, StreamStep& step) {
+  mode_ = mode;
+  verified_ = false;
+  step.replay_from = mode == Mode::Joining ? 0 : *last_;
+  ++statistics_.replays;
+}
+
+void EventStream::put_back(Message message) {
+  buffered_bytes_ += message.payload.size();
+  buffered_.push_front(std::move(message));
+}
+
+void EventStream::forget(StreamStep& step) {
+  step.drop = true;
+  step.apply.clear();  // the drop comes first, and these belong before it
+  last_.reset();
+  recent_.clear();
+  ++statistics_.drops;
+}
+
+bool EventStream::seen(const Message& message) const {
+  // recent_ holds consecutive numbers that end with last_.
+  if (recent_.empty() || message.sequence < recent_.front().sequence) return false;
+  const auto place = message.sequence - recent_.front().sequence;
+  if (place >= recent_.size()) return false;
+  return recent_[static_cast<std::size_t>(place)].digest ==
+         keys::identifier_hash(text_of(message.payload)).low;
+}
+
+}  // namespace sightline::events

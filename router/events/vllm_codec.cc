@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/events/vllm_codec.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <string_view>
+#include <utility>
+
+#include "router/events/msgpack.h"
+
+namespace sightline::events {
+
+namespace {
+
+using Kind = MsgpackReader::Kind;
+
+// Fields of an event by their place in the array form of vLLM; the map form names them.
+constexpr std::array<std::string_view, 12> kStoredFields = {"block_hashes",
+                                                            "parent_block_hash",
+                                                            "token_ids",
+                                                            "block_size",
+                                                            "lora_id",
+                                                            "medium",
+                                                            "lora_name",
+                                                            "extra_keys",
+                                                            "group_idx",
+                                                            "kv_cache_spec_kind",
+                                                            "kv_cache_spec_sliding_window",
+                                                            "locality"};
+constexpr std::array<std::string_view, 4> kRemovedFields = {"block_hashes", "medium", "group_idx",
+                                                            "locality"};
+
+// The bytes of each field's value; empty where the event has none.
+template <std::size_t kCount>
+using Fields = std::array<ByteView, kCount>;
+
+// One event, taken apart but not read.
+struct RawEvent {
+  std::string_view type;
+  bool map = false;
+  MsgpackReader body;     // at the first field
+  std::size_t count = 0;  // fields left
+};
+
+bool is_absent(ByteView field) { return field.empty() || MsgpackReader(field).peek() == Kind::Nil; }
+
+template <std::size_t kCount>
+bool read_fields(RawEvent event, const std::array<std::string_view, kCount>& names,
+                 Fields<kCount>& fields) {
+  for (std::size_t i = 0; i < event.count; ++i) {
+    auto place = i;
+    if (event.map) {
+      const auto name = event.body.text();
+      if (!name) return false;
+      place =
+          static_cast<std::size_t>(std::find(names.begin(), names.end(), *name) - names.begin());
+    }
+    const auto value = event.body.skip(kNestingMax);
+    if (!value) return false;
+    if (place < kCount) fields[place] = *value;
+  }
+  return true;
+}
+
+std::optional<EngineHash> read_hash(MsgpackReader& reader) {
+  if (reader.peek() == Kind::Binary) {
+    const auto bytes = reader.binary();
+    if (!bytes) return std::nullopt;
+    const auto hash = keys::identifier_hash(text_of(*bytes));
+    return EngineHash{.low = hash.low, .high = hash.high};
+  }
+  const auto value = reader.integer();
+  if (!value) return std::nullopt;
+  return EngineHash{.low = value->bits, .high = value->negative ? 2U : 1U};
+}
+
+bool read_hashes(ByteView field, std::vector<EngineHash>& hashes) {
+  MsgpackReader reader(field);
+  const auto count = reader.array();
+  if (!count) return false;
+  hashes.reserve(*count);
+  for (std::size_t i = 0; i < *count; ++i) {
+    const auto hash = read_hash(reader);
+    if (!hash) return false;
+    hashes.push_back(*hash);
+  }
+  return true;
+}
+
+std::int64_t token_of(MsgpackInteger value) {
+  constexpr auto kLargest = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  if (!value.negative && value.bits > kLargest) return -1;
+  return static_cast<std::int64_t>(value.bits);
+}
+
+bool read_tokens(ByteView field, std::vector<std::int64_t>& tokens) {
+  MsgpackReader reader(field);
+  const auto count = reader.array();
+  if (!count || *count > kTokensPerEventMax) return false;
+  tokens.reserve(*count);
+  for (std::size_t i = 0; i < *count; ++i) {
+    const auto value = reader.integer();
+    if (!value) return false;
+    tokens.push_back(token_of(*value));
+  }
+  return true;
+}
+
+std::optional<std::string> read_text(MsgpackReader& reader) {
+  const auto text = reader.text();
+  if (!text || text->size() > kTextBytesMax) return std::nullopt;
+  return std::string(*text);
+}
+
+// GPU: vLLM's default. FS and OBJ: vLLM before August 2026; CPU_PINNED, DISK, EXTERNAL: SGLang.
+std::optional<index::Tier> tier_of(ByteView field) {
+  if (is_absent(field)) return index::Tier::Gpu;
+  const auto medium = MsgpackReader(field).text();
+  if (!medium) return std::nullopt;
+  if (*medium == "GPU") return index::Tier::Gpu;
+  if (*medium == "CPU" || *medium == "CPU_PINNED") return index::Tier::Cpu;
+  for (const std::string_view name : {"STORAGE", "FS", "OBJ", "DISK", "EXTERNAL"}) {
+    if (*medium == name) return index::Tier::Storage;
+  }
+  return std::nullopt;
+}
+
+SpecKind kind_of(ByteView field) {
+  if (is_absent(field)) return SpecKind::Unstated;
+  const auto kind = MsgpackReader(field).text();
+  if (kind == "full_attention") return SpecKind::Full;
+  if (kind == "mla_attention") return SpecKind::Mla;
+  return SpecKind::Other;
+}
+
+bool is_remote(ByteView field) {
+  return !is_absent(field) && MsgpackReader(field).text() == "REMOTE";
+}
+
+bool read_group(ByteView field, std::optional<std::int64_t>& group) {
+  if (is_absent(field)) return true;
+  const auto value = MsgpackReader(field).integer();
+  if (!value) return false;
+  group = token_of(*value);
+  return true;
+}
+
+// A pair [identifier, offset]; anything else in array form leaves the block opaque.
+bool read_pair(MsgpackReader& reader, BlockExtra& extra) {
+  const auto bytes = reader.skip(kNestingMax);
+  if (!bytes) return false;
+  MsgpackReader pair(*bytes);
+  if (pair.array() != 2U) {
+    extra.opaque = true;
+    return true;
+  }
+  const auto identifier = pair.text();
+  const auto offset = identifier ? pair.integer() : std::nullopt;
+  const bool fits = offset && (offset->negative || token_of(*offset) >= 0);
+  if (!fits || !pair.at_end()) {
+    extra.opaque = true;
+    return true;
+  }
+  extra.media.push_back({.id = keys::identifier_hash(*identifier), .offset = token_of(*offset)});
+  return true;
+}
+
+// The extra keys of one block: LoRA name first, then media, salt, embeds (vLLM 0.17 to 0.32).
+bool read_extra(MsgpackReader& reader, const std::optional<std::string>& lora, BlockExtra& extra) {
+  if (reader.nil()) return true;
+  const auto count = reader.array();
+  if (!count || *count > kMediaPerBlockMax) return false;
+  for (std::size_t i = 0; i < *count; ++i) {
+    const auto kind = reader.peek();
+    if (kind == Kind::Array) {
+      if (!read_pair(reader, extra)) return false;
+    } else if (kind == Kind::Text) {
+      auto text = read_text(reader);
+      if (!text) return false;
+      if (i != 0 || !lora || *text != *lora) extra.strings.push_back(std::move(*text));
+    } else {
+      if (!reader.skip(kNestingMax)) return false;
+      extra.opaque = true;
+    }
+  }
+  return true;
+}
+
+bool read_extras(ByteView field, BlockStored& event) {
+  if (is_absent(field)) return true;
+  MsgpackReader reader(field);
+  const auto count = reader.array();
+  if (!count || *count != event.hashes.size()) return false;
+  event.extras.resize(*count);
+  for (auto& extra : event.extras) {
+    if (!read_extra(reader, event.lora_name, extra)) return false;
+    event.offsets_stated |= !extra.media.empty();
+  }
+  return true;
+}
+
+KvEvent broken(bool store, std::string reason) {
+  return MalformedEvent{.store = store, .reason = std::move(reason)};
+}
+
+KvEvent read_stored(const RawEvent& raw) {
+  Fields<kStoredFields.size()> fields{};
+  if (!read_fields(raw, kStoredFields, fields)) return broken(true, "fields cannot be read");
+  const auto& [hashes, parent, tokens, block_size, lora_id, medium, lora_name, extra_keys, group,
+               kind, window, locality] = fields;
+  BlockStored event;
+  // group_idx came after the offsets of media keys (vLLM 0.20 and 0.19).
+  event.offsets_stated = raw.map || raw.count >= 9;
+  if (!read_hashes(hashes, event.hashes)) return broken(true, "block_hashes");
+  if (!is_absent(parent)) {
+    MsgpackReader reader(parent);
+    event.parent = read_hash(reader);
+    if (!event.parent) return broken(true, "parent_block_hash");
+  }
+  if (!read_tokens(tokens, event.tokens)) return broken(true, "token_ids");
+  const auto size = MsgpackReader(block_size).integer();
+  if (!size || size->negative || size->bits > kTokensPerEventMax) {
+    return broken(true, "block_size");
+  }
+  event.block_size = static_cast<std::uint32_t>(size->bits);
+  if (!is_absent(lora_name)) {
+    MsgpackReader reader(lora_name);
+    event.lora_name = read_text(reader);
+    if (!event.lora_name) return broken(true, "lora_name");
+  }
+  event.lora_unnamed = !is_absent(lora_id) && !event.lora_name;
+  if (!read_extras(extra_keys, event)) return broken(true, "extra_keys");
+  if (!read_group(group, event.group)) return broken(true, "group_idx");
+  event.tier = tier_of(medium);
+  event.kind = kind_of(kind);
+  event.remote = is_remote(locality);
+  return event;
+}
+
+KvEvent read_removed(const RawEvent& raw) {
+  Fields<kRemovedFields.size()> fields{};
+  if (!read_fields(raw, kRemovedFields, fields)) return broken(false, "fields cannot be read");
+  const auto& [hashes, medium, group, locality] = fields;
+  BlockRemoved event;
+  if (!read_hashes(hashes, event.hashes)) return broken(false, "block_hashes of BlockRemoved");
+  if (!read_group(group, event.group)) return broken(false, "group_idx of BlockRemoved");
+  event.tier = tier_of(medium);
+  event.remote = is_remote(locality);
+  return event;
+}
+
+// Type and fields of one event in either form; the type may stand anywhere in a map.
+std::optional<RawEvent> open_event(ByteView bytes) {
+  RawEvent event{.type = {}, .body = MsgpackReader(bytes)};
+  if (event.body.peek() == Kind::Array) {
+    const auto count = event.body.array();
+    const auto type = count && *count > 0 ? event.body.text() : std::nullopt;
+    if (!type) return std::nullopt;
+    event.type = *type;
+    event.count = *count - 1;
+    return event;
+  }
+  event.map = true;
+  const auto count = event.body.map();
+  if (!count) return std::nullopt;
+  event.count = *count;
+  Fields<1> type{};
+  if (!read_fields(event, std::array<std::string_view, 1>{"type"}, type)) return std::nullopt;
+  const auto text = MsgpackReader(type[0]).text();
+  if (!text) return std::nullopt;
+  event.type = *text;
+  return event;
+}
+
+KvEvent read_event(ByteView bytes) {
+  const auto raw = open_event(bytes);
+  if (!raw) return broken(false, "event without a type");
+  if (raw->type == "BlockStored") return read_stored(*raw);
+  if (raw->type == "BlockRemoved") return read_removed(*raw);
+  if (raw->type == "AllBlocksCleared") return AllBlocksCleared{};
+  return UnknownEvent{};
+}
+
+Error corrupt(std::string_view what) {
+  return worker_error(ErrorCode::Corrupt, "KV event batch: " + std::string(what), false);
+}
+
+}  // namespace
+
+Result<EventBatch> decode_vllm_batch(ByteView payload) {
+  if (payload.size() > kPayloadBytesMax) {
+    return worker_error(ErrorCode::TooLarge,
+                        "KV event batch of " + std::to_string(payload.size()) +
+                            " bytes, above the limit of " + std::to_string(kPayloadBytesMax),
+                        false);
+  }
+  MsgpackReader reader(payload);
+  const auto elements = reader.array();
+  if (!elements || *elements < 2) return corrupt("is not [time, events, …]");
+  EventBatch batch;
+  const auto timestamp = reader.number();
+  if (!timestamp) return corrupt("time is not a number");
+  batch.timestamp_s = *timestamp;
+  const auto count = reader.array();
+  if (!count) return corrupt("events are not an array of the announced length");
+  if (*count > kEventsPerBatchMax) return corrupt("too many events in one batch");
+  batch.events.reserve(*count);
+  for (std::size_t i = 0; i < *count; ++i) {
+    const auto event = reader.skip(kNestingMax);
+    if (!event) return corrupt("an event is cut short or nested too deep");
+    batch.events.push_back(read_event(*event));
+  }
+  if (*elements >= 3 && reader.at_end()) return corrupt("is cut short");
+  if (*elements >= 3 && reader.peek() == Kind::Integer) {
+    const auto rank = reader.integer();
+    if (!rank) return corrupt("data-parallel rank is cut short");
+    batch.rank = token_of(*rank);
+  }
+  return batch;
+}
+
+}  // namespace sightline::events

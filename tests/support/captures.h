@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/base/bytes.h"
+#include "common/base/ids.h"
+
+// Recorded engine sessions of tests/data/captures (README there). A file that is missing or
+// broken stops the process: it is part of the repository.
+namespace sightline::test {
+
+// One message of the event socket.
+struct CapturedMessage {
+  std::string scenario;
+  double received_s = 0;  // unix time
+  std::uint64_t sequence = 0;
+  std::vector<Bytes> frames;
+};
+
+// One HTTP exchange. n is its number in the session; nothing for those sent at the same time as
+// others.
+struct CapturedExchange {
+  std::optional<std::int64_t> n;
+  std::string scenario;
+  std::string label;
+  std::string method;
+  std::string path;
+  std::string request_body;
+  std::int64_t status = 0;
+  std::string response_body;
+  double started_s = 0;                          // unix time
+  std::optional<double> end_after_s;             // of the answer, since started_s
+  std::vector<std::uint64_t> message_sequences;  // arrived until 0.25 s after the answer
+};
+
+struct CapturedMedia {
+  std::string identifier;
+  std::int64_t offset = 0;  // tokens
+  std::int64_t length = 0;  // tokens
+};
+
+// The expanded prompt of a chat exchange that succeeded.
+struct CapturedPrompt {
+  std::optional<std::int64_t> n;
+  std::string scenario;
+  std::string label;
+  std::string model;  // as asked for: "tiny", the adapter's name, or "" for none
+  std::optional<std::string> cache_salt;
+  std::vector<TokenId> token_ids;
+  std::vector<CapturedMedia> media;
+};
+
+struct CapturedSession {
+  std::string name;
+  std::vector<CapturedMessage> messages;
+  std::vector<CapturedMessage> messages_rank1;  // of the second data-parallel rank, if any
+  std::vector<CapturedExchange> exchanges;
+  std::vector<CapturedPrompt> prompts;  // from token_ids.jsonl; empty where there is none
+
+  // Stops the process when there is none.
+  [[nodiscard]] const CapturedExchange& exchange(std::int64_t n) const;
+};
+
+// Name of the session's directory, such as "qwen2vl-main".
+CapturedSession load_capture(std::string_view name);
+
+// The prompts of the chat exchanges whose rendering was recorded, in their order.
+std::vector<CapturedPrompt> prompts_from_renderings(const CapturedSession& session);
+
+struct CapturedUsage {
+  std::int64_t prompt_tokens = 0;
+  std::int64_t cached_tokens = 0;
+};
+// Of a whole or streamed answer; nothing when it states none.
+std::optional<CapturedUsage> usage_of(const CapturedExchange& exchange);
+
+// Text of a file of a session, such as "replay.json".
+std::string read_capture_file(std::string_view session, std::string_view file);
+
+}  // namespace sightline::test
