@@ -13,8 +13,8 @@ RULES = {
     "metric-undocumented": "every metric of the code is in docs/metrics.md",
     "metric-unknown": "every metric that a document names exists in the code",
     "metric-unused": "every metric of the table is written by some module",
-    "route-undocumented": "every route of names.h is in docs/api.md",
-    "route-unknown": "every route of docs/api.md exists in names.h",
+    "route-undocumented": "every route of names.h and router/proxy is in docs/api.md",
+    "route-unknown": "every route of docs/api.md exists in the code",
 }
 
 CONTRACT = "common/contract/"
@@ -30,6 +30,7 @@ _FIELD = re.compile(r"^\s+[\w:<>, ]+?\s(\w+)\s*(?:=[^;]*|\{[^;]*\})?;", re.MULTI
 _METRIC = re.compile(r"\bsightline_[a-z0-9_]+\b")
 _METRIC_ROW = re.compile(r'\bMetricSpec\s+(k\w+)\s*\{\s*"(sightline_\w+)"')
 _ROUTE_ROW = re.compile(r'std::string_view\s+(k\w+)\s*=\s*"(/[\w/{}.-]*)"')
+_ROUTE_LITERAL = re.compile(r'"(/[a-z][\w/]*\w)"')
 _ROUTE = re.compile(r"\b(?:GET|POST|PUT|DELETE)\s+(/[\w/{}.*-]*)")
 
 
@@ -125,7 +126,8 @@ def _metrics(tree):
 
 def _routes(tree):
     doc = "docs/api.md"
-    routes = _declared(tree, _ROUTE_ROW, 2, NAMES)
+    routes = {**_declared(tree, _ROUTE_LITERAL, 1, "router/proxy/*.cc"),
+              **_declared(tree, _ROUTE_ROW, 2, NAMES)}
     if not routes and not tree.has(doc):
         return
     yield from _compare(tree, doc, routes, _declared(tree, _ROUTE, 1, doc), "route")
