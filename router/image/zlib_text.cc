@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#define ZLIB_CONST  // input pointers to const
 #include <zlib.h>
 
 namespace sightline::image {
@@ -12,7 +13,7 @@ Inflated inflate_text(ByteView deflated, std::size_t bytes_max, std::string& tex
   text.clear();
   z_stream stream{};
   if (inflateInit(&stream) != Z_OK) return Inflated::Broken;
-  stream.next_in = const_cast<Bytef*>(deflated.data());  // zlib 1.2 reads it only
+  stream.next_in = deflated.data();
   stream.avail_in = static_cast<uInt>(deflated.size());
   int status = Z_OK;
   while (status == Z_OK && text.size() < bytes_max) {

@@ -3,6 +3,7 @@
 #include "tests/unit/router/image/built_images.h"
 
 #include "router/image/zlib_text.h"
+#include "tests/golden/images/image_files.h"
 
 namespace sightline::image {
 
@@ -95,15 +96,7 @@ std::string vp8l(std::uint32_t width, std::uint32_t height) {
   return riff_chunk("VP8L", "\x2f" + le32((width - 1) | (height - 1) << 14U) + "pixels");
 }
 
-std::string seen(std::string_view encoded) {
-  const Header header = read_header(bytes_of(encoded));
-  if (const auto* known = std::get_if<Known>(&header)) {
-    return std::string(name_of(known->format)) + " " + std::to_string(known->width) + "x" +
-           std::to_string(known->height);
-  }
-  if (std::holds_alternative<Unknown>(header)) return "unknown";
-  return std::get<Error>(header).code == ErrorCode::TooLarge ? "too large" : "refused";
-}
+std::string seen(std::string_view encoded) { return golden::header_seen(bytes_of(encoded)); }
 
 std::string refusal(std::string_view encoded) {
   const Header header = read_header(bytes_of(encoded));

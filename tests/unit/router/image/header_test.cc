@@ -2,17 +2,16 @@
 // Copyright The Sightline Authors
 #include "router/image/header.h"
 
+#include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <set>
 
 #include <gtest/gtest.h>
 
-#include "common/base/json.h"
 #include "common/base/rng.h"
 
+#include "tests/golden/images/image_files.h"
 #include "tests/unit/router/image/built_images.h"
 
 namespace sightline::image {
@@ -20,56 +19,18 @@ namespace {
 
 const std::filesystem::path kFiles = SL_SOURCE_DIR "/tests/data/image-files";
 
-std::string content_of(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  EXPECT_TRUE(file) << path;
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-std::vector<json::Document> expected_rows() {
-  std::vector<json::Document> rows;
-  std::ifstream table(kFiles / "expected.jsonl");
-  for (std::string line; std::getline(table, line);) {
-    auto row = json::Document::parse(line);
-    EXPECT_TRUE(row.ok()) << line;
-    if (row.ok()) rows.push_back(std::move(*row));
+std::vector<std::string> recorded_files() {
+  std::vector<std::string> contents;
+  for (const json::Document& row : golden::rows_of(kFiles / "expected.jsonl")) {
+    contents.push_back(golden::content_of(kFiles / golden::text(row.root(), "file")));
   }
-  return rows;
-}
-
-std::string text(const json::Value& row, std::string_view name) {
-  const auto member = row.find(name);
-  return member ? std::string(member->string().value_or("")) : std::string();
-}
-
-// What the reader has to say about a recorded row; empty if it may say anything.
-std::string wanted(const json::Value& row) {
-  static const std::map<std::string, std::string> kFormats{
-      {"JPEG", "jpeg"}, {"MPO", "jpeg"}, {"PNG", "png"}, {"WEBP", "webp"},
-      {"GIF", "gif"},   {"BMP", "bmp"},  {"DIB", "bmp"}, {"TIFF", "tiff"}};
-  const auto format = kFormats.find(text(row, "format"));
-  if (text(row, "vllm") == "ok") {
-    if (format == kFormats.end()) return "unknown";
-    std::vector<std::string> sides;
-    for (const json::Value side : *row.find("vllm_size")) sides.emplace_back(side.raw());
-    return format->second + " " + sides.at(0) + "x" + sides.at(1);
-  }
-  const std::string open_error = text(row, "open_error");
-  if (open_error == "DecompressionBombError") return "too large";
-  // Without an error at opening it is the pixels that cannot be read.
-  return open_error.empty() && format != kFormats.end() ? "" : "refused";
+  return contents;
 }
 
 TEST(ImageHeader, MeasuresEveryRecordedFileAsTheEngineDoes) {
-  std::size_t checked = 0;
-  for (const json::Document& document : expected_rows()) {
-    const json::Value row = document.root();
-    const std::string want = wanted(row);
-    if (want.empty()) continue;
-    EXPECT_EQ(seen(content_of(kFiles / text(row, "file"))), want) << text(row, "file");
-    ++checked;
-  }
-  EXPECT_EQ(checked, 95U);
+  const golden::Tally tally = golden::check_image_files(kFiles / "expected.jsonl", kFiles);
+  EXPECT_EQ(tally.failures, std::vector<std::string>{});
+  EXPECT_EQ(tally.passed, 95U);
 }
 
 TEST(ImageHeader, MeasuresThePicturesOfTheRecordedSessions) {
@@ -81,15 +42,14 @@ TEST(ImageHeader, MeasuresThePicturesOfTheRecordedSessions) {
       {"h_84x84_palette.png", "png 84x84"},  {"i_84x84_rgba.png", "png 84x84"},
       {"j_84x84_gray.png", "png 84x84"}};
   for (const auto& [name, size] : want) {
-    EXPECT_EQ(seen(content_of(SL_SOURCE_DIR "/tests/data/images/" + name)), size) << name;
+    EXPECT_EQ(seen(golden::content_of(SL_SOURCE_DIR "/tests/data/images/" + name)), size) << name;
   }
 }
 
 // Every prefix, copied to a buffer of its own so that a read past its end is seen.
 TEST(ImageHeader, SurvivesEveryCutOfEveryFile) {
   std::set<std::string> outcomes;
-  for (const json::Document& document : expected_rows()) {
-    const std::string whole = content_of(kFiles / text(document.root(), "file"));
+  for (const std::string& whole : recorded_files()) {
     const std::size_t step = whole.size() > 8192 ? 41 : 1;
     for (std::size_t length = 0; length <= whole.size(); length += step) {
       const std::vector<char> cut(whole.begin(), whole.begin() + static_cast<long>(length));
@@ -104,8 +64,7 @@ TEST(ImageHeader, SurvivesDamagedBytes) {
   Rng rng(20260814);
   std::size_t refused = 0;
   std::size_t known = 0;
-  for (const json::Document& document : expected_rows()) {
-    const std::string whole = content_of(kFiles / text(document.root(), "file"));
+  for (const std::string& whole : recorded_files()) {
     if (whole.empty()) continue;
     for (int round = 0; round < 300; ++round) {
       std::vector<char> damaged(whole.begin(), whole.end());
