@@ -25,12 +25,12 @@ class MergeTable {
   static std::optional<MergeTable> create(const Vocabulary& vocabulary,
                                           std::span<const Merge> merges);
 
-  // Appends the ids of word. Time n² up to kShortBytes, above it n log n.
+  // Appends the ids of word. n log n for a word of n bytes.
   void encode(std::string_view word, std::vector<TokenId>& out) const;
 
   // Words up to this size are solved in place.
   static constexpr std::size_t kShortBytes = 64;
-  // The ids of a word of at most kShortBytes bytes; returns their number.
+  // The ids of a word of 1 to kShortBytes bytes; returns their number.
   std::size_t encode_short(std::string_view word, std::array<TokenId, kShortBytes>& ids) const;
 
  private:
@@ -46,6 +46,32 @@ class MergeTable {
   unsigned hash_shift_ = 0;
   std::vector<TokenId> results_;  // by rank
   std::array<TokenId, 256> byte_ids_{};
+  std::vector<Rank> byte_ranks_;  // of each pair of bytes
+};
+
+// Places between two characters of three bytes (Chinese, Japanese, Korean, Thai, …) that no token
+// spans: byte-pair encoding never looks across them, so that a word can be cut there. Texts
+// without blanks fall into pieces that repeat.
+// Thread safety: immutable; any thread.
+class WordCuts {
+ public:
+  // Knows the tokens that the merges make.
+  WordCuts(const Vocabulary& vocabulary, std::span<const Merge> merges);
+
+  // The first such place in a word of valid UTF-8; the word's size if there is none. Some places
+  // are missed.
+  [[nodiscard]] std::size_t next(std::string_view word) const;
+
+ private:
+  void add(std::string_view token);
+  [[nodiscard]] bool is_spanned(const char* boundary) const;
+
+  // Bits of hashed pairs: the character before and the one behind; of a token that begins or ends
+  // inside a character, only the last byte before or the first byte behind.
+  std::vector<std::uint64_t> character_character_;
+  std::vector<std::uint64_t> byte_character_;
+  std::vector<std::uint64_t> character_byte_;
+  std::vector<std::uint64_t> byte_byte_;
 };
 
 }  // namespace sightline::tokenizer

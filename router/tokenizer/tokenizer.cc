@@ -46,112 +46,140 @@ std::uint64_t next_owner() {
   return ++last;
 }
 
+// What turns words into ids; all of it made of one model file.
+struct WordModel {
+  MergeTable merges;
+  WordTable table;
+  WordCuts cuts;
+  std::uint64_t owner;  // of the threads' caches
+};
+
+// Encodes neighbouring words of one text into out.
+class WordEncoder {
+ public:
+  WordEncoder(const WordModel& model, std::string_view text, std::vector<TokenId>& out)
+      : model_(model), cache_(thread_cache(model.owner)), text_(text), out_(out) {}
+
+  // The word at begin, of at least one byte.
+  void add(std::size_t begin, std::size_t size) {
+    Word& next = words_[size_];
+    next.begin = static_cast<std::uint32_t>(begin);
+    next.size = static_cast<std::uint32_t>(size);
+    if (size <= SmallWord::kSizeMax) {
+      next.small = SmallWord::of(text_.substr(begin, size), text_.data() + text_.size());
+      next.hash = next.small.hash();
+      model_.table.prefetch(next.hash);
+    }
+    if (++size_ == kBatchWords) solve();
+  }
+
+  // Writes the ids of all words added.
+  void solve() {
+    for (std::size_t i = 0; i < size_; ++i) {
+      const Word& word = words_[i];
+      if (word.size > SmallWord::kSizeMax) {
+        add_large(text_.substr(word.begin, word.size));
+        continue;
+      }
+      const TokenId id = model_.table.find(word.small, word.hash);
+      if (id == WordTable::kNone) {
+        add_small(word);
+      } else {
+        ids_[ids_size_++] = id;
+      }
+    }
+    size_ = 0;
+    flush();
+  }
+
+ private:
+  struct Word {
+    SmallWord small;  // this and the hash only if size allows it
+    std::uint64_t hash;
+    std::uint32_t begin;
+    std::uint32_t size;
+  };
+
+  void flush() {
+    out_.insert(out_.end(), ids_.begin(), ids_.begin() + static_cast<std::ptrdiff_t>(ids_size_));
+    ids_size_ = 0;
+  }
+
+  void add_small(const Word& word) {
+    const std::size_t known = cache_.find_small(word.small, word.hash, ids_.data() + ids_size_);
+    ids_size_ += known;
+    if (known != 0) return;
+    std::array<TokenId, MergeTable::kShortBytes> solved;
+    const std::size_t count =
+        model_.merges.encode_short(text_.substr(word.begin, word.size), solved);
+    cache_.insert_small(word.small, word.hash, {solved.data(), count});
+    std::copy_n(solved.begin(), count, ids_.begin() + static_cast<std::ptrdiff_t>(ids_size_));
+    ids_size_ += count;
+  }
+
+  void add_large(std::string_view word) {
+    const std::uint64_t hash = hash_of_word(word);
+    const std::size_t known = cache_.find(word, hash, ids_.data() + ids_size_);
+    ids_size_ += known;
+    if (known != 0) return;
+    flush();
+    const std::size_t begin = out_.size();
+    model_.merges.encode(word, out_);
+    cache_.insert(word, hash, std::span(out_).subspan(begin));
+  }
+
+  const WordModel& model_;
+  WordCache& cache_;
+  std::string_view text_;
+  std::vector<TokenId>& out_;
+  std::array<Word, kBatchWords> words_;
+  std::size_t size_ = 0;
+  std::array<TokenId, kBatchWords * WordCache::kIdsMax> ids_;  // kIdsMax for each word
+  std::size_t ids_size_ = 0;
+  static_assert(SmallWord::kSizeMax <= WordCache::kIdsMax);
+};
+
+// Whether cutting a word is worth a try: several characters, the last of three bytes.
+bool may_be_cut(std::string_view text, std::size_t begin, std::size_t end) {
+  constexpr std::size_t kThreeBytes = 3;
+  return static_cast<std::int8_t>(text[end - 1]) < 0 && end - begin > 2 * kThreeBytes &&
+         (static_cast<std::uint8_t>(text[end - kThreeBytes]) & 0xF0U) == 0xE0U;
+}
+
+// Appends the ids of a piece. True if it may differ from its NFC form.
+bool encode_words(const WordModel& model, std::string_view piece, std::vector<TokenId>& out) {
+  Scanner scanner(piece);
+  WordEncoder encoder(model, piece, out);
+  std::array<std::uint32_t, kBatchWords> ends;
+  std::size_t begin = 0;
+  while (const std::size_t count = scanner.next(ends)) {
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::size_t end = ends[i];
+      while (may_be_cut(piece, begin, end)) {
+        const std::size_t size = model.cuts.next(piece.substr(begin, end - begin));
+        if (begin + size == end) break;
+        encoder.add(begin, size);
+        begin += size;
+      }
+      encoder.add(begin, end - begin);
+      begin = end;
+    }
+  }
+  encoder.solve();
+  return scanner.nfc_suspect();
+}
+
 }  // namespace
 
 struct Tokenizer::State {
   Vocabulary vocabulary;
   AddedTokens added_tokens;
-  MergeTable merges;
-  WordTable words;
+  WordModel words;
   bool nfc;
-  std::uint64_t owner;  // of thread caches
 
-  // True if the piece may differ from its NFC form.
-  bool encode_words(std::string_view piece, std::vector<TokenId>& out) const;
   // Text without added tokens.
   void encode_stretch(std::string_view text, std::vector<TokenId>& out) const;
 };
-
-namespace {
-
-// Encodes batches of neighbouring words into out.
-class BatchEncoder {
- public:
-  BatchEncoder(const MergeTable& merges, const WordTable& table, WordCache& cache,
-               std::vector<TokenId>& out)
-      : merges_(merges), table_(table), cache_(cache), out_(out) {}
-
-  // The words end at `ends`, the first begins at `begin`.
-  void encode(std::string_view text, std::size_t begin, std::span<const std::uint32_t> ends) {
-    std::size_t word_begin = begin;
-    for (std::size_t i = 0; i < ends.size(); ++i) {
-      const std::string_view word(text.data() + word_begin, ends[i] - word_begin);
-      word_begin = ends[i];
-      small_[i] = {};
-      if (word.size() > SmallWord::kSizeMax) continue;
-      small_[i] = SmallWord::of(word, text.data() + text.size());
-      hashes_[i] = small_[i].hash();
-      table_.prefetch(hashes_[i]);
-    }
-    word_begin = begin;
-    for (std::size_t i = 0; i < ends.size(); ++i) {
-      const std::string_view word(text.data() + word_begin, ends[i] - word_begin);
-      word_begin = ends[i];
-      const TokenId id =
-          small_[i].high == 0 ? WordTable::kNone : table_.find(small_[i], hashes_[i]);
-      if (id != WordTable::kNone) {
-        ids_[size_++] = id;
-      } else if (small_[i].high != 0) {
-        add_small(word, small_[i], hashes_[i]);
-      } else {
-        add_large(word);
-      }
-    }
-    flush();
-  }
-
- private:
-  void flush() {
-    out_.insert(out_.end(), ids_.begin(), ids_.begin() + static_cast<std::ptrdiff_t>(size_));
-    size_ = 0;
-  }
-
-  void add_small(std::string_view word, const SmallWord& small, std::uint64_t hash) {
-    const std::size_t known = cache_.find_small(small, hash, ids_.data() + size_);
-    size_ += known;
-    if (known != 0) return;
-    std::array<TokenId, MergeTable::kShortBytes> solved;
-    const std::size_t count = merges_.encode_short(word, solved);
-    cache_.insert_small(small, hash, {solved.data(), count});
-    std::copy_n(solved.begin(), count, ids_.begin() + static_cast<std::ptrdiff_t>(size_));
-    size_ += count;
-  }
-
-  void add_large(std::string_view word) {
-    const std::uint64_t hash = hash_of_word(word);
-    const std::size_t known = cache_.find(word, hash, ids_.data() + size_);
-    size_ += known;
-    if (known != 0) return;
-    flush();
-    const std::size_t begin = out_.size();
-    merges_.encode(word, out_);
-    cache_.insert(word, hash, std::span(out_).subspan(begin));
-  }
-
-  const MergeTable& merges_;
-  const WordTable& table_;
-  WordCache& cache_;
-  std::vector<TokenId>& out_;
-  std::array<SmallWord, kBatchWords> small_;
-  std::array<std::uint64_t, kBatchWords> hashes_;
-  std::array<TokenId, kBatchWords * WordCache::kIdsMax> ids_;  // kIdsMax for each word of a batch
-  std::size_t size_ = 0;
-  static_assert(SmallWord::kSizeMax <= WordCache::kIdsMax);
-};
-
-}  // namespace
-
-bool Tokenizer::State::encode_words(std::string_view piece, std::vector<TokenId>& out) const {
-  Scanner scanner(piece);
-  BatchEncoder encoder(merges, words, thread_cache(owner), out);
-  std::array<std::uint32_t, kBatchWords> ends;
-  std::size_t begin = 0;
-  while (const std::size_t count = scanner.next(ends)) {
-    encoder.encode(piece, begin, std::span(ends).first(count));
-    begin = ends[count - 1];
-  }
-  return scanner.nfc_suspect();
-}
 
 void Tokenizer::State::encode_stretch(std::string_view text, std::vector<TokenId>& out) const {
   std::string normalized;
@@ -160,9 +188,9 @@ void Tokenizer::State::encode_stretch(std::string_view text, std::vector<TokenId
         text.size() <= kPieceBytes ? text.size() : next_safe_cut(text, kPieceBytes);
     const std::string_view piece = text.substr(0, size);
     const std::size_t out_size = out.size();
-    if (encode_words(piece, out) && nfc && normalize_nfc(piece, normalized)) {
+    if (encode_words(words, piece, out) && nfc && normalize_nfc(piece, normalized)) {
       out.resize(out_size);
-      encode_words(normalized, out);
+      encode_words(words, normalized, out);
     }
     text.remove_prefix(size);
   }
@@ -179,10 +207,11 @@ Result<std::unique_ptr<const Tokenizer>> Tokenizer::create(std::string_view toke
                         "tokenizer.json: /model/merges: a pair occurs twice");
   }
   char_table();
-  WordTable words(file.vocabulary, *merges);
-  auto state = std::make_unique<const State>(
-      State{std::move(file.vocabulary), AddedTokens(std::move(file.added_tokens)),
-            std::move(*merges), std::move(words), file.nfc, next_owner()});
+  WordTable table(file.vocabulary, *merges);
+  WordCuts cuts(file.vocabulary, file.merges);
+  auto state = std::make_unique<const State>(State{
+      std::move(file.vocabulary), AddedTokens(std::move(file.added_tokens)),
+      WordModel{std::move(*merges), std::move(table), std::move(cuts), next_owner()}, file.nfc});
   return std::unique_ptr<const Tokenizer>(std::make_unique<const Tokenizer>(std::move(state)));
 }
 
