@@ -39,18 +39,21 @@ struct SubscriberOptions {
 //
 // Thread safety: all methods from any thread. Scheme, index and clock outlive it.
 class EventSubscriber {
+  struct State;
+
  public:
   // Errors: Internal, when the process has no file descriptors or threads left.
   static Result<std::unique_ptr<EventSubscriber>> create(const SubscriberOptions& options,
                                                          const keys::Scheme& scheme,
                                                          index::PrefixIndex& index,
                                                          const Clock& clock);
+  explicit EventSubscriber(std::unique_ptr<State> state);  // by create()
   ~EventSubscriber();
   EventSubscriber(const EventSubscriber&) = delete;
   EventSubscriber& operator=(const EventSubscriber&) = delete;
 
   // Starts to follow an engine; it need not be up yet. engine.engine must not be followed already.
-  // Errors: InvalidArgument, with the endpoint, when libzmq refuses it or it cannot be bound.
+  // Errors: InvalidArgument, which says which endpoint libzmq refuses or cannot bind and why.
   Result<Done> add(const EngineEndpoints& endpoints, NormaliserOptions engine);
   // Stops following it and drops it from the index, soon after the return. Unknown: nothing.
   void remove(EngineId engine);
@@ -61,8 +64,6 @@ class EventSubscriber {
   [[nodiscard]] std::vector<EngineStatus> statuses() const;
 
  private:
-  struct State;
-  explicit EventSubscriber(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };
 
