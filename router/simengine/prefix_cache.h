@@ -93,6 +93,7 @@ class PrefixCache {
   // In no particular order.
   [[nodiscard]] std::vector<Cached> cached() const;
 
+  [[nodiscard]] std::size_t distinct_cached() const { return table_.size(); }
   [[nodiscard]] std::uint32_t block_size() const { return options_.block_size; }
   [[nodiscard]] std::size_t blocks_usable() const { return pool_.size() - 1; }
   [[nodiscard]] std::size_t blocks_free() const { return free_count_; }

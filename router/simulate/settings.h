@@ -6,8 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "common/base/result.h"
-
 namespace sightline::simulate {
 
 // `sightline simulate`: each field is the flag of the same name with dashes.
@@ -62,9 +60,5 @@ struct SimulateSettings {
   // engine, for measuring what a proxy in front of it costs. Prompts are not looked at.
   bool instant = false;
 };
-
-// Checks ranges and that the port ranges of the engines do not overlap. Errors:
-// InvalidArgument naming the flag and a way out.
-Result<Done> validate(const SimulateSettings& settings);
 
 }  // namespace sightline::simulate

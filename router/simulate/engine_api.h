@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/base/clock.h"
+#include "common/base/rng.h"
+#include "common/runtime/task.h"
+
+#include "router/http/message.h"
+#include "router/http/response_writer.h"
+#include "router/simapi/answer.h"
+#include "router/simapi/media_input.h"
+#include "router/simapi/model.h"
+#include "router/simapi/prompt_input.h"
+#include "router/simapi/request.h"
+#include "router/simulate/engine.h"
+#include "router/simulate/simulated_cluster.h"
+
+namespace sightline::simulate {
+
+struct EngineApiOptions {
+  std::uint32_t output_tokens_default = 16;
+  std::uint64_t processor_cache_bytes = 0;
+  bool instant = false;  // a fixed answer; see SimulateSettings
+  // For /kv_event_sources.
+  std::uint16_t events_port = 0;
+  std::uint16_t replay_port = 0;
+  std::string topic;
+  std::uint64_t id_seed = 0;  // of the random part of answers' ids
+};
+
+// The HTTP face of one engine: the paths of a vLLM 0.32 server in development mode that a router
+// or a test may call, and /sim/blocks. Thread safety: none; on its engine's thread.
+class EngineApi {
+ public:
+  // engine and clock outlive it.
+  EngineApi(const EngineApiOptions& options, std::shared_ptr<const simapi::Model> model,
+            Engine& engine, const Clock& clock);
+
+  Task<void> handle(const http::Request& request, http::ResponseWriter& writer);
+
+  [[nodiscard]] EngineCounters counters() const;
+
+ private:
+  // What a request for tokens became.
+  struct Generation {
+    simapi::RequestFields fields;
+    simapi::AnswerHead head;
+    simapi::Usage usage;
+    std::vector<simengine::RequestSpec> specs;
+    std::string load;  // value of the endpoint-load-metrics header; empty = not asked for
+  };
+  struct Reply {
+    int status = 200;
+    std::string body;
+    std::string content_type = "application/json";
+  };
+  using Route = Reply (EngineApi::*)(const http::Request&);
+  struct RouteEntry {
+    std::string_view method;
+    std::string_view path;
+    Route route;
+  };
+  static const std::vector<RouteEntry>& routes();
+
+  Reply find_and_call(const http::Request& request);
+  Reply health(const http::Request& request);
+  Reply version(const http::Request& request);
+  Reply models(const http::Request& request);
+  Reply metrics(const http::Request& request);
+  Reply load(const http::Request& request);
+  Reply event_sources(const http::Request& request);
+  Reply tokenize(const http::Request& request);
+  Reply reset_prefix_cache(const http::Request& request);
+  Reply reset_media_cache(const http::Request& request);
+  Reply reset_encoder_cache(const http::Request& request);
+  Reply blocks(const http::Request& request);
+
+  Result<Generation> prepare(const http::Request& request, simapi::AnswerKind kind);
+  Result<Done> add_specs(Generation& generation, std::vector<simapi::PromptInput> prompts) const;
+  Task<void> generate(const http::Request& request, http::ResponseWriter& writer,
+                      simapi::AnswerKind kind);
+  Task<void> answer_whole(Generation& generation, Job& job, http::ResponseWriter& writer);
+  Task<void> answer_stream(Generation& generation, Job& job, http::ResponseWriter& writer);
+  Task<void> answer_instantly(const http::Request& request, http::ResponseWriter& writer,
+                              simapi::AnswerKind kind);
+  [[nodiscard]] Result<simapi::RequestFields> read_instant(const http::Request& request) const;
+  [[nodiscard]] std::string load_report(const http::Request& request) const;
+  [[nodiscard]] std::int64_t created_now() const;
+  static http::Response to_response(Reply reply);
+  static Reply refusal(const Error& error);
+  static http::Headers stream_headers();
+  simapi::AnswerHead head_of(const http::Request& request, const simapi::RequestFields& fields,
+                             simapi::AnswerKind kind);
+
+  const EngineApiOptions options_;
+  const std::shared_ptr<const simapi::Model> model_;
+  Engine& engine_;
+  const Clock& clock_;
+  simapi::ProcessorCache processor_cache_;
+  Rng ids_;
+  const std::int64_t started_s_;
+  std::uint64_t requests_ = 0;
+};
+
+}  // namespace sightline::simulate

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+// The part of EngineApi that generates tokens.
+#include <chrono>
+#include <utility>
+
+#include "common/base/bytes.h"
+#include "common/base/json.h"
+
+#include "router/simapi/api_error.h"
+#include "router/simulate/engine_api.h"
+
+namespace sightline::simulate {
+namespace {
+
+using simapi::AnswerKind;
+using simapi::AnswerStream;
+using simapi::PromptInput;
+using simapi::RequestFields;
+
+constexpr std::string_view kInstantWord = " word";
+
+// Stops the engine's work when the handler ends early, whatever the reason.
+class JobGuard {
+ public:
+  JobGuard(Engine& engine, std::shared_ptr<Job> job) : engine_(engine), job_(std::move(job)) {}
+  ~JobGuard() { engine_.cancel(job_); }
+  JobGuard(const JobGuard&) = delete;
+  JobGuard& operator=(const JobGuard&) = delete;
+
+ private:
+  Engine& engine_;
+  std::shared_ptr<Job> job_;
+};
+
+// Adds an output to the usage of its request.
+void count(const Job::Output& output, simapi::Usage& usage) {
+  // Further samples of a prompt find what the first one computed: only that one says what the
+  // request found.
+  if (usage.completion_tokens++ > 0) return;
+  usage.cached_tokens = output.cached_tokens;
+  usage.created_tokens = output.created_tokens;
+}
+
+}  // namespace
+
+simapi::AnswerHead EngineApi::head_of(const http::Request& request, const RequestFields& fields,
+                                      AnswerKind kind) {
+  const auto header = request.headers.find("x-request-id");
+  std::string id = header ? std::string(*header) : fields.request_id.value_or("");
+  if (id.empty()) id = to_hex(ids_.next());
+  return {.kind = kind,
+          .id = (kind == AnswerKind::Chat ? "chatcmpl-" : "cmpl-") + id,
+          .created = created_now(),
+          .model = fields.model,
+          .with_token_ids = fields.return_token_ids,
+          .prompt_token_ids = {}};
+}
+
+Result<EngineApi::Generation> EngineApi::prepare(const http::Request& request, AnswerKind kind) {
+  const auto document =
+      SL_TRY(simapi::parse_body(request.body, request.headers.find("content-type").value_or("")));
+  const json::Value body = document.root();
+  SL_TRY(simapi::require_field(body, kind == AnswerKind::Chat ? "messages" : "prompt"));
+  const auto rank = request.headers.find("x-data-parallel-rank").value_or("0");
+  if (rank != "0") {
+    return client_error(ErrorCode::InvalidArgument,
+                        "data_parallel_rank " + std::string(rank) + " is out of range [0, 1).");
+  }
+  Generation generation{.fields = SL_TRY(simapi::read_fields(body, *model_)), .head = {}};
+  if (!generation.fields.session_id) {
+    const auto session = request.headers.find("x-session-id");
+    if (session) generation.fields.session_id = std::string(*session);
+  }
+  generation.head = head_of(request, generation.fields, kind);
+  generation.load = load_report(request);
+  std::vector<PromptInput> prompts;
+  if (kind == AnswerKind::Chat) {
+    prompts.push_back(
+        SL_TRY(simapi::read_chat_prompt(body, *model_, processor_cache_, clock_.wall())));
+  } else {
+    prompts = SL_TRY(simapi::read_text_prompts(body, *model_));
+  }
+  SL_TRY(add_specs(generation, std::move(prompts)));
+  return generation;
+}
+
+Result<Done> EngineApi::add_specs(Generation& generation, std::vector<PromptInput> prompts) const {
+  const RequestFields& fields = generation.fields;
+  const simapi::OutputBounds bounds{.max_model_len = model_->max_model_len,
+                                    .fallback = options_.output_tokens_default};
+  for (PromptInput& prompt : prompts) {
+    generation.usage.prompt_tokens += prompt.tokens.size();
+    generation.usage.image_tokens += prompt.image_tokens();
+    simengine::RequestSpec spec;
+    spec.output_tokens_max =
+        SL_TRY(simapi::output_tokens_for(prompt.tokens.size(), fields, bounds));
+    spec.report_reused = fields.report_reused;
+    spec.keys = {.lora = fields.lora,
+                 .media = std::move(prompt.media),
+                 .cache_salt = fields.cache_salt,
+                 .session_id = fields.session_id};
+    spec.prompt = std::move(prompt.tokens);
+    for (std::uint32_t sample = 0; sample < fields.samples; ++sample) {
+      spec.answer_seed = simengine::answer_seed(spec.prompt, sample);
+      generation.specs.push_back(spec);
+    }
+  }
+  if (fields.return_token_ids) generation.head.prompt_token_ids = generation.specs.front().prompt;
+  return Done{};
+}
+
+std::string EngineApi::load_report(const http::Request& request) const {
+  const auto format = request.headers.find("endpoint-load-metrics-format");
+  const simengine::Scheduler& scheduler = engine_.scheduler();
+  const auto usable = static_cast<double>(scheduler.cache().blocks_usable());
+  const std::string used =
+      std::to_string((usable - static_cast<double>(scheduler.cache().blocks_free())) / usable);
+  const std::string waiting = std::to_string(scheduler.waiting()) + ".0";
+  if (format == "TEXT") {
+    return "TEXT named_metrics.num_requests_waiting=" + waiting +
+           ", named_metrics.kv_cache_usage_perc=" + used;
+  }
+  if (format != "JSON") return {};
+  return "JSON {\"named_metrics\": {\"num_requests_waiting\": " + waiting +
+         ", \"kv_cache_usage_perc\": " + used + "}}";
+}
+
+Task<void> EngineApi::generate(const http::Request& request, http::ResponseWriter& writer,
+                               AnswerKind kind) {
+  Result<Generation> prepared = prepare(request, kind);
+  if (!prepared) {
+    http::Response response = to_response(refusal(prepared.error()));
+    co_await writer.send(std::move(response));
+    co_return;
+  }
+  Generation generation = std::move(prepared).value();
+  ++requests_;
+  const std::shared_ptr<Job> job = engine_.submit(std::move(generation.specs));
+  const JobGuard guard(engine_, job);
+  writer.on_disconnect([this, job] { engine_.cancel(job); });
+  if (generation.fields.stream) {
+    co_await answer_stream(generation, *job, writer);
+  } else {
+    co_await answer_whole(generation, *job, writer);
+  }
+}
+
+Task<void> EngineApi::answer_whole(Generation& generation, Job& job, http::ResponseWriter& writer) {
+  std::vector<simapi::Choice> choices(job.samples());
+  for (std::size_t i = 0; i < choices.size(); ++i) choices[i].index = i;
+  while (!job.ended()) {
+    co_await job.wait();
+    for (const Job::Output& output : job.take()) {
+      count(output, generation.usage);
+      choices[output.sample].text += model_->words->text_of(output.token);
+      choices[output.sample].token_ids.push_back(output.token);
+    }
+  }
+  if (job.cancelled()) co_return;
+  http::Response response =
+      to_response({.body = whole_answer(generation.head, choices, generation.usage)});
+  if (!generation.load.empty()) response.headers.add("endpoint-load-metrics", generation.load);
+  co_await writer.send(std::move(response));
+}
+
+Task<void> EngineApi::answer_stream(Generation& generation, Job& job,
+                                    http::ResponseWriter& writer) {
+  const AnswerStream stream(generation.head,
+                            {.include_usage = generation.fields.include_usage,
+                             .continuous_usage = generation.fields.continuous_usage});
+  http::Headers headers = stream_headers();
+  Result<Done> sent = co_await writer.begin(200, std::move(headers));
+  std::vector<bool> opened(job.samples());
+  while (sent.ok() && !job.ended()) {
+    co_await job.wait();
+    std::string events;
+    for (const Job::Output& output : job.take()) {
+      if (!opened[output.sample]) events += stream.opening(output.sample, generation.usage);
+      opened[output.sample] = true;
+      count(output, generation.usage);
+      events += stream.token({.index = output.sample,
+                              .text = model_->words->text_of(output.token),
+                              .id = output.token,
+                              .last = output.last},
+                             generation.usage);
+    }
+    sent = co_await writer.write(events);
+  }
+  if (!sent.ok() || job.cancelled()) co_return;
+  const std::string closing = stream.closing(generation.usage);
+  sent = co_await writer.write(closing);
+  if (sent.ok()) co_await writer.finish();
+}
+
+http::Headers EngineApi::stream_headers() {
+  return {{"server", "uvicorn"},
+          {"content-type", "text/event-stream; charset=utf-8"},
+          {"vary", "Origin"}};
+}
+
+Task<void> EngineApi::answer_instantly(const http::Request& request, http::ResponseWriter& writer,
+                                       AnswerKind kind) {
+  const auto fields = read_instant(request);
+  if (!fields) {
+    http::Response response = to_response(refusal(fields.error()));
+    co_await writer.send(std::move(response));
+    co_return;
+  }
+  ++requests_;
+  const std::size_t tokens = fields->output_tokens.value_or(options_.output_tokens_default);
+  const simapi::Usage usage{.prompt_tokens = 1, .completion_tokens = tokens};
+  simapi::AnswerHead head = head_of(request, *fields, kind);
+  if (!fields->stream) {
+    simapi::Choice choice;
+    for (std::size_t i = 0; i < tokens; ++i) choice.text += kInstantWord;
+    http::Response response =
+        to_response({.body = whole_answer(head, std::span(&choice, 1), usage)});
+    co_await writer.send(std::move(response));
+    co_return;
+  }
+  const AnswerStream stream(std::move(head), {.include_usage = fields->include_usage});
+  const std::string event = stream.token({.text = kInstantWord}, usage);
+  const std::string last = stream.token({.text = kInstantWord, .last = true}, usage);
+  http::Headers headers = stream_headers();
+  Result<Done> sent = co_await writer.begin(200, std::move(headers));
+  const std::string opening = stream.opening(0, usage);
+  if (sent.ok()) sent = co_await writer.write(opening);
+  for (std::size_t i = 0; i < tokens && sent.ok(); ++i) {
+    sent = co_await writer.write(i + 1 < tokens ? event : last);
+  }
+  const std::string closing = stream.closing(usage);
+  if (sent.ok()) sent = co_await writer.write(closing);
+  if (sent.ok()) co_await writer.finish();
+}
+
+Result<RequestFields> EngineApi::read_instant(const http::Request& request) const {
+  const auto document =
+      SL_TRY(simapi::parse_body(request.body, request.headers.find("content-type").value_or("")));
+  return simapi::read_fields(document.root(), *model_);
+}
+
+}  // namespace sightline::simulate

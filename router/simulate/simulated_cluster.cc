@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/simulate/simulated_cluster.h"
+
+#include <array>
+#include <future>
+#include <utility>
+
+#include <asio/post.hpp>
+
+#include "common/base/clock.h"
+#include "common/runtime/io_pool.h"
+
+#include "router/http/server.h"
+#include "router/simulate/engine_api.h"
+
+namespace sightline::simulate {
+namespace {
+
+constexpr std::uint32_t kEnginesMax = 64;
+constexpr std::uint32_t kThreadsMax = 64;
+constexpr std::uint32_t kBlockTokensMax = 1024;
+constexpr std::uint32_t kBlocksMax = 1U << 24U;
+constexpr std::uint32_t kRunningMax = 65'536;
+constexpr std::uint32_t kTokensMax = 1U << 20U;
+constexpr double kCacheGibMax = 1024;
+constexpr std::uint32_t kPortMax = 65'535;
+// Longest prompt plus answer in instant mode, where nothing depends on it.
+constexpr std::uint32_t kInstantModelLength = 1U << 20U;
+
+Error invalid(const std::string& message) {
+  return client_error(ErrorCode::InvalidArgument, message);
+}
+
+struct Range {
+  const char* flag;
+  double value;
+  double min;
+  double max;
+};
+
+Result<Done> check_ranges(const SimulateSettings& s) {
+  for (const Range& range : {
+           Range{"--engines", double(s.engines), 1, kEnginesMax},
+           Range{"--threads", double(s.threads), 1, kThreadsMax},
+           Range{"--block-size", double(s.block_size), 1, kBlockTokensMax},
+           Range{"--blocks", double(s.blocks), 2, kBlocksMax},
+           Range{"--mm-processor-cache-gb", s.mm_processor_cache_gb, 0, kCacheGibMax},
+           Range{"--prefill-tokens-per-s", s.prefill_tokens_per_s, 0, 1e12},
+           Range{"--encoder-tokens-per-s", s.encoder_tokens_per_s, 0, 1e12},
+           Range{"--decode-tokens-per-s", s.decode_tokens_per_s, 0, 1e12},
+           Range{"--max-running", double(s.max_running), 1, kRunningMax},
+           Range{"--max-batched-tokens", double(s.max_batched_tokens), 1, kTokensMax},
+           Range{"--output-tokens-default", double(s.output_tokens_default), 1, kTokensMax},
+       }) {
+    if (range.value >= range.min && range.value <= range.max) continue;
+    return invalid(std::string(range.flag) + " must be within " +
+                   std::to_string(static_cast<std::uint64_t>(range.min)) + " … " +
+                   std::to_string(static_cast<std::uint64_t>(range.max)));
+  }
+  return Done{};
+}
+
+struct PortRange {
+  std::string flag;
+  std::uint32_t base;
+};
+
+Result<Done> check_ports(const SimulateSettings& s) {
+  const std::array ranges{PortRange{"--base-port", s.base_port},
+                          PortRange{"--events-base-port", s.events_base_port},
+                          PortRange{"--replay-base-port", s.replay_base_port}};
+  for (const PortRange& range : ranges) {
+    if (range.base + s.engines - 1 <= kPortMax) continue;
+    return invalid(range.flag + " " + std::to_string(range.base) + " leaves no room for " +
+                   std::to_string(s.engines) + " engines below port 65536: choose a lower one");
+  }
+  for (std::size_t a = 0; a < ranges.size(); ++a) {
+    for (std::size_t b = a + 1; b < ranges.size(); ++b) {
+      const PortRange& low = ranges[a].base <= ranges[b].base ? ranges[a] : ranges[b];
+      const PortRange& high = ranges[a].base <= ranges[b].base ? ranges[b] : ranges[a];
+      if (low.base == 0 || low.base + s.engines <= high.base) continue;
+      return invalid("the ports of " + low.flag + " " + std::to_string(low.base) + " and " +
+                     high.flag + " " + std::to_string(high.base) + " overlap for " +
+                     std::to_string(s.engines) +
+                     " engines: engine i takes base+i of each, so set " + high.flag + " to " +
+                     std::to_string(low.base + s.engines) + " or above");
+    }
+  }
+  return Done{};
+}
+
+std::uint16_t port_of(std::uint16_t base, std::uint32_t engine) {
+  return base == 0 ? std::uint16_t{0} : static_cast<std::uint16_t>(base + engine);
+}
+
+std::string host_in_url(const std::string& host) {
+  return host.find(':') == std::string::npos ? host : "[" + host + "]";
+}
+
+Result<std::shared_ptr<const simapi::Model>> model_of(const SimulateSettings& s) {
+  if (s.instant) {
+    auto model = std::make_shared<simapi::Model>();
+    model->name = s.served_model_name.empty() ? "instant" : s.served_model_name;
+    model->path = model->name;
+    model->max_model_len = kInstantModelLength;
+    return std::shared_ptr<const simapi::Model>(std::move(model));
+  }
+  if (s.model_path.empty()) return invalid("--model-path is missing: name a model directory");
+  return simapi::load_model({.path = s.model_path,
+                             .served_name = s.served_model_name,
+                             .max_model_len = s.max_model_len,
+                             .pool_tokens = std::uint64_t{s.blocks - 1} * s.block_size,
+                             .lora_modules = s.lora_modules});
+}
+
+EngineOptions engine_options(const SimulateSettings& s) {
+  return {.scheduler = {.cache = {.block_size = s.block_size, .blocks = s.blocks},
+                        .running_max = s.max_running,
+                        .step_tokens_max = s.max_batched_tokens,
+                        .step_prompt_tokens_max = s.max_batched_tokens,
+                        .encoder_cache_tokens = s.max_batched_tokens},
+          .rates = {.prefill = s.prefill_tokens_per_s,
+                    .encoder = s.encoder_tokens_per_s,
+                    .decode = s.decode_tokens_per_s}};
+}
+
+// One engine and its sockets; members end in reverse order.
+struct Unit {
+  asio::io_context* context = nullptr;
+  EngineEndpoints endpoints;
+  std::unique_ptr<EventPublisher> publisher;
+  std::unique_ptr<Engine> engine;
+  std::unique_ptr<EngineApi> api;
+  std::unique_ptr<http::Server> server;
+};
+
+// Runs work on an I/O thread and waits for it.
+template <class Work>
+void run_there(asio::io_context& context, Work work) {
+  std::promise<void> done;
+  asio::post(context, [&work, &done] {
+    work();
+    done.set_value();
+  });
+  done.get_future().wait();
+}
+
+}  // namespace
+
+Result<Done> validate(const SimulateSettings& settings) {
+  SL_TRY(check_ranges(settings));
+  SL_TRY(check_ports(settings));
+  SL_TRY(simengine::parse_event_format(settings.event_encoding));
+  if (settings.event_hashes != "int" && settings.event_hashes != "bytes") {
+    return invalid("--event-hashes must be \"int\" or \"bytes\"");
+  }
+  return Done{};
+}
+
+std::string EngineEndpoints::worker_flag(const std::string& name) const {
+  return "name=" + name + ",url=" + url + ",events=" + events + ",replay=" + replay;
+}
+
+struct SimulatedCluster::State {
+  explicit State(const SimulateSettings& s) : settings(s) {}
+  ~State();
+  Result<Done> start();
+  Result<Done> start_engine(std::uint32_t index);
+  Result<Done> listen(Unit& unit, std::uint16_t port);
+
+  const SimulateSettings settings;
+  std::shared_ptr<const simapi::Model> model;
+  std::vector<std::unique_ptr<IoPool>> pools;  // of one thread each
+  std::vector<std::unique_ptr<Unit>> units;
+};
+
+SimulatedCluster::State::~State() {
+  for (const auto& unit : units) {
+    if (!unit->server) continue;
+    unit->server->drain(Duration::zero());
+    run_there(*unit->context, [&unit] { unit->engine->cancel_all(); });
+    // Handlers refer to the engine: each must have returned before it goes.
+    while (unit->server->active_requests() > 0) run_there(*unit->context, [] {});
+  }
+  for (const auto& pool : pools) pool->stop();
+  units.clear();
+}
+
+Result<Done> SimulatedCluster::State::start() {
+  SL_TRY(validate(settings));
+  model = SL_TRY(model_of(settings));
+  for (std::uint32_t i = 0; i < std::min(settings.threads, settings.engines); ++i) {
+    pools.push_back(std::make_unique<IoPool>(IoPoolOptions{}));
+  }
+  for (std::uint32_t i = 0; i < settings.engines; ++i) SL_TRY(start_engine(i));
+  return Done{};
+}
+
+Result<Done> SimulatedCluster::State::start_engine(std::uint32_t index) {
+  units.push_back(std::make_unique<Unit>());
+  Unit& unit = *units.back();
+  IoPool& pool = *pools[index % pools.size()];
+  unit.context = &pool.context(0);
+  const std::string host = host_in_url(settings.host);
+  const std::uint16_t port = port_of(settings.base_port, index);
+  auto format = SL_TRY(simengine::parse_event_format(settings.event_encoding));
+  format.byte_hashes = settings.event_hashes == "bytes";
+  const std::string topic = "kv@" + host + ":" + std::to_string(port) + "@" + model->name;
+  unit.publisher =
+      SL_TRY(EventPublisher::create({.host = settings.host,
+                                     .events_port = port_of(settings.events_base_port, index),
+                                     .replay_port = port_of(settings.replay_base_port, index),
+                                     .topic = topic,
+                                     .format = format},
+                                    system_clock()));
+  const auto sampler = [words = model->words](std::uint64_t seed, std::size_t position) {
+    return words->word(seed, position).token;
+  };
+  unit.engine = std::make_unique<Engine>(*unit.context, engine_options(settings), sampler,
+                                         *unit.publisher, system_clock());
+  const EngineApiOptions api{
+      .output_tokens_default = settings.output_tokens_default,
+      .processor_cache_bytes =
+          static_cast<std::uint64_t>(settings.mm_processor_cache_gb * (1ULL << 30U)),
+      .instant = settings.instant,
+      .events_port = unit.publisher->events_port(),
+      .replay_port = unit.publisher->replay_port(),
+      .topic = topic,
+      .id_seed =
+          static_cast<std::uint64_t>(system_clock().wall().time_since_epoch().count()) + index};
+  unit.api = std::make_unique<EngineApi>(api, model, *unit.engine, system_clock());
+  const std::string tcp = "tcp://" + host + ":";
+  unit.endpoints.events = tcp + std::to_string(unit.publisher->events_port());
+  unit.endpoints.replay = tcp + std::to_string(unit.publisher->replay_port());
+  return listen(unit, port);
+}
+
+Result<Done> SimulatedCluster::State::listen(Unit& unit, std::uint16_t port) {
+  const std::size_t index = units.size() - 1;
+  IoPool& pool = *pools[index % pools.size()];
+  EngineApi& api = *unit.api;
+  const auto handler = [&api](http::Request& request, http::ResponseWriter& writer) {
+    return api.handle(request, writer);
+  };
+  http::ServerOptions options{.host = settings.host, .port = port};
+  unit.server = SL_TRY(http::Server::create(pool, std::move(options), handler));
+  unit.endpoints.url =
+      "http://" + host_in_url(settings.host) + ":" + std::to_string(unit.server->port());
+  return Done{};
+}
+
+Result<std::unique_ptr<SimulatedCluster>> SimulatedCluster::start(
+    const SimulateSettings& settings) {
+  auto state = std::make_unique<State>(settings);
+  SL_TRY(state->start());
+  return std::make_unique<SimulatedCluster>(std::move(state));
+}
+
+SimulatedCluster::SimulatedCluster(std::unique_ptr<State> state) : state_(std::move(state)) {}
+SimulatedCluster::~SimulatedCluster() = default;
+
+std::size_t SimulatedCluster::size() const { return state_->units.size(); }
+
+const EngineEndpoints& SimulatedCluster::endpoints(std::size_t engine) const {
+  return state_->units[engine]->endpoints;
+}
+
+EngineCounters SimulatedCluster::counters(std::size_t engine) const {
+  const Unit& unit = *state_->units[engine];
+  EngineCounters counters;
+  run_there(*unit.context, [&] { counters = unit.api->counters(); });
+  return counters;
+}
+
+}  // namespace sightline::simulate
