@@ -41,15 +41,15 @@ Task<void> Job::wait() {
   co_await gate_.wait();
 }
 
-Engine::Engine(asio::io_context& context, const EngineOptions& options, simengine::Sampler sampler,
-               EventPublisher& publisher, const Clock& clock)
+Engine::Engine(asio::io_context& context, const EngineOptions& options, EventPublisher& publisher,
+               const Clock& clock)
     : context_(context),
       rates_(options.rates),
       instant_(options.rates.prefill <= 0 && options.rates.encoder <= 0 &&
                options.rates.decode <= 0),
       publisher_(publisher),
       clock_(clock),
-      scheduler_(with_step_bound(options), std::move(sampler)),
+      scheduler_(with_step_bound(options), options.sampler),
       timer_(context) {}
 
 bool Engine::fits(const std::vector<simengine::RequestSpec>& specs) const {

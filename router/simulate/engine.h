@@ -29,6 +29,7 @@ struct EngineRates {
 struct EngineOptions {
   simengine::Scheduler::Options scheduler;
   EngineRates rates;
+  simengine::Sampler sampler;
 };
 
 // Seconds, in Prometheus' cumulative buckets.
@@ -80,8 +81,8 @@ class Job {
 class Engine {
  public:
   // context, publisher and clock outlive the engine.
-  Engine(asio::io_context& context, const EngineOptions& options, simengine::Sampler sampler,
-         EventPublisher& publisher, const Clock& clock);
+  Engine(asio::io_context& context, const EngineOptions& options, EventPublisher& publisher,
+         const Clock& clock);
 
   // True if every one of the requests can ever run.
   [[nodiscard]] bool fits(const std::vector<simengine::RequestSpec>& specs) const;

@@ -114,7 +114,7 @@ Result<std::shared_ptr<const simapi::Model>> model_of(const SimulateSettings& s)
                              .lora_modules = s.lora_modules});
 }
 
-EngineOptions engine_options(const SimulateSettings& s) {
+EngineOptions engine_options(const SimulateSettings& s, const simapi::Model& model) {
   return {.scheduler = {.cache = {.block_size = s.block_size, .blocks = s.blocks},
                         .running_max = s.max_running,
                         .step_tokens_max = s.max_batched_tokens,
@@ -122,7 +122,10 @@ EngineOptions engine_options(const SimulateSettings& s) {
                         .encoder_cache_tokens = s.max_batched_tokens},
           .rates = {.prefill = s.prefill_tokens_per_s,
                     .encoder = s.encoder_tokens_per_s,
-                    .decode = s.decode_tokens_per_s}};
+                    .decode = s.decode_tokens_per_s},
+          .sampler = [words = model.words](std::uint64_t seed, std::size_t position) {
+            return words->word(seed, position).token;
+          }};
 }
 
 // One engine and its sockets; members end in reverse order.
@@ -214,10 +217,7 @@ Result<Done> SimulatedCluster::State::start_engine(std::uint32_t index) {
                                      .topic = topic,
                                      .format = format},
                                     system_clock()));
-  const auto sampler = [words = model->words](std::uint64_t seed, std::size_t position) {
-    return words->word(seed, position).token;
-  };
-  unit.engine = std::make_unique<Engine>(*unit.context, engine_options(settings), sampler,
+  unit.engine = std::make_unique<Engine>(*unit.context, engine_options(settings, *model),
                                          *unit.publisher, system_clock());
   const EngineApiOptions api{
       .output_tokens_default = settings.output_tokens_default,
