@@ -2,7 +2,9 @@
 // Copyright The Sightline Authors
 #include "router/tokenizer/tokenizer.h"
 
+#include <array>
 #include <sstream>
+#include <thread>
 
 #include <gtest/gtest.h>
 #include <openssl/sha.h>
@@ -10,6 +12,7 @@
 #include "common/base/bytes.h"
 #include "common/base/json.h"
 
+#include "router/tokenizer/unicode.h"
 #include "tests/unit/router/tokenizer/fixture.h"
 #include "tests/unit/router/tokenizer/naive_tokenizer.h"
 #include "tests/unit/router/tokenizer/random_text.h"
@@ -78,6 +81,90 @@ TEST_P(TokenizerGoldens, RandomTextsHaveTheIdsOfTheNaiveTokenizer) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, TokenizerGoldens, testing::Values("qwen3", "qwen2_5"));
+
+TEST(Tokenizer, KnowsAddedAndVocabularyTokensByContent) {
+  const Tokenizer& qwen3 = test_tokenizer("qwen3");
+  EXPECT_EQ(qwen3.token_id("<|image_pad|>"), 151'655U);
+  EXPECT_EQ(qwen3.token_id("<|vision_start|>"), 151'652U);
+  EXPECT_EQ(qwen3.token_id("!"), 0U);
+  EXPECT_EQ(qwen3.token_id(" the"), 279U);
+  EXPECT_EQ(qwen3.token_id("<|no such token|>"), std::nullopt);
+  EXPECT_EQ(qwen3.vocabulary_size(), 151'669U);
+  EXPECT_EQ(test_tokenizer("qwen2_5").vocabulary_size(), 151'665U);
+}
+
+TEST(Tokenizer, DecodesToTheTextThatWasEncoded) {
+  const Tokenizer& qwen3 = test_tokenizer("qwen3");
+  Rng rng(5);
+  for (int round = 0; round < 2000; ++round) {
+    std::string text;
+    if (!normalize_nfc(random_text(rng, 40), text)) continue;
+    EXPECT_EQ(qwen3.decode(ids_of(qwen3, text)), text);
+  }
+  EXPECT_EQ(qwen3.decode({}), "");
+  EXPECT_EQ(qwen3.decode(std::array<TokenId, 3>{0, 4'000'000'000, 151'645}), "!<|im_end|>");
+}
+
+TEST(Tokenizer, AppendsAndLeavesIdsAloneOnError) {
+  const Tokenizer& qwen3 = test_tokenizer("qwen3");
+  std::vector<TokenId> ids = {1, 2};
+  ASSERT_TRUE(qwen3.encode("!", ids).ok());
+  EXPECT_EQ(ids, (std::vector<TokenId>{1, 2, 0}));
+  for (const std::string_view bad : {"a\xFF", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\xC0\x80"}) {
+    const auto done = qwen3.encode(bad, ids);
+    ASSERT_FALSE(done.ok());
+    EXPECT_EQ(done.error().code, ErrorCode::InvalidArgument);
+    EXPECT_EQ(ids.size(), 3U);
+  }
+}
+
+TEST(Tokenizer, RefusesAFileThatIsNotOne) {
+  EXPECT_EQ(Tokenizer::create("").error().code, ErrorCode::InvalidArgument);
+  EXPECT_EQ(Tokenizer::create("{}").error().code, ErrorCode::InvalidArgument);
+  EXPECT_EQ(Tokenizer::create("[1,2]").error().code, ErrorCode::InvalidArgument);
+}
+
+// A text of several pieces, of which some change under NFC and some hold no safe cut.
+TEST(Tokenizer, LongTextsHaveTheIdsOfTheNaiveTokenizer) {
+  const Tokenizer& qwen3 = test_tokenizer("qwen3");
+  const NaiveTokenizer naive(read_test_file("qwen3.tokenizer.json"));
+  Rng rng(6);
+  for (int round = 0; round < 4; ++round) {
+    std::string text;
+    while (text.size() < 60'000)
+      text += random_text(rng, 30) + (rng.below(3) == 0 ? "\nLine" : " ");
+    EXPECT_EQ(ids_of(qwen3, text), naive.encode(text));
+  }
+}
+
+// The words that the cache of a thread holds are those of one tokenizer.
+TEST(Tokenizer, TwoTokenizersInTurnOnOneThreadDoNotMixUpTheirWords) {
+  const std::string think = "<think>qwertyuiop</think>";
+  const auto want3 = ids_of(test_tokenizer("qwen3"), think);
+  const auto want2 = ids_of(test_tokenizer("qwen2_5"), think);
+  EXPECT_NE(want3, want2);
+  EXPECT_EQ(ids_of(test_tokenizer("qwen3"), think), want3);
+  EXPECT_EQ(ids_of(test_tokenizer("qwen2_5"), think), want2);
+}
+
+TEST(Tokenizer, ManyThreadsGetTheSameIds) {
+  const Tokenizer& qwen3 = test_tokenizer("qwen3");
+  Rng rng(7);
+  std::vector<std::string> texts;
+  for (int i = 0; i < 300; ++i) texts.push_back(random_text(rng, 40));
+  std::vector<std::vector<TokenId>> want;
+  for (const std::string& text : texts) want.push_back(ids_of(qwen3, text));
+  std::vector<std::vector<std::vector<TokenId>>> got(4);
+  {
+    std::vector<std::jthread> threads;
+    for (auto& mine : got) {
+      threads.emplace_back([&] {
+        for (const std::string& text : texts) mine.push_back(ids_of(qwen3, text));
+      });
+    }
+  }
+  for (const auto& mine : got) EXPECT_EQ(mine, want);
+}
 
 }  // namespace
 }  // namespace sightline::tokenizer
