@@ -19,7 +19,7 @@ struct FetchLimits {
   std::uint64_t image_bytes_max = 20U << 20U;  // encoded bytes of one image
   std::chrono::milliseconds connect_timeout{5'000};
   std::chrono::milliseconds total_timeout{20'000};  // from the call to the last byte
-  std::uint32_t redirects_max = 5;
+  std::uint32_t redirects_max = 3;
   std::uint32_t downloads_max = 64;      // at the same time, over all requests
   std::uint32_t waiting_max = 1'024;     // downloads that wait for one of those
   bool allow_private_addresses = false;  // loopback, private, link-local and the like
