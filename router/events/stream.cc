@@ -80,6 +80,12 @@ StreamStep EventStream::live(Message message) {
   return step;
 }
 
+StreamStep EventStream::reconnected() {
+  StreamStep step;
+  if (options_.replay_available) ask(last_ ? Mode::Filling : Mode::Joining, step);
+  return step;
+}
+
 StreamStep EventStream::replayed(Message message) {
   StreamStep step;
   if (mode_ == Mode::Live) return step;
@@ -103,17 +109,18 @@ StreamStep EventStream::replay_ended(bool timed_out) {
   StreamStep step;
   if (mode_ == Mode::Live) return step;
   if (timed_out) ++statistics_.replay_timeouts;
-  if (mode_ == Mode::Filling) {
-    if (!verified_ && !timed_out) {
-      // The publisher does not know our last message: a new life, shorter than the old one.
-      forget(step);
+  if (mode_ == Mode::Filling && !verified_) {
+    // No answer, or the publisher does not know our last message: a new life, shorter than the
+    // old one. Either way nothing vouches for what we hold.
+    forget(step);
+    if (!timed_out) {
       ask(Mode::Joining, step);
       return step;
     }
-    if (!buffered_.empty() && buffered_.front().sequence <= *last_ + 1) {
-      ++statistics_.gaps_recovered;
-    }
   }
+  const bool closed = last_ && !buffered_.empty() && buffered_.front().sequence <= *last_ + 1;
+  if (gap_open_ && closed) ++statistics_.gaps_recovered;
+  gap_open_ = false;
   mode_ = Mode::Live;
   exhausted_ = true;
   drain(step);
@@ -145,6 +152,7 @@ void EventStream::take_live(Message message, StreamStep& step) {
   if (!next) {
     if (can_ask()) {
       if (!first) ++statistics_.gaps;
+      gap_open_ = !first;
       put_back(std::move(message));
       ask(first ? Mode::Joining : Mode::Filling, step);
       return;

@@ -67,6 +67,8 @@ struct StreamStep {
 // replay from the last message applied, whose bytes must come again: a publisher that restarted
 // and counted past our number would otherwise pass for the old one. Payloads are compared by
 // digest. What replay does not cover drops the state, and the messages go on from there.
+// Numbers alone cannot show a restart whose lost messages are exactly as many as were applied
+// before it: tell the stream of every reconnect.
 // Thread safety: none. Pure: no clock; the caller ends a silent replay with replay_ended(true).
 class EventStream {
  public:
@@ -75,6 +77,9 @@ class EventStream {
   // Call once, first.
   StreamStep start();
   StreamStep live(Message message);
+  // The publisher was lost and is here again, perhaps as another process: has it say so by a
+  // replay. Messages lost meanwhile come with it.
+  StreamStep reconnected();
   // An answer of the replay asked for last. Ignored while none runs.
   StreamStep replayed(Message message);
   // The replay asked for last came to its end, or its time was up.
@@ -107,6 +112,7 @@ class EventStream {
 
   const StreamOptions options_;
   Mode mode_ = Mode::Live;
+  bool gap_open_ = false;   // Filling because messages are missing
   bool verified_ = false;   // Filling: the message at last_ came again unchanged
   bool exhausted_ = false;  // a replay has just ended: another one would bring no more
   std::optional<std::uint64_t> last_;

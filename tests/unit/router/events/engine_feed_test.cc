@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/events/engine_feed.h"
+
+#include <limits>
+
+#include <gtest/gtest.h>
+
+#include "router/index/exact_index.h"
+#include "tests/unit/router/events/pack.h"
+
+namespace sightline::events {
+namespace {
+
+constexpr EngineId kEngine{2};
+
+class Feed : public testing::Test {
+ protected:
+  static NormaliserOptions options() { return {.engine = kEngine, .model = "m"}; }
+
+  std::optional<std::uint64_t> live(std::uint64_t sequence, const Bytes& payload,
+                                    WallTime now = WallTime{}) {
+    const auto number = replay_start(sequence);
+    const Bytes topic = {'t'};
+    return feed_.live(std::vector<ByteView>{topic, number, payload}, now);
+  }
+  static Bytes store(std::uint64_t hash, double timestamp_s = 1) {
+    return pack::batch({pack::stored({hash}, pack::nil(), {hash})}, timestamp_s);
+  }
+
+  keys::Scheme scheme_{contract::development_identity_key()};
+  index::ExactIndex index_;
+  EngineFeed feed_{options(), StreamOptions{}, scheme_, index_};
+};
+
+TEST_F(Feed, CarriesMessagesIntoTheIndexAndSaysHowFarItIs) {
+  EXPECT_FALSE(feed_.status().sequence.has_value());
+  live(0, store(1, 100.5), WallTime(std::chrono::milliseconds(101'750)));
+  const auto status = feed_.status();
+  EXPECT_EQ(index_.blocks(kEngine), 1U);
+  EXPECT_EQ(status.engine, kEngine);
+  EXPECT_EQ(status.sequence, 0U);
+  EXPECT_EQ(status.batch_timestamp_s, 100.5);
+  EXPECT_EQ(status.lag, std::chrono::milliseconds(1250));
+  EXPECT_EQ(status.block_size, 1U);
+  EXPECT_EQ(status.normaliser.blocks_stored, 1U);
+  EXPECT_EQ(status.stream.applied, 1U);
+}
+
+TEST_F(Feed, LagIsNeverNegativeNorNonsense) {
+  const auto now = WallTime(std::chrono::seconds(100));
+  std::uint64_t sequence = 0;
+  for (const double timestamp_s :
+       {100.5, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+    live(sequence++, store(1, timestamp_s), now);
+    EXPECT_EQ(feed_.status().lag.count(), 0) << timestamp_s;
+  }
+  live(sequence++, store(1, -1e300), now);
+  EXPECT_GT(feed_.status().lag.count(), 0);
+}
+
+TEST_F(Feed, AGapDropsTheEngineFromTheIndex) {
+  live(0, store(1));
+  live(2, store(2));
+  EXPECT_EQ(index_.blocks(kEngine), 1U);
+  EXPECT_EQ(feed_.status().stream.drops, 1U);
+}
+
+TEST_F(Feed, AnUndecodablePayloadDropsTheEngineFromTheIndex) {
+  live(0, store(1));
+  live(1, {0xc1});
+  EXPECT_EQ(index_.blocks(kEngine), 0U);
+  EXPECT_EQ(feed_.status().undecodable_messages, 1U);
+  live(2, store(3));
+  EXPECT_EQ(index_.blocks(kEngine), 1U);
+}
+
+TEST_F(Feed, BrokenFramesAreCountedAndCostNothing) {
+  live(0, store(1));
+  const Bytes topic = {'t'};
+  EXPECT_FALSE(feed_.live(std::vector<ByteView>{topic}, {}).has_value());
+  EXPECT_FALSE(feed_.replayed(std::vector<ByteView>{topic}, {}).has_value());
+  EXPECT_EQ(feed_.status().undecodable_messages, 2U);
+  EXPECT_EQ(index_.blocks(kEngine), 1U);
+}
+
+TEST_F(Feed, AReplayFillsTheIndexFromTheBeginning) {
+  EngineFeed feed(options(), {.replay_available = true}, scheme_, index_);
+  EXPECT_EQ(feed.start(), 0U);
+  EXPECT_TRUE(feed.replaying());
+  const Bytes none;
+  const Bytes end(8, 0xff);
+  const auto number = replay_start(0);
+  const auto payload = store(1);
+  EXPECT_FALSE(feed.replayed(std::vector<ByteView>{none, number, payload}, {}).has_value());
+  EXPECT_FALSE(feed.replayed(std::vector<ByteView>{none, end, none}, {}).has_value());
+  EXPECT_FALSE(feed.status().replaying);
+  EXPECT_EQ(index_.blocks(kEngine), 1U);
+}
+
+TEST_F(Feed, AReplayThatTimesOutLetsLiveMessagesThrough) {
+  EngineFeed feed(options(), {.replay_available = true}, scheme_, index_);
+  feed.start();
+  const Bytes topic = {'t'};
+  const auto number = replay_start(0);
+  const auto payload = store(1);
+  feed.live(std::vector<ByteView>{topic, number, payload}, {});
+  EXPECT_EQ(index_.blocks(kEngine), 0U);
+  EXPECT_FALSE(feed.replay_timed_out({}).has_value());
+  EXPECT_EQ(index_.blocks(kEngine), 1U);
+}
+
+TEST_F(Feed, ABlockSizeConflictIsReported) {
+  EngineFeed feed({.engine = kEngine, .model = "m", .block_size_configured = 16}, StreamOptions{},
+                  scheme_, index_);
+  const Bytes topic = {'t'};
+  const auto number = replay_start(0);
+  const auto payload = store(1);
+  feed.live(std::vector<ByteView>{topic, number, payload}, {});
+  EXPECT_EQ(feed.status().block_size, 1U);
+  EXPECT_EQ(feed.status().block_size_conflict, 1U);
+  EXPECT_EQ(index_.blocks(kEngine), 0U);
+}
+
+}  // namespace
+}  // namespace sightline::events
