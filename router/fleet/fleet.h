@@ -3,33 +3,18 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <memory>
-#include <mutex>
-#include <optional>
-#include <string>
 #include <string_view>
 #include <vector>
 
 #include "common/base/clock.h"
-#include "common/base/published.h"
-#include "common/base/result.h"
 #include "common/contract/worker_spec.h"
 #include "common/runtime/metrics.h"
 
-#include "router/fleet/engine_facts.h"
+#include "router/fleet/discovery.h"
 #include "router/fleet/worker.h"
 
 namespace sightline::fleet {
-
-// What one look at a worker brought. An Error in a part means that this part is not known.
-struct Probe {
-  Result<Done> health = Done{};
-  Result<std::vector<ServedModel>> models = std::vector<ServedModel>{};
-  Result<std::vector<EventSource>> sources = std::vector<EventSource>{};
-  Result<EngineLoad> load = EngineLoad{};
-  bool refused = false;  // nothing listens: down at once, without a second look
-};
 
 // Told when the events of an engine can be read, and when they must not be any more. EngineIds
 // are never reused: a worker that comes back, or whose configuration changes, gets new ones.
@@ -79,13 +64,14 @@ class Fleet {
   // Marks the returned workers as being probed until apply_probe is called for them.
   [[nodiscard]] DueProbes take_due_probes();
 
+  // Called, from any thread, when a probe becomes due earlier than `next` said. Nothing: not told.
+  void on_probe_sooner(std::function<void()> wake);
+
   // `spec` is the one the probe was taken for: results for a replaced worker are ignored.
   void apply_probe(const contract::WorkerSpec& spec, const Probe& probe);
   void apply_load(const contract::WorkerSpec& spec, const EngineLoad& load);
 
  private:
-  struct Member;
-  struct Effects;
   class State;
   std::unique_ptr<State> state_;
 };

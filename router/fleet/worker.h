@@ -2,6 +2,7 @@
 // Copyright The Sightline Authors
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -24,6 +25,10 @@ enum class WorkerState : std::uint8_t {
   Suspect,     // requests failed; no new ones until a probe after a back-off succeeds
   Down,        // does not answer; no requests
 };
+
+inline constexpr std::array kWorkerStates = {
+    WorkerState::Starting, WorkerState::Ready,   WorkerState::Unverified, WorkerState::Excluded,
+    WorkerState::Draining, WorkerState::Suspect, WorkerState::Down};
 
 // "starting", "ready", …: as in /v1/workers and metrics.
 std::string_view name_of(WorkerState state);
@@ -86,6 +91,26 @@ struct Worker {
   // True also while its models are not known.
   [[nodiscard]] bool serves(std::string_view model) const;
 };
+
+// What the fleet has seen of a worker: with its view, all that its state follows from.
+struct Standing {
+  bool was_alive = false;   // some probe was answered
+  bool is_alive = false;    // the last probe, or the last but one, was answered
+  bool is_suspect = false;  // requests or the last probe failed, the back-off is not over
+  bool is_drained = false;  // the operator wants no new requests there
+  std::string failure;      // of the last failed probe or request
+  std::uint32_t block_size_explicit = 0;  // tokens, by the operator, 0: not given
+  std::uint32_t block_size_events = 0;    // tokens, as events tell, 0: none came
+  std::string unknown_events;             // why there are no engines
+};
+
+struct Verdict {
+  WorkerState state = WorkerState::Starting;
+  std::string reason;
+};
+
+// The state of a worker and the sentence that explains it. Pure.
+Verdict judge(const Worker& worker, const Standing& standing);
 
 struct FleetSnapshot {
   std::uint64_t revision = 0;

@@ -2,23 +2,25 @@
 // Copyright The Sightline Authors
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "common/base/result.h"
+#include "common/contract/worker_spec.h"
 
 #include "router/fleet/worker.h"
 
-// Reads what an engine says about itself. Pure; every text comes from a peer and is bounded by
-// the limits below. Formats as recorded from vLLM 0.32.
+// What an engine says about itself, read and turned into what we do with it. Pure; every text comes
+// from a peer and is bounded by the limits below. Formats as recorded from vLLM 0.32.
 namespace sightline::fleet {
 
 inline constexpr std::uint32_t kRanksMax = 64;           // data-parallel ranks of one worker
 inline constexpr std::size_t kModelsMax = 256;           // entries of /v1/models
 inline constexpr std::size_t kNameBytesMax = 256;        // of a model id or an endpoint
+inline constexpr std::int64_t kModelLenMax = 1 << 30;    // tokens
 inline constexpr std::uint32_t kBlockSizeMax = 1 << 16;  // tokens
 
 // Events of one rank as the engine configured them.
@@ -64,5 +66,24 @@ Result<ResolvedEndpoint> resolve_events_endpoint(std::string_view engine_side,
 // The replay socket always binds on the engine's side, so a wildcard host becomes the worker's.
 Result<std::string> resolve_replay_endpoint(std::string_view engine_side,
                                             std::string_view worker_host);
+
+// What one look at a worker brought. An Error in a part means that this part is not known.
+struct Probe {
+  Result<Done> health = Done{};
+  Result<std::vector<ServedModel>> models = std::vector<ServedModel>{};
+  Result<std::vector<EventSource>> sources = std::vector<EventSource>{};
+  Result<EngineLoad> load = EngineLoad{};
+  bool refused = false;  // nothing listens: down at once, without a second look
+};
+
+// Where the events of a worker are, after its configuration and what the engine tells.
+struct Discovery {
+  std::vector<EngineEndpoints> engines;  // ids not given yet; empty: the reason says why
+  std::uint32_t ranks = 1;
+  std::string reason;
+};
+
+// Explicit settings win over what the engine tells. Pure.
+Discovery discover(const contract::WorkerSpec& spec, const Probe& probe);
 
 }  // namespace sightline::fleet

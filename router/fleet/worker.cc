@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/fleet/worker.h"
+
+#include <algorithm>
+
+namespace sightline::fleet {
+
+std::string_view name_of(WorkerState state) {
+  switch (state) {
+    case WorkerState::Starting:
+      return "starting";
+    case WorkerState::Ready:
+      return "ready";
+    case WorkerState::Unverified:
+      return "unverified";
+    case WorkerState::Excluded:
+      return "excluded";
+    case WorkerState::Draining:
+      return "draining";
+    case WorkerState::Suspect:
+      return "suspect";
+    case WorkerState::Down:
+      return "down";
+  }
+  return "down";
+}
+
+bool Worker::serves(std::string_view model) const {
+  return models.empty() || std::any_of(models.begin(), models.end(),
+                                       [model](const auto& served) { return served.id == model; });
+}
+
+Verdict judge(const Worker& worker, const Standing& standing) {
+  const std::uint32_t configured = standing.block_size_explicit;
+  const std::uint32_t told = standing.block_size_events;
+  if (!standing.was_alive) {
+    return {WorkerState::Starting, "has not answered yet: " + standing.failure};
+  }
+  if (!standing.is_alive) return {WorkerState::Down, standing.failure};
+  if (standing.is_drained) return {WorkerState::Draining, "drain=true: takes no new requests"};
+  if (standing.is_suspect) return {WorkerState::Suspect, standing.failure};
+  if (configured != 0 && told != 0 && configured != told) {
+    return {WorkerState::Excluded, "its events tell blocks of " + std::to_string(told) +
+                                       " tokens, configured are " + std::to_string(configured) +
+                                       ": correct or remove block_size"};
+  }
+  if (worker.engines.empty()) return {WorkerState::Unverified, standing.unknown_events};
+  if (worker.ranks > 1) {
+    return {WorkerState::Unverified, std::to_string(worker.ranks) +
+                                         " data-parallel ranks behind one URL: which of them gets "
+                                         "a request is not known"};
+  }
+  if (worker.block_size == 0) {
+    return {WorkerState::Unverified,
+            "the engine does not tell its block size, and no event has come yet"};
+  }
+  return {WorkerState::Ready, ""};
+}
+
+std::shared_ptr<const Worker> FleetSnapshot::find(std::string_view name) const {
+  const auto found = std::find_if(workers.begin(), workers.end(),
+                                  [name](const auto& worker) { return worker->name == name; });
+  return found == workers.end() ? nullptr : *found;
+}
+
+std::shared_ptr<const Worker> FleetSnapshot::find(EngineId engine) const {
+  for (const auto& worker : workers) {
+    for (const EngineEndpoints& endpoints : worker->engines) {
+      if (endpoints.engine == engine) return worker;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace sightline::fleet
