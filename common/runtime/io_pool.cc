@@ -2,6 +2,7 @@
 // Copyright The Sightline Authors
 #include "common/runtime/io_pool.h"
 
+#include <atomic>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,7 @@ struct IoThread {
 }  // namespace
 
 struct IoPool::State {
+  std::atomic<bool> running{true};
   // Declared first, destroyed last: suspended coroutines, which end with their context, may own
   // deadlines.
   std::vector<std::unique_ptr<Deadlines>> deadlines;
@@ -81,7 +83,10 @@ std::size_t IoPool::index_here() const {
 
 asio::io_context& IoPool::compute() { return *state_->compute; }
 
+bool IoPool::running() const { return state_->running; }
+
 void IoPool::stop() {
+  state_->running = false;
   state_->compute->stop();
   state_->compute_threads.clear();
   for (auto& io : state_->io) io->context.stop();

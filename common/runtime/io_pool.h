@@ -42,6 +42,9 @@ class IoPool {
   // Runs jobs on the compute threads.
   [[nodiscard]] asio::io_context& compute();
 
+  // False once stop() was called.
+  [[nodiscard]] bool running() const;
+
   // Ends and joins all threads; compute jobs that already run are waited for. Idempotent; from a
   // thread that is not of the pool.
   void stop();

@@ -17,8 +17,9 @@ namespace sightline {
 // An I/O thread's executor: concrete, so that no operation pays for type erasure.
 using Executor = asio::io_context::executor_type;
 
-// A coroutine on an I/O thread. Give awaited results a name before using them, and name lambdas
-// that capture: g++ 12 destroys temporaries of a co_await expression twice (GCC bug 99576).
+// A coroutine on an I/O thread. Give values that are built from braces, lambdas that capture and
+// awaited results a name of their own: inside a co_await expression g++ 12 destroys such
+// temporaries twice (GCC bug 99576).
 template <class T>
 using Task = asio::awaitable<T, Executor>;
 

@@ -9,10 +9,14 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include <asio/ip/tcp.hpp>
 
 #include "common/base/clock.h"
 #include "common/base/result.h"
 #include "common/runtime/io_pool.h"
+#include "common/runtime/task.h"
 
 namespace sightline::http {
 
@@ -41,6 +45,9 @@ struct ClientOptions {
   std::size_t response_header_fields_max = 200;
 };
 
+class Wire;
+class Connections;
+
 // Keep-alive connections to upstream servers, apart for each I/O thread. Idle connections are
 // watched: one that the server closes leaves the pool at once.
 // Thread safety: an Exchange uses the part of the I/O thread it runs on. Destroy the client after
@@ -48,17 +55,53 @@ struct ClientOptions {
 class Client {
  public:
   Client(IoPool& pool, const ClientOptions& options);
-  ~Client();
 
-  struct Shard;
-  // Of the calling I/O thread.
-  [[nodiscard]] const std::shared_ptr<Shard>& shard_here();
+  // Drops the idle connections to an endpoint on all I/O threads. From any thread.
+  void forget(const Endpoint& endpoint);
 
-  // Drops idle connections of an endpoint on all I/O threads. From any thread.
+  // For Exchange.
+  [[nodiscard]] const std::shared_ptr<Connections>& connections() const { return connections_; }
+
+ private:
+  std::shared_ptr<Connections> connections_;
+};
+
+// An attempt to connect that can be given up.
+class Dial {
+ public:
+  // Ends the attempt at once; it may resume the dialling coroutine before returning.
+  void stop();
+
+ private:
+  friend class Connections;
+  struct Lookup;
+  std::shared_ptr<Lookup> lookup_;
+  std::shared_ptr<Wire> wire_;
+  bool stopped_ = false;
+};
+
+// The pools behind a Client. Thread safety: all methods but forget() on I/O threads of the pool;
+// each works on the part of the calling thread.
+class Connections : public std::enable_shared_from_this<Connections> {
+ public:
+  Connections(IoPool& pool, const ClientOptions& options);
+  ~Connections();
+
+  [[nodiscard]] const ClientOptions& options() const;
+  // A kept connection, the one used last first; null if there is none.
+  std::shared_ptr<Wire> take_idle(const Endpoint& endpoint);
+  // Keeps a connection on which a response has been read to its end.
+  void keep(const Endpoint& endpoint, std::shared_ptr<Wire> wire);
+  // A new connection within the timeout. Errors: Unavailable, Timeout, Cancelled (blame Worker).
+  Task<Result<std::shared_ptr<Wire>>> connect(const Endpoint& endpoint, Duration timeout,
+                                              Dial& dial);
   void forget(const Endpoint& endpoint);
 
  private:
+  struct Shard;
   struct State;
+  Shard& shard_here();
+  Task<std::vector<asio::ip::tcp::endpoint>> resolve(const Endpoint& endpoint, Dial& dial);
   std::unique_ptr<State> state_;
 };
 

@@ -8,13 +8,14 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "common/base/clock.h"
 #include "common/base/result.h"
 #include "common/runtime/io_pool.h"
+#include "common/runtime/task.h"
 
 #include "router/http/message.h"
-#include "router/http/response_writer.h"
 
 namespace sightline::http {
 
@@ -40,6 +41,48 @@ struct ServerOptions {
   std::function<Response(int status, const Error& error)> refusal;
 };
 
+class ServerConnection;
+
+// Answers one request: either send(), or begin(), write()…, finish(). Writes wait until the
+// client's socket took the bytes: a client that does not read holds back the handler, not memory.
+// A write to a client that left gives Cancelled, one that makes no progress for the server's write
+// timeout gives Timeout; both are the client's blame, and the handler should return.
+// A handler that returns without an answer is answered for with 500; one that returns in the
+// middle of a body closes the connection, so that the client sees it is incomplete.
+// Thread safety: none; use it on the I/O thread that runs the handler.
+class ResponseWriter {
+ public:
+  explicit ResponseWriter(ServerConnection& connection) : connection_(&connection) {}
+
+  // The whole answer, with Content-Length. Name the response before the co_await: g++ 12
+  // miscompiles a braced Response inside of it.
+  Task<Result<Done>> send(Response response);
+
+  // Sends status and header at once; the body follows in chunks.
+  Task<Result<Done>> begin(int status, Headers headers);
+  // One chunk, handed to the socket as a unit. Empty text writes nothing.
+  Task<Result<Done>> write(std::string_view text);
+  Task<Result<Done>> finish();
+
+  // Closes the connection without ending the body.
+  void abort();
+
+  // True once a byte of the answer may have left.
+  [[nodiscard]] bool started() const;
+  // True once the client has closed its side or vanished.
+  [[nodiscard]] bool disconnected() const;
+
+  // Calls back once, on this I/O thread and without waiting for a write, when the client closes
+  // its side, resets, or the server ends the connection while the handler runs; at once if that
+  // has happened. Replaces the former callback; an empty one takes it away. The callback is dropped
+  // when the handler returns. A pipelined next request is no disconnect, but once requests sent
+  // ahead fill the receive buffer, only writing notices that the client left.
+  void on_disconnect(std::function<void()> callback);
+
+ private:
+  ServerConnection* connection_;
+};
+
 // Answers one request. Runs on the I/O thread that accepted the connection; request and writer
 // live until it returns.
 using Handler = std::function<Task<void>(Request&, ResponseWriter&)>;
@@ -56,6 +99,9 @@ class Server {
   // drain(0).
   ~Server();
 
+  struct State;  // opaque; create() makes it
+  explicit Server(std::shared_ptr<State> state);
+
   // The port that was bound.
   [[nodiscard]] std::uint16_t port() const;
   // Requests whose handler runs at this moment.
@@ -66,8 +112,6 @@ class Server {
   bool drain(Duration timeout);
 
  private:
-  struct State;
-  explicit Server(std::shared_ptr<State> state);
   std::shared_ptr<State> state_;
 };
 

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/http/server.h"
+
+#include <array>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include <asio/basic_socket_acceptor.hpp>
+#include <asio/ip/tcp.hpp>
+#include <asio/post.hpp>
+#include <asio/redirect_error.hpp>
+#include <sys/socket.h>
+
+#include "common/base/log.h"
+
+#include "router/http/server_connection.h"
+
+namespace sightline::http {
+namespace {
+
+using asio::ip::tcp;
+using Acceptor = asio::basic_socket_acceptor<tcp, Executor>;
+
+// Pause after an accept that failed, as when file descriptors have run out.
+constexpr std::chrono::milliseconds kAcceptPause{50};
+constexpr std::chrono::seconds kForcedCloseGrace{5};
+
+constexpr std::string_view kBusyAnswer =
+    "HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+
+}  // namespace
+
+// One I/O thread's share of the server.
+struct Listener {
+  Listener(IoPool& io_pool, std::size_t thread, std::shared_ptr<ServerContext> shared)
+      : pool(io_pool),
+        index(thread),
+        context(std::move(shared)),
+        acceptor(io_pool.context(thread).get_executor()) {}
+
+  IoPool& pool;
+  std::size_t index;
+  std::shared_ptr<ServerContext> context;
+  Acceptor acceptor;
+  std::unordered_set<ServerConnection*> connections;
+};
+
+namespace {
+
+Error cannot_listen(const ServerOptions& options, const asio::error_code& code) {
+  return {.code = ErrorCode::Unavailable,
+          .blame = Blame::Internal,
+          .retryable = false,
+          .message = "cannot listen on " + options.host + ":" + std::to_string(options.port) +
+                     ": " + code.message() + "; choose another --host or --port",
+          .param = {}};
+}
+
+Result<tcp::endpoint> resolve_listen(asio::io_context& context, const ServerOptions& options) {
+  asio::error_code code;
+  const auto literal = asio::ip::make_address(options.host, code);
+  if (!code) return tcp::endpoint(literal, options.port);
+  asio::ip::basic_resolver<tcp, Executor> resolver(context.get_executor());
+  const auto found = resolver.resolve(options.host, "", code);
+  if (code || found.empty()) {
+    return client_error(ErrorCode::InvalidArgument,
+                        "the listen host '" + options.host + "' is not an address or known name",
+                        "host");
+  }
+  return tcp::endpoint(found.begin()->endpoint().address(), options.port);
+}
+
+asio::error_code listen_on(Acceptor& acceptor, const tcp::endpoint& endpoint, bool shared) {
+  asio::error_code code;
+  acceptor.open(endpoint.protocol(), code);
+  if (code) return code;
+  acceptor.set_option(Acceptor::reuse_address(true), code);
+  const int on = 1;
+  if (shared &&
+      setsockopt(acceptor.native_handle(), SOL_SOCKET, SO_REUSEPORT, &on, sizeof on) != 0) {
+    return {errno, asio::error::get_system_category()};
+  }
+  acceptor.bind(endpoint, code);
+  if (code || !shared) return code;
+  acceptor.listen(asio::socket_base::max_listen_connections, code);
+  return code;
+}
+
+Task<void> serve_connection(std::shared_ptr<Listener> listener, Wire::Socket socket) {
+  auto& context = *listener->context;
+  ServerConnection connection(std::move(socket), listener->pool.deadlines(listener->index),
+                              context);
+  listener->connections.insert(&connection);
+  if (context.draining) connection.drain();
+  co_await connection.run();
+  listener->connections.erase(&connection);
+  if (context.connections.fetch_sub(1) == 1) {
+    const std::lock_guard lock(context.mutex);
+    context.all_gone.notify_all();
+  }
+}
+
+void admit(const std::shared_ptr<Listener>& listener, Wire::Socket socket) {
+  auto& context = *listener->context;
+  if (context.connections.fetch_add(1) >= context.options.limits.connections_max) {
+    context.connections.fetch_sub(1);
+    ::send(socket.native_handle(), kBusyAnswer.data(), kBusyAnswer.size(),
+           MSG_NOSIGNAL | MSG_DONTWAIT);
+    return;
+  }
+  asio::error_code ignored;
+  socket.set_option(tcp::no_delay(true), ignored);
+  spawn(listener->pool.context(listener->index).get_executor(),
+        serve_connection(listener, std::move(socket)));
+}
+
+Task<void> accept_connections(std::shared_ptr<Listener> listener) {
+  while (listener->acceptor.is_open()) {
+    asio::error_code code;
+    auto token = asio::redirect_error(use_task, code);
+    auto socket = co_await listener->acceptor.async_accept(token);
+    if (!code) {
+      admit(listener, std::move(socket));
+      continue;
+    }
+    if (!listener->acceptor.is_open()) break;
+    log(LogLevel::Warn, "cannot accept a connection", {{"error", code.message()}});
+    Gate paused;
+    Deadline pause(listener->pool.deadlines(listener->index), [&paused] { paused.open(); });
+    pause.set(kAcceptPause);
+    co_await paused.wait();
+  }
+}
+
+}  // namespace
+
+Task<Result<Done>> ResponseWriter::send(Response response) {
+  return connection_->send(std::move(response));
+}
+Task<Result<Done>> ResponseWriter::begin(int status, Headers headers) {
+  return connection_->begin(status, std::move(headers));
+}
+Task<Result<Done>> ResponseWriter::write(std::string_view text) { return connection_->write(text); }
+Task<Result<Done>> ResponseWriter::finish() { return connection_->finish(); }
+void ResponseWriter::abort() { connection_->abort(); }
+bool ResponseWriter::started() const { return connection_->started(); }
+bool ResponseWriter::disconnected() const { return connection_->disconnected(); }
+void ResponseWriter::on_disconnect(std::function<void()> callback) {
+  connection_->on_disconnect(std::move(callback));
+}
+
+struct Server::State {
+  IoPool& pool;
+  std::shared_ptr<ServerContext> context;
+  std::vector<std::shared_ptr<Listener>> listeners;
+  std::uint16_t port = 0;
+
+  // Stops accepting and calls each(connection), on the connections' own threads.
+  template <class Each>
+  void on_all_connections(Each each) {
+    for (const auto& listener : listeners) {
+      asio::post(pool.context(listener->index), [listener, each] {
+        asio::error_code ignored;
+        listener->acceptor.close(ignored);
+        // A copy: a connection that ends at once leaves the set.
+        const std::vector<ServerConnection*> connections(listener->connections.begin(),
+                                                         listener->connections.end());
+        for (auto* const connection : connections) {
+          if (listener->connections.count(connection) != 0) each(*connection);
+        }
+      });
+    }
+  }
+
+  bool wait_all_gone(Duration timeout) {
+    std::unique_lock lock(context->mutex);
+    return context->all_gone.wait_for(lock, timeout, [this] { return context->connections == 0; });
+  }
+};
+
+Server::Server(std::shared_ptr<State> state) : state_(std::move(state)) {}
+
+Result<std::unique_ptr<Server>> Server::create(IoPool& pool, ServerOptions options,
+                                               Handler handler) {
+  auto endpoint = SL_TRY(resolve_listen(pool.context(0), options));
+  auto context = std::make_shared<ServerContext>();
+  context->options = std::move(options);
+  context->handler = std::move(handler);
+  auto state = std::make_shared<State>(State{pool, context, {}, 0});
+  if (endpoint.port() != 0) {
+    // SO_REUSEPORT would let two processes share the port unnoticed: first see that it is free.
+    Acceptor probe(pool.context(0).get_executor());
+    if (const auto code = listen_on(probe, endpoint, false)) {
+      return cannot_listen(context->options, code);
+    }
+  }
+  for (std::size_t i = 0; i < pool.size(); ++i) {
+    auto listener = std::make_shared<Listener>(pool, i, context);
+    const auto code = listen_on(listener->acceptor, endpoint, true);
+    if (code) return cannot_listen(context->options, code);
+    endpoint = listener->acceptor.local_endpoint();
+    state->listeners.push_back(std::move(listener));
+  }
+  state->port = endpoint.port();
+  for (const auto& listener : state->listeners) {
+    spawn(pool.context(listener->index).get_executor(), accept_connections(listener));
+  }
+  return std::make_unique<Server>(std::move(state));
+}
+
+Server::~Server() { drain(Duration::zero()); }
+
+std::uint16_t Server::port() const { return state_->port; }
+
+std::size_t Server::active_requests() const { return state_->context->active_requests; }
+
+bool Server::drain(Duration timeout) {
+  auto& state = *state_;
+  if (!state.pool.running()) return state.context->connections == 0;
+  state.context->draining = true;
+  state.on_all_connections([](ServerConnection& connection) { connection.drain(); });
+  const bool all_ended = state.wait_all_gone(timeout);
+  if (all_ended) return true;
+  state.on_all_connections([](ServerConnection& connection) { connection.force_close(); });
+  if (!state.wait_all_gone(kForcedCloseGrace)) {
+    log(LogLevel::Warn, "connections outlive the server",
+        {{"connections", state.context->connections.load()}});
+  }
+  return false;
+}
+
+}  // namespace sightline::http

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "router/http/codec.h"
+#include "router/http/server.h"
+#include "router/http/wire.h"
+
+namespace sightline::http {
+
+// What the connections of one server share.
+struct ServerContext {
+  ServerOptions options;
+  Handler handler;
+  std::atomic<std::size_t> connections{0};
+  std::atomic<std::size_t> active_requests{0};
+  std::atomic<bool> draining{false};
+  std::mutex mutex;                  // held only to make `connections` reaching 0 noticeable
+  std::condition_variable all_gone;  // connections == 0
+};
+
+// One client's connection: reads requests, runs the handler, writes answers, in order.
+// Thread safety: none; belongs to one I/O thread. The context outlives it.
+class ServerConnection {
+ public:
+  ServerConnection(Wire::Socket socket, Deadlines& deadlines, ServerContext& context);
+
+  // Serves until the connection ends.
+  Task<void> run();
+
+  // Ends the connection as soon as no request is being read or answered.
+  void drain();
+  // Ends it at once; a running handler is told.
+  void force_close();
+
+  // For ResponseWriter, with its contracts.
+  Task<Result<Done>> send(Response response);
+  Task<Result<Done>> begin(int status, Headers headers);
+  Task<Result<Done>> write(std::string_view text);
+  Task<Result<Done>> finish();
+  void abort();
+  [[nodiscard]] bool started() const { return phase_ > Phase::Handling; }
+  [[nodiscard]] bool disconnected() const { return disconnected_; }
+  void on_disconnect(std::function<void()> callback);
+
+ private:
+  enum class Phase { Idle, Reading, Handling, Streaming, Answered };
+
+  Task<bool> read_head();
+  Task<bool> read_body();
+  Task<bool> read_known_body(std::size_t bytes);
+  Task<bool> read_chunked_body();
+  Task<bool> expect_continue();
+  Task<void> answer();
+  Task<bool> refuse(int status, Error error);
+  Task<bool> refuse_undecodable();
+  Task<bool> refuse_slow(Io how, std::string_view what);
+  Task<bool> refuse_large_body();
+  Task<void> linger();
+  void receive_ahead();
+  void notice_disconnect();
+  void begin_request();
+  [[nodiscard]] bool keeps_alive() const;
+  [[nodiscard]] ResponseHead response_head(int status, const Headers& headers);
+  Task<Result<Done>> send_pieces(std::span<const std::string_view> pieces);
+
+  ServerContext& context_;
+  std::shared_ptr<Wire> wire_;
+  RequestDecoder decoder_;
+  std::string peer_;
+  Request request_;
+  std::string head_;  // of the answer, or of a chunk
+  std::function<void()> on_disconnect_;
+  Phase phase_ = Phase::Idle;
+  Framing::Kind framing_ = Framing::Kind::None;
+  bool http11_ = true;
+  bool head_only_ = false;
+  bool client_keeps_alive_ = false;
+  bool disconnected_ = false;
+  bool broken_ = false;  // nothing more can be sent
+  bool draining_ = false;
+};
+
+}  // namespace sightline::http

@@ -1,0 +1,440 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/http/server.h"
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "common/runtime/worker_thread.h"
+
+#include "tests/fakes/raw_socket.h"
+#include "tests/fakes/run_task.h"
+
+namespace sightline::http {
+namespace {
+
+using fakes::eventually;
+using fakes::RawSocket;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr std::string_view kGet = "GET /a?b=c HTTP/1.1\r\nHost: x\r\n\r\n";
+
+class ServerTest : public testing::Test {
+ protected:
+  void start(Handler handler, const ServerLimits& limits = {}) {
+    auto server = Server::create(pool_, {.limits = limits}, std::move(handler));
+    ASSERT_TRUE(server.ok()) << server.error().message;
+    server_ = std::move(server).value();
+  }
+  // Answers with method, target and body of the request.
+  void start_echo(const ServerLimits& limits = {}) {
+    auto echo = [](Request& request, ResponseWriter& writer) -> Task<void> {
+      Response response;
+      response.body = request.method + " " + request.target + " " + request.body;
+      const auto sent = co_await writer.send(std::move(response));
+      static_cast<void>(sent);
+    };
+    start(std::move(echo), limits);
+  }
+  RawSocket connect() { return RawSocket::connect(server_->port()); }
+
+  IoPool pool_{{.io_threads = 2, .compute_threads = 1}};
+  std::unique_ptr<Server> server_;
+};
+
+std::string post(std::string_view body) {
+  return "POST /p HTTP/1.1\r\nHost: x\r\nContent-Length: " + std::to_string(body.size()) +
+         "\r\n\r\n" + std::string(body);
+}
+
+TEST_F(ServerTest, AnswersOneRequestAfterTheOtherOnAConnection) {
+  start_echo();
+  auto client = connect();
+  for (int i = 0; i < 3; ++i) {
+    client.send(kGet);
+    ASSERT_EQ(client.receive_until("GET /a?b=c "),
+              "HTTP/1.1 200 OK\r\ncontent-length: 11\r\n\r\nGET /a?b=c ");
+    client.send(post("hello"));
+    ASSERT_EQ(client.receive_until("hello"),
+              "HTTP/1.1 200 OK\r\ncontent-length: 13\r\n\r\nPOST /p hello");
+  }
+}
+
+TEST_F(ServerTest, AnswersPipelinedRequestsInOrderHoweverTheyAreSplit) {
+  start_echo();
+  const auto requests = post("one") + std::string(kGet) + post("two") +
+                        "POST /c HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+                        "3\r\nabc\r\n2;x=y\r\nde\r\n0\r\nTrailer: t\r\n\r\n" +
+                        "GET /last HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+  const std::string want =
+      "HTTP/1.1 200 OK\r\ncontent-length: 11\r\n\r\nPOST /p one"
+      "HTTP/1.1 200 OK\r\ncontent-length: 11\r\n\r\nGET /a?b=c "
+      "HTTP/1.1 200 OK\r\ncontent-length: 11\r\n\r\nPOST /p two"
+      "HTTP/1.1 200 OK\r\ncontent-length: 13\r\n\r\nPOST /c abcde"
+      "HTTP/1.1 200 OK\r\ncontent-length: 10\r\nconnection: close\r\n\r\nGET /last ";
+  for (std::size_t split = 0; split < requests.size(); ++split) {
+    auto client = connect();
+    client.send(std::string_view(requests).substr(0, split));
+    client.send(std::string_view(requests).substr(split));
+    ASSERT_EQ(client.receive_all(), want) << split;
+  }
+  auto bytewise = connect();
+  for (const char byte : requests) bytewise.send({&byte, 1});
+  EXPECT_EQ(bytewise.receive_all(), want);
+}
+
+TEST_F(ServerTest, GivesTheHandlerWhatTheClientSent) {
+  Request seen;
+  auto note = [&seen](Request& request, ResponseWriter& writer) -> Task<void> {
+    seen = request;
+    Response empty;
+    co_await writer.send(std::move(empty));
+  };
+  start(note);
+  auto client = connect();
+  client.send(
+      "POST http://host/v1/x?q=1&r HTTP/1.1\r\nHost: host\r\nX-Mixed-Case:  two words \r\n"
+      "x-empty:\r\nContent-Length: 3\r\n\r\nabc");
+  EXPECT_EQ(client.receive_until("\r\n\r\n"), "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
+  EXPECT_EQ(seen.method, "POST");
+  EXPECT_EQ(seen.path(), "/v1/x");
+  EXPECT_EQ(seen.query(), "q=1&r");
+  EXPECT_EQ(seen.headers.find("x-mixed-case"), "two words");
+  EXPECT_EQ(seen.headers.find("X-EMPTY"), "");
+  EXPECT_EQ(seen.headers.size(), 4U);
+  EXPECT_EQ(seen.body, "abc");
+  EXPECT_TRUE(seen.peer.starts_with("127.0.0.1:"));
+}
+
+TEST_F(ServerTest, ReadsALargeBodyWithRoomForTheParserBehindIt) {
+  std::string seen;
+  std::size_t spare_bytes = 0;
+  auto note = [&](Request& request, ResponseWriter& writer) -> Task<void> {
+    spare_bytes = request.body.capacity() - request.body.size();
+    seen = std::move(request.body);
+    Response empty;
+    co_await writer.send(std::move(empty));
+  };
+  start(note);
+  for (const std::size_t size : {0U, 1U, 4096U, 1U << 20U, (1U << 20U) + 1, 20U << 20U}) {
+    std::string body(size, 'x');
+    for (std::size_t i = 0; i < size; i += 97) body[i] = static_cast<char>('a' + i % 26);
+    auto client = connect();
+    client.send(post(body));
+    ASSERT_EQ(client.receive_until("\r\n\r\n"), "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
+    EXPECT_TRUE(seen == body) << size;
+    EXPECT_GE(spare_bytes, 64U) << size;
+  }
+}
+
+TEST_F(ServerTest, AnswersExpect100ContinueBeforeTheBodyComes) {
+  start_echo();
+  auto client = connect();
+  client.send("POST /p HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n");
+  EXPECT_EQ(client.receive_until("\r\n\r\n"), "HTTP/1.1 100 Continue\r\n\r\n");
+  client.send("abc");
+  EXPECT_EQ(client.receive_until("abc"),
+            "HTTP/1.1 200 OK\r\ncontent-length: 11\r\n\r\nPOST /p abc");
+}
+
+TEST_F(ServerTest, RefusesATooLargeBodyInsteadOfAskingForIt) {
+  start_echo({.body_bytes_max = 10});
+  auto client = connect();
+  client.send("POST /p HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 11\r\n\r\n");
+  EXPECT_TRUE(client.receive_all().starts_with("HTTP/1.1 413 Content Too Large\r\n"));
+}
+
+TEST_F(ServerTest, DeliversItsRefusalToAClientThatIsStillSending) {
+  start_echo({.body_bytes_max = 1000});
+  auto client = connect();
+  const std::string body(4U << 20U, 'x');
+  client.send(post(body));
+  EXPECT_TRUE(client.receive_all().starts_with("HTTP/1.1 413 "));
+}
+
+TEST_F(ServerTest, StreamsChunksAsTheHandlerWritesThem) {
+  auto stream = [](Request&, ResponseWriter& writer) -> Task<void> {
+    EXPECT_FALSE(writer.started());
+    Headers headers{{"content-type", "text/event-stream"}, {"content-length", "9"}};
+    co_await writer.begin(200, std::move(headers));
+    EXPECT_TRUE(writer.started());
+    co_await writer.write("data: a\n\n");
+    co_await writer.write("");
+    co_await writer.write("data: b\n\n");
+    co_await writer.finish();
+  };
+  start(stream);
+  const std::string want =
+      "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+      "9\r\ndata: a\n\n\r\n9\r\ndata: b\n\n\r\n0\r\n\r\n";
+  auto client = connect();
+  for (int i = 0; i < 2; ++i) {
+    client.send(kGet);
+    EXPECT_EQ(client.receive_until("0\r\n\r\n"), want);
+  }
+  auto old = connect();
+  old.send("GET / HTTP/1.0\r\n\r\n");
+  EXPECT_EQ(old.receive_all(),
+            "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n"
+            "data: a\n\ndata: b\n\n");
+}
+
+TEST_F(ServerTest, SendsNoBodyInAnswerToHead) {
+  start_echo();
+  auto client = connect();
+  client.send("HEAD /x HTTP/1.1\r\nHost: x\r\n\r\n" + std::string(kGet));
+  EXPECT_EQ(client.receive_until("GET /a?b=c "),
+            "HTTP/1.1 200 OK\r\ncontent-length: 8\r\n\r\n"
+            "HTTP/1.1 200 OK\r\ncontent-length: 11\r\n\r\nGET /a?b=c ");
+}
+
+TEST_F(ServerTest, AnswersForAHandlerThatDoesNot) {
+  auto silent = [](Request&, ResponseWriter&) -> Task<void> { co_return; };
+  start(silent);
+  auto client = connect();
+  client.send(kGet);
+  EXPECT_TRUE(client.receive_until("\r\n").starts_with("HTTP/1.1 500 "));
+}
+
+TEST_F(ServerTest, CutsTheConnectionWhenTheHandlerStopsInTheMiddleOfABody) {
+  auto stop = [](Request&, ResponseWriter& writer) -> Task<void> {
+    Headers none;
+    co_await writer.begin(200, std::move(none));
+    co_await writer.write("part");
+  };
+  start(stop);
+  auto client = connect();
+  client.send(kGet);
+  EXPECT_EQ(client.receive_all(),
+            "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n4\r\npart\r\n");
+}
+
+// Waits for the disconnect and tells the test.
+struct Departure {
+  std::atomic<bool> waiting = false;
+  std::atomic<bool> noticed = false;
+
+  Handler handler() {
+    return [this](Request&, ResponseWriter& writer) -> Task<void> {
+      Gate gone;
+      writer.on_disconnect([&gone] { gone.open(); });
+      waiting = true;
+      co_await gone.wait();
+      noticed = true;
+      EXPECT_TRUE(writer.disconnected());
+    };
+  }
+};
+
+TEST_F(ServerTest, NoticesAClientThatLeavesWhileTheHandlerWaits) {
+  for (const bool by_reset : {false, true}) {
+    Departure departure;
+    start(departure.handler());
+    auto client = connect();
+    client.send(kGet);
+    ASSERT_TRUE(eventually([&] { return departure.waiting.load(); }));
+    const auto begin = std::chrono::steady_clock::now();
+    by_reset ? client.reset() : client.close();
+    ASSERT_TRUE(eventually([&] { return departure.noticed.load(); }));
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, milliseconds(200));
+    ASSERT_TRUE(eventually([&] { return server_->active_requests() == 0; }));
+  }
+}
+
+TEST_F(ServerTest, DoesNotTakeAPipelinedRequestForADisconnectButSeesTheOneBehindIt) {
+  Departure departure;
+  start(departure.handler());
+  auto client = connect();
+  client.send(kGet);
+  ASSERT_TRUE(eventually([&] { return departure.waiting.load(); }));
+  client.send(kGet);
+  // Another connection's request on each thread shows that the first had time to be noticed.
+  for (int i = 0; i < 50; ++i) {
+    Gate unused;
+    fakes::run_task(
+        pool_, []() -> Task<void> { co_return; }, static_cast<std::size_t>(i % 2));
+  }
+  EXPECT_FALSE(departure.noticed);
+  client.close();
+  EXPECT_TRUE(eventually([&] { return departure.noticed.load(); }));
+}
+
+TEST_F(ServerTest, HoldsBackTheHandlerWhenTheClientDoesNotRead) {
+  std::atomic<std::size_t> written = 0;
+  std::atomic<bool> failed = false;
+  auto pour = [&](Request&, ResponseWriter& writer) -> Task<void> {
+    const std::string chunk(65536, 'x');
+    Headers none;
+    co_await writer.begin(200, std::move(none));
+    for (;;) {
+      const auto result = co_await writer.write(chunk);
+      if (!result.ok()) break;
+      written += chunk.size();
+    }
+    failed = true;
+  };
+  start(pour);
+  auto client = connect();
+  client.send(kGet);
+  // The kernel's buffers fill; then the count must stand still although the handler would go on.
+  ASSERT_TRUE(eventually([&] { return written.load() > 0; }));
+  std::size_t before = 0;
+  ASSERT_TRUE(eventually([&] {
+    const auto now = written.load();
+    const bool still = now == std::exchange(before, now);
+    const auto end = std::chrono::steady_clock::now() + milliseconds(100);
+    while (std::chrono::steady_clock::now() < end) std::this_thread::yield();
+    return still;
+  }));
+  constexpr std::size_t kKernelBuffersMax = 32U << 20U;
+  EXPECT_LT(written.load(), kKernelBuffersMax);
+  // Reading lets it go on.
+  std::size_t read = 0;
+  while (read < before + (1U << 20U)) read += client.receive().size();
+  client.close();
+  EXPECT_TRUE(eventually([&] { return failed.load(); }));
+}
+
+TEST_F(ServerTest, GivesUpOnAClientThatNeverReads) {
+  std::atomic<int> code = -1;
+  auto pour = [&](Request&, ResponseWriter& writer) -> Task<void> {
+    const std::string chunk(1U << 20U, 'x');
+    Headers none;
+    co_await writer.begin(200, std::move(none));
+    for (;;) {
+      const auto result = co_await writer.write(chunk);
+      if (result.ok()) continue;
+      code = static_cast<int>(result.error().code);
+      break;
+    }
+  };
+  start(pour, {.write_timeout = milliseconds(100)});
+  auto client = connect();
+  client.send(kGet);
+  ASSERT_TRUE(eventually([&] { return code != -1; }));
+  EXPECT_EQ(code, static_cast<int>(ErrorCode::Timeout));
+}
+
+TEST_F(ServerTest, EndsSlowAndIdleConnections) {
+  start_echo({.header_timeout = milliseconds(60),
+              .body_timeout = milliseconds(60),
+              .idle_timeout = milliseconds(60)});
+  auto slow_header = connect();
+  slow_header.send("GET / HTTP/1.1\r\nHos");
+  EXPECT_TRUE(slow_header.receive_all().starts_with("HTTP/1.1 408 Request Timeout\r\n"));
+  auto slow_body = connect();
+  slow_body.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nab");
+  EXPECT_TRUE(slow_body.receive_all().starts_with("HTTP/1.1 408 Request Timeout\r\n"));
+  auto slow_chunk = connect();
+  slow_chunk.send("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab");
+  EXPECT_TRUE(slow_chunk.receive_all().starts_with("HTTP/1.1 408 Request Timeout\r\n"));
+  auto idle = connect();
+  EXPECT_EQ(idle.receive_all(), "");
+  auto used = connect();
+  used.send(kGet);
+  EXPECT_TRUE(used.receive_all().ends_with("GET /a?b=c "));
+}
+
+TEST_F(ServerTest, DoesNotCountTheHandlersTimeAsIdle) {
+  auto slow = [this](Request&, ResponseWriter& writer) -> Task<void> {
+    Gate later;
+    Deadline deadline(pool_.deadlines(pool_.index_here()), [&later] { later.open(); });
+    deadline.set(milliseconds(200));
+    co_await later.wait();
+    Response empty;
+    co_await writer.send(std::move(empty));
+  };
+  start(slow, {.header_timeout = milliseconds(40), .idle_timeout = milliseconds(40)});
+  auto client = connect();
+  client.send(kGet);
+  EXPECT_TRUE(client.receive_until("\r\n").starts_with("HTTP/1.1 200 "));
+}
+
+TEST_F(ServerTest, TurnsAwayConnectionsAboveTheirLimit) {
+  start_echo({.connections_max = 1});
+  auto first = connect();
+  first.send(kGet);
+  ASSERT_EQ(first.receive_until("GET /a?b=c ").substr(0, 12), "HTTP/1.1 200");
+  auto second = connect();
+  EXPECT_TRUE(second.receive_all().starts_with("HTTP/1.1 503 "));
+  first.close();
+  EXPECT_TRUE(eventually([&] {
+    auto third = connect();
+    third.send(kGet);
+    return third.receive_until("\r\n").starts_with("HTTP/1.1 200");
+  }));
+}
+
+TEST_F(ServerTest, DrainsByFinishingRequestsAndClosingIdleConnections) {
+  std::atomic<bool> waiting = false;
+  std::atomic<Gate*> open = nullptr;
+  std::atomic<std::size_t> thread = 0;
+  auto wait = [&](Request&, ResponseWriter& writer) -> Task<void> {
+    Gate gate;
+    thread = pool_.index_here();
+    open = &gate;
+    waiting = true;
+    co_await gate.wait();
+    Response empty;
+    co_await writer.send(std::move(empty));
+  };
+  start(wait);
+  auto idle = connect();
+  auto busy = connect();
+  busy.send(kGet);
+  ASSERT_TRUE(eventually([&] { return waiting.load(); }));
+  std::atomic<bool> all_ended = false;
+  WorkerThread drainer("drain", [&](const std::stop_token&) {
+    all_ended = server_->drain(std::chrono::duration_cast<Duration>(fakes::kPatience));
+  });
+  EXPECT_EQ(idle.receive_all(), "");
+  asio::post(pool_.context(thread), [&] { open.load()->open(); });
+  EXPECT_EQ(busy.receive_all(),
+            "HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+  drainer.join();
+  EXPECT_TRUE(all_ended);
+}
+
+TEST_F(ServerTest, CutsRequestsThatOutlastTheDrain) {
+  Departure departure;
+  start(departure.handler());
+  auto client = connect();
+  client.send(kGet);
+  ASSERT_TRUE(eventually([&] { return departure.waiting.load(); }));
+  EXPECT_FALSE(server_->drain(milliseconds(50)));
+  EXPECT_TRUE(departure.noticed);
+  EXPECT_EQ(client.receive_all(), "");
+}
+
+TEST_F(ServerTest, DoesNotShareAPortWithAnotherServer) {
+  start_echo();
+  const auto second = Server::create(pool_, {.port = server_->port()},
+                                     [](Request&, ResponseWriter&) -> Task<void> { co_return; });
+  ASSERT_FALSE(second.ok());
+  EXPECT_EQ(second.error().code, ErrorCode::Unavailable);
+  EXPECT_NE(second.error().message.find("choose another"), std::string::npos);
+}
+
+TEST_F(ServerTest, LetsTheOwnerShapeItsRefusals) {
+  auto handler = [](Request&, ResponseWriter&) -> Task<void> { co_return; };
+  auto refusal = [](int status, const Error& error) {
+    return Response{status, {{"x-own", "yes"}}, error.message};
+  };
+  auto server = Server::create(pool_, {.refusal = refusal}, handler);
+  ASSERT_TRUE(server.ok());
+  auto client = RawSocket::connect((*server)->port());
+  client.send("nonsense\r\n\r\n");
+  EXPECT_EQ(client.receive_all(),
+            "HTTP/1.1 400 Bad Request\r\nx-own: yes\r\ncontent-length: 26\r\n"
+            "connection: close\r\n\r\nthe first line is not HTTP");
+}
+
+}  // namespace
+}  // namespace sightline::http
