@@ -20,8 +20,10 @@ using python::Value;
 
 // Limits of a template. A model's template is 17 KB at most among public ones.
 inline constexpr std::size_t kSourceBytesMax = 1U << 20U;
-// Nested blocks and nested expressions, each.
+// Nested blocks; nested brackets of an expression.
 inline constexpr std::size_t kNestingMax = 60;
+// Levels of an expression's tree: also bounds chains such as a + b + c + …
+inline constexpr std::size_t kExpressionDepthMax = 300;
 // Evaluations within one another, over all macro calls: bounds the native stack.
 inline constexpr std::size_t kEvaluationDepthMax = 700;
 // range() of more items fails, as in Jinja2's sandbox (3.1).

@@ -45,8 +45,8 @@ class Foreign {
   // Python's type name, for error messages.
   [[nodiscard]] virtual std::string_view type_name() const = 0;
   [[nodiscard]] virtual bool is_callable() const { return false; }
-  // What printing shows; depth counts the containers printed around it.
-  [[nodiscard]] virtual std::string text(std::size_t depth) const = 0;
+  // An attribute; Undefined where there is none.
+  [[nodiscard]] virtual Result<Value> attribute(std::string_view name) = 0;
 };
 
 // UTF-8 text: owned (shared) or a view of memory that outlives the value, such as a request body.
@@ -57,8 +57,13 @@ struct Text {
 
 struct Sequence {
   SequenceKind kind = SequenceKind::List;
+  std::uint32_t depth = 1;
   std::shared_ptr<const std::vector<Value>> items;
 };
+
+// Containers within one another. Whoever builds values from values checks depth() against it
+// before building on: walking and destroying a value recurses once per level.
+inline constexpr std::uint32_t kValueDepthMax = 200;
 
 // A Python value. Immutable and cheap to copy (containers and long texts are shared).
 // Thread safety: as std::shared_ptr<const T>.
@@ -105,6 +110,8 @@ class Value {
   // Integers, bools and floats.
   [[nodiscard]] std::optional<double> as_real() const;
 
+  // 0 for scalars, else 1 + the deepest item.
+  [[nodiscard]] std::uint32_t depth() const;
   // Python's bool(value).
   [[nodiscard]] bool is_true() const;
   // "str", "dict", "NoneType", …
@@ -132,14 +139,15 @@ class Dict {
 
   [[nodiscard]] std::span<const Entry> entries() const { return entries_; }
   [[nodiscard]] std::size_t size() const { return entries_.size(); }
+  [[nodiscard]] std::uint32_t depth() const { return depth_; }
   [[nodiscard]] const Value* find(const Value& key) const;
   [[nodiscard]] const Value* find(std::string_view key) const;
 
  private:
-  [[nodiscard]] std::size_t position_of(std::string_view key) const;
   void index_and_merge();
 
   std::vector<Entry> entries_;
+  std::uint32_t depth_ = 1;
   // Positions of the text keys, sorted by key: lookups stay logarithmic whatever a peer sends.
   std::vector<std::uint32_t> by_text_;
 };
