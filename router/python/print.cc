@@ -326,6 +326,11 @@ void append_str(std::string& out, const Value& value, Meter& meter) {
   }
 }
 
+Result<Done> append_json(std::string& out, const Value& value, const JsonStyle& style,
+                         Meter& meter) {
+  return JsonWriter(out, style, meter).write(value);
+}
+
 std::string str_of(const Value& value, Meter& meter) {
   std::string out;
   append_str(out, value, meter);
