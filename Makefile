@@ -9,7 +9,7 @@ BUILD := build/$(PRESET)
 PYTHON := build/venv/bin/python
 LINT := /usr/bin/python3 hack/lint
 
-.PHONY: help setup build test-build demo serve test test-goldens lint format bench asan ci clean
+.PHONY: help setup build demo-build test-build demo serve test test-goldens lint format bench asan ci clean
 
 help: ## this text
 	@echo "Sightline. On a fresh Debian 12 machine 'make demo' or 'make test' is all it takes."
@@ -23,14 +23,18 @@ build: setup ## build the programs: build/release/bin/sightline
 	@cmake --preset $(PRESET) --log-level=WARNING >/dev/null
 	@cmake --build $(BUILD) -j$(JOBS) --target programs
 
+# The demo's model directories come from the test data.
+demo-build: build
+	@cmake --build $(BUILD) -j$(JOBS) --target test_models
+
 test-build: setup
 	@cmake --preset $(PRESET) --log-level=WARNING >/dev/null
 	@cmake --build $(BUILD) -j$(JOBS)
 
-demo: build ## two simulated engines and the router: see a picture's second request go home
+demo: demo-build ## two simulated engines and the router: see a picture's second request go home
 	@$(PYTHON) hack/demo --build $(BUILD)
 
-serve: build ## the same set-up, kept running for curl until Ctrl-C
+serve: demo-build ## the same set-up, kept running for curl until Ctrl-C
 	@$(PYTHON) hack/serve --build $(BUILD)
 
 test: test-build ## build everything, run all tests (C++, Python, the lint rules' own)
