@@ -22,7 +22,7 @@ def _compiled(table):
 
 # In product and test code, comments and strings left out.
 CODE = _compiled([
-    (r"\busing\s+namespace\b", "name what you use"),
+    (r"\busing\s+namespace\s+(?!std::(?:chrono_)?literals\b)", "name what you use"),
     (r"\bsleep_for\b|\bsleep_until\b|\b(?:u|nano)?sleep\s*\(",
      "wait for a condition, a timer or a stop token"),
     (r"(?<![\w.>])s?rand\s*\(|\brandom_device\b", "take an Rng"),
