@@ -38,6 +38,10 @@ std::optional<std::uint64_t> EngineFeed::live(std::span<const ByteView> frames, 
   return carry_out(stream_.live(std::move(*message)), now);
 }
 
+std::optional<std::uint64_t> EngineFeed::reconnected(WallTime now) {
+  return carry_out(stream_.reconnected(), now);
+}
+
 std::optional<std::uint64_t> EngineFeed::replayed(std::span<const ByteView> frames, WallTime now) {
   auto answer = parse_replay(frames);
   if (!answer) {

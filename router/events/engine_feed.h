@@ -21,6 +21,7 @@ struct EngineStatus {
   std::optional<std::uint64_t> sequence;  // of the last message applied
   double batch_timestamp_s = 0;           // engine's clock, of the last batch; 0: none yet
   std::chrono::milliseconds lag{0};       // applied - batch time, of the last batch; >= 0
+  bool connected = false;                 // to its publisher; set by who owns the socket
   bool replaying = false;
   std::optional<std::uint32_t> block_size;           // tokens; as the events say
   std::optional<std::uint32_t> block_size_conflict;  // exclude the worker from overlap
@@ -40,6 +41,8 @@ class EngineFeed {
   // that runs. now: wall time, for the lag.
   std::optional<std::uint64_t> start();
   std::optional<std::uint64_t> live(std::span<const ByteView> frames, WallTime now);
+  // The connection to the publisher is here again after a loss.
+  std::optional<std::uint64_t> reconnected(WallTime now);
   std::optional<std::uint64_t> replayed(std::span<const ByteView> frames, WallTime now);
   std::optional<std::uint64_t> replay_timed_out(WallTime now);
 

@@ -12,7 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "router/events/kv_event.h"
+#include "router/events/vllm_codec.h"
 #include "router/index/prefix_index.h"
 #include "router/keys/block_key.h"
 

@@ -3,13 +3,92 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
 
 #include "common/base/bytes.h"
 #include "common/base/result.h"
 
-#include "router/events/kv_event.h"
+#include "router/index/prefix_index.h"
+#include "router/keys/block_key.h"
 
+// What engines announce about their prefix caches, after decoding and before normalisation.
 namespace sightline::events {
+
+// An engine's own name for a block: a handle, meaningful for one engine core only. Integers keep
+// their value (high = 1 non-negative, 2 negative), byte strings become their XXH3-128, so that
+// neither form can stand for the other.
+struct EngineHash {
+  std::uint64_t low = 0;
+  std::uint64_t high = 0;
+  friend auto operator<=>(const EngineHash&, const EngineHash&) = default;
+};
+
+// kv_cache_spec_kind of vLLM 0.22 and later. Only Full and Mla hold whole prefixes.
+enum class SpecKind : std::uint8_t { Unstated, Full, Mla, Other };
+
+// One pair [identifier, offset] of a block's extra keys (vLLM 0.19 and later).
+struct MediaReference {
+  keys::IdentifierHash id;
+  std::int64_t offset = 0;  // start of the item - start of the block
+};
+
+// The extra keys of one block, the LoRA name left out.
+struct BlockExtra {
+  std::vector<MediaReference> media;  // in the order of the prompt
+  std::vector<std::string> strings;   // cache salt, or bare media identifiers in old encodings
+  bool opaque = false;                // holds something else: prompt embeds, unknown shapes
+};
+
+struct BlockStored {
+  std::vector<EngineHash> hashes;  // chained, in order
+  std::optional<EngineHash> parent;
+  // Of the whole range. 64 bits: SGLang's media sentinels reach 2^62. A value above int64 is
+  // read as -1, which no vocabulary holds.
+  std::vector<std::int64_t> tokens;
+  std::uint32_t block_size = 0;  // tokens; 0 in placeholder events of offloading tiers
+  std::optional<std::string> lora_name;
+  bool lora_unnamed = false;  // a LoRA request, but the encoding has no name (vLLM before 0.14)
+  std::optional<index::Tier> tier = index::Tier::Gpu;  // nothing: a medium unknown to us
+  std::vector<BlockExtra> extras;                      // empty, or one per hash
+  // The encoding gives media keys an offset, so a bare string is a cache salt.
+  bool offsets_stated = false;
+  std::optional<std::int64_t> group;  // cache group (vLLM 0.20 and later)
+  SpecKind kind = SpecKind::Unstated;
+  bool remote = false;  // locality REMOTE: not held by this engine itself
+};
+
+struct BlockRemoved {
+  std::vector<EngineHash> hashes;
+  std::optional<index::Tier> tier = index::Tier::Gpu;
+  std::optional<std::int64_t> group;
+  bool remote = false;
+};
+
+// The whole cache of the publisher is empty.
+struct AllBlocksCleared {};
+
+// A type that this build does not know; changes nothing.
+struct UnknownEvent {};
+
+// A known type with broken content. A broken store loses claims, which is safe; anything else
+// broken may hide a removal.
+struct MalformedEvent {
+  bool store = false;
+  std::string reason;
+};
+
+using KvEvent =
+    std::variant<BlockStored, BlockRemoved, AllBlocksCleared, UnknownEvent, MalformedEvent>;
+
+struct EventBatch {
+  double timestamp_s = 0;  // unix time at which the engine made the batch
+  std::optional<std::int64_t> rank;
+  std::vector<KvEvent> events;
+};
 
 // Limits on one payload; far above what engines send.
 inline constexpr std::size_t kPayloadBytesMax = 64U << 20U;
@@ -28,3 +107,10 @@ inline constexpr std::size_t kTextBytesMax = 4096;  // identifiers, salts, LoRA 
 Result<EventBatch> decode_vllm_batch(ByteView payload);
 
 }  // namespace sightline::events
+
+template <>
+struct std::hash<sightline::events::EngineHash> {
+  std::size_t operator()(const sightline::events::EngineHash& id) const noexcept {
+    return id.low ^ (id.high * 0x9e3779b97f4a7c15ULL);
+  }
+};

@@ -3,133 +3,36 @@
 #include "router/events/zmq_subscriber.h"
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <map>
 #include <mutex>
-#include <span>
 #include <utility>
-
-#include <sys/eventfd.h>
-#include <unistd.h>
-#include <zmq.h>
 
 #include "common/base/check.h"
 #include "common/base/log.h"
 #include "common/runtime/worker_thread.h"
 
+#include "router/events/zmq_socket.h"
+
 namespace sightline::events {
 
 namespace {
 
-constexpr std::size_t kFramesMax = 8;       // per message; engines send 3 or 4
-constexpr int kMessagesPerTurn = 256;       // of one socket before the others have their turn
-constexpr int kReconnectFirst_ms = 100;     // after a lost connection,
-constexpr int kReconnectLongest_ms = 2000;  // doubled up to this
-constexpr int kReplayMessages = 100'000;    // ZMQ_RCVHWM of a replay: its answers must not be lost
-
-struct CloseContext {
-  void operator()(void* context) const { zmq_ctx_term(context); }
-};
-struct CloseSocket {
-  void operator()(void* socket) const { zmq_close(socket); }
-};
-using Context = std::unique_ptr<void, CloseContext>;
-using Socket = std::unique_ptr<void, CloseSocket>;
-
-// The frames of one received message; more than kFramesMax are read and dropped.
-class Multipart {
- public:
-  Multipart() {
-    for (auto& part : parts_) zmq_msg_init(&part);
-  }
-  ~Multipart() {
-    for (auto& part : parts_) zmq_msg_close(&part);
-  }
-  Multipart(const Multipart&) = delete;
-  Multipart& operator=(const Multipart&) = delete;
-
-  // False when no whole message is waiting.
-  bool receive(void* socket) {
-    count_ = 0;
-    for (bool more = true; more;) {
-      auto& part = parts_[std::min(count_, kFramesMax)];
-      if (zmq_msg_recv(&part, socket, ZMQ_DONTWAIT) < 0) return false;
-      if (count_ < kFramesMax) {
-        views_[count_++] = {static_cast<const std::uint8_t*>(zmq_msg_data(&part)),
-                            zmq_msg_size(&part)};
-      }
-      more = zmq_msg_more(&part) != 0;
-    }
-    return true;
-  }
-
-  [[nodiscard]] std::span<const ByteView> frames() const { return {views_.data(), count_}; }
-
- private:
-  std::array<zmq_msg_t, kFramesMax + 1> parts_{};  // the last one takes what is dropped
-  std::array<ByteView, kFramesMax> views_{};
-  std::size_t count_ = 0;
-};
-
-void set_option(void* socket, int option, int value) {
-  SL_CHECK(zmq_setsockopt(socket, option, &value, sizeof value) == 0);
-}
-
-// Nothing when the process has no sockets left.
-Socket open_socket(void* context, int type, const SubscriberOptions& options) {
-  Socket socket(zmq_socket(context, type));
-  if (!socket) return socket;
-  const auto frame_bytes_max = static_cast<std::int64_t>(options.frame_bytes_max);
-  SL_CHECK(zmq_setsockopt(socket.get(), ZMQ_MAXMSGSIZE, &frame_bytes_max, sizeof frame_bytes_max) ==
-           0);
-  set_option(socket.get(), ZMQ_LINGER, 0);
-  set_option(socket.get(), ZMQ_IPV6, 1);
-  set_option(socket.get(), ZMQ_TCP_KEEPALIVE, 1);
-  set_option(socket.get(), ZMQ_RECONNECT_IVL, kReconnectFirst_ms);
-  set_option(socket.get(), ZMQ_RECONNECT_IVL_MAX, kReconnectLongest_ms);
-  set_option(socket.get(), ZMQ_RCVHWM,
-             type == ZMQ_SUB ? options.receive_messages_max : kReplayMessages);
-  return socket;
-}
-
-Error endpoint_error(std::string_view which) {
-  const int reason = zmq_errno();
-  const std::string hint = reason == EADDRINUSE
-                               ? "another engine or process listens there; give each engine its own"
-                               : "write it as tcp://host:port, tcp://[address]:port or ipc://path";
-  return client_error(
-      ErrorCode::InvalidArgument,
-      std::string(which) + " endpoint cannot be used (" + zmq_strerror(reason) + "): " + hint);
-}
-
-Result<Socket> open_events(void* context, const EngineEndpoints& endpoints,
-                           const SubscriberOptions& options) {
-  auto socket = open_socket(context, ZMQ_SUB, options);
-  if (!socket) return internal_error("no ZMQ sockets left: raise the limit of open files");
-  SL_CHECK(zmq_setsockopt(socket.get(), ZMQ_SUBSCRIBE, "", 0) == 0);
-  const auto* address = endpoints.events.c_str();
-  const int status =
-      endpoints.bind ? zmq_bind(socket.get(), address) : zmq_connect(socket.get(), address);
-  if (status != 0) return endpoint_error("events");
-  return socket;
-}
-
-Result<Socket> open_replay(void* context, const std::string& endpoint,
-                           const SubscriberOptions& options) {
-  auto socket = open_socket(context, ZMQ_DEALER, options);
-  if (!socket) return internal_error("no ZMQ sockets left: raise the limit of open files");
-  if (zmq_connect(socket.get(), endpoint.c_str()) != 0) return endpoint_error("replay");
-  return socket;
-}
+constexpr int kMessagesPerTurn = 256;  // of one socket before the others have their turn
+// Of a replay: its answers must not be lost.
+constexpr int kReplayMessagesMax = 100'000;
+// libzmq gives a connection up for good when the peer breaks the protocol or a limit.
+constexpr std::chrono::seconds kReopenAfter{1};
 
 // One engine, on the subscriber's thread.
 struct Follower {
   EngineEndpoints endpoints;
   EngineFeed feed;
-  Socket events;
-  Socket replay;  // while a replay runs
+  EventsSocket events;
+  ZmqSocket replay;  // while a replay runs
   Instant replay_deadline{};
+  bool connected = false;
+  bool connected_before = false;
+  std::optional<Instant> reopen_at = std::nullopt;
 };
 
 // Follow this engine, or (nothing) no longer follow that one.
@@ -139,55 +42,58 @@ struct Command {
 };
 
 void log_changes(const EngineStatus& before, const EngineStatus& now) {
-  const std::vector<LogField> engine = {{"engine", now.engine.value}};
+  const LogField engine{"engine", now.engine.value};
   if (now.block_size_conflict && before.block_size_conflict != now.block_size_conflict) {
     log(LogLevel::Warn, "KV events contradict the block size: engine excluded from overlap",
-        {{"engine", now.engine.value}, {"block_size", *now.block_size_conflict}});
+        {engine, {"block_size", *now.block_size_conflict}});
   }
   if (before.block_size_conflict && !now.block_size_conflict) {
-    log(LogLevel::Warn, "KV events agree with the block size again", engine);
+    log(LogLevel::Warn, "KV events agree with the block size again", {engine});
   }
   if (before.undecodable_messages == 0 && now.undecodable_messages > 0) {
-    log(LogLevel::Warn, "KV events cannot be decoded: the engine's blocks are forgotten", engine);
+    log(LogLevel::Warn, "KV events cannot be decoded: the engine's blocks are forgotten", {engine});
   }
+  if (before.connected && !now.connected) {
+    log(LogLevel::Warn, "KV event connection lost", {engine});
+  }
+  if (!before.connected && now.connected) log(LogLevel::Info, "KV events connected", {engine});
 }
 
 }  // namespace
 
 struct EventSubscriber::State {
-  State(const SubscriberOptions& opts, const keys::Scheme& s, index::PrefixIndex& i, const Clock& c)
-      : options(opts),
-        scheme(s),
-        index(i),
-        clock(c),
-        context(zmq_ctx_new()),
-        wake(eventfd(0, EFD_NONBLOCK)) {}
-  ~State() {
-    thread.reset();
-    followers.clear();
-    commands.clear();
-    if (wake >= 0) close(wake);
-  }
-  State(const State&) = delete;
-  State& operator=(const State&) = delete;
+  State(const SubscriberOptions& with, const keys::Scheme& keys, index::PrefixIndex& into,
+        const Clock& time)
+      : options(with), scheme(keys), index(into), clock(time), context(open_context()) {}
 
   void push(Command command);
   void run(const std::stop_token& stop);
   void take_commands();
-  void wait();
-  [[nodiscard]] long wait_ms() const;
+  void wait_and_read();
+  [[nodiscard]] std::int64_t wait_ms() const;
+  void read(Follower& follower, const void* socket);
+  void read_links(Follower& follower);
   void read_events(Follower& follower);
   void read_replay(Follower& follower);
-  void end_late_replays();
+  void meet_deadlines();
+  void reopen(Follower& follower);
   void ask_replay(Follower& follower, std::optional<std::uint64_t> from);
   void publish(const Follower& follower);
+  [[nodiscard]] Result<EventsSocket> open_events(const EngineEndpoints& endpoints) const {
+    return EventsSocket::open(context.get(), endpoints.events, endpoints.bind,
+                              {options.receive_messages_max, options.frame_bytes_max});
+  }
+  [[nodiscard]] Result<ZmqSocket> open_replay(const EngineEndpoints& endpoints) const {
+    return open_replay_socket(context.get(), *endpoints.replay,
+                              {kReplayMessagesMax, options.frame_bytes_max});
+  }
 
   const SubscriberOptions options;
   const keys::Scheme& scheme;
   index::PrefixIndex& index;
   const Clock& clock;
-  const Context context;
-  const int wake;  // readable: commands wait, or the end
+  const ZmqContext context;
+  const WakeUp wake_up;  // set when commands wait, or at the end
 
   mutable std::mutex mutex;  // guards the next two; held for memory work only
   std::vector<Command> commands;
@@ -195,7 +101,7 @@ struct EventSubscriber::State {
 
   std::map<EngineId, std::unique_ptr<Follower>> followers;  // the thread's own
   Multipart message;                                        // the thread's own
-  std::optional<WorkerThread> thread;
+  std::optional<WorkerThread> thread;                       // ends before all of the above
 };
 
 void EventSubscriber::State::push(Command command) {
@@ -203,20 +109,19 @@ void EventSubscriber::State::push(Command command) {
     const std::lock_guard lock(mutex);
     commands.push_back(std::move(command));
   }
-  eventfd_write(wake, 1);
+  wake_up.wake();
 }
 
 void EventSubscriber::State::run(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     take_commands();
-    wait();
-    end_late_replays();
+    wait_and_read();
+    meet_deadlines();
   }
 }
 
 void EventSubscriber::State::take_commands() {
-  eventfd_t count = 0;
-  eventfd_read(wake, &count);
+  wake_up.clear();
   std::vector<Command> taken;
   {
     const std::lock_guard lock(mutex);
@@ -234,43 +139,64 @@ void EventSubscriber::State::take_commands() {
   }
 }
 
-// Until a socket, the wake-up or a deadline is due; then reads what is there.
-void EventSubscriber::State::wait() {
-  std::vector<zmq_pollitem_t> items = {
-      {.socket = nullptr, .fd = wake, .events = ZMQ_POLLIN, .revents = 0}};
-  std::vector<Follower*> owners = {nullptr};
+void EventSubscriber::State::wait_and_read() {
+  std::vector<void*> sockets;
+  std::vector<Follower*> owners;
   for (auto& [engine, follower] : followers) {
-    for (void* socket : {follower->events.get(), follower->replay.get()}) {
+    // Links first: a reconnect is known before the messages that came over it.
+    for (void* socket :
+         {follower->events.links(), follower->events.messages(), follower->replay.get()}) {
       if (socket == nullptr) continue;
-      items.push_back({.socket = socket, .fd = 0, .events = ZMQ_POLLIN, .revents = 0});
+      sockets.push_back(socket);
       owners.push_back(follower.get());
     }
   }
-  if (zmq_poll(items.data(), static_cast<int>(items.size()), wait_ms()) <= 0) return;
-  for (std::size_t i = 1; i < items.size(); ++i) {
-    if (items[i].revents == 0) continue;
-    Follower& follower = *owners[i];
-    if (items[i].socket == follower.events.get()) {
-      read_events(follower);
-    } else if (items[i].socket == follower.replay.get()) {
-      read_replay(follower);
-    }
-    publish(follower);
+  const auto readable = wait_readable(wake_up, sockets, wait_ms());
+  for (std::size_t i = 0; i < sockets.size(); ++i) {
+    if (readable[i]) read(*owners[i], sockets[i]);
   }
 }
 
-long EventSubscriber::State::wait_ms() const {
+// Milliseconds to the next deadline, -1 for none.
+std::int64_t EventSubscriber::State::wait_ms() const {
   auto deadline = Instant::max();
   for (const auto& [engine, follower] : followers) {
     if (follower->replay) deadline = std::min(deadline, follower->replay_deadline);
+    if (follower->reopen_at) deadline = std::min(deadline, *follower->reopen_at);
   }
   if (deadline == Instant::max()) return -1;
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - clock.now());
-  return static_cast<long>(std::max<std::int64_t>(left.count(), 0));
+  return std::max<std::int64_t>(left.count(), 0);
+}
+
+void EventSubscriber::State::read(Follower& follower, const void* socket) {
+  if (socket == follower.events.links()) {
+    read_links(follower);
+  } else if (socket == follower.events.messages()) {
+    read_events(follower);
+  } else if (socket == follower.replay.get()) {
+    read_replay(follower);
+  }
+  publish(follower);
+}
+
+void EventSubscriber::State::read_links(Follower& follower) {
+  while (const auto event = follower.events.next_link_event()) {
+    follower.connected = *event == LinkEvent::Up;
+    follower.reopen_at.reset();
+    if (*event == LinkEvent::Lost && !follower.endpoints.bind) {
+      follower.reopen_at = clock.now() + kReopenAfter;
+    }
+    if (*event != LinkEvent::Up) continue;
+    // The first connection's messages are already being asked for.
+    const bool asked = !follower.connected_before && follower.feed.replaying();
+    follower.connected_before = true;
+    if (!asked) ask_replay(follower, follower.feed.reconnected(clock.wall()));
+  }
 }
 
 void EventSubscriber::State::read_events(Follower& follower) {
-  for (int i = 0; i < kMessagesPerTurn && message.receive(follower.events.get()); ++i) {
+  for (int i = 0; i < kMessagesPerTurn && message.receive(follower.events.messages()); ++i) {
     ask_replay(follower, follower.feed.live(message.frames(), clock.wall()));
   }
 }
@@ -285,23 +211,33 @@ void EventSubscriber::State::read_replay(Follower& follower) {
   }
 }
 
-void EventSubscriber::State::end_late_replays() {
+void EventSubscriber::State::meet_deadlines() {
   const auto now = clock.now();
   for (auto& [engine, follower] : followers) {
-    if (!follower->replay || now < follower->replay_deadline) continue;
-    follower->replay.reset();
-    ask_replay(*follower, follower->feed.replay_timed_out(clock.wall()));
-    publish(*follower);
+    if (follower->replay && now >= follower->replay_deadline) {
+      follower->replay.reset();
+      ask_replay(*follower, follower->feed.replay_timed_out(clock.wall()));
+      publish(*follower);
+    }
+    if (follower->reopen_at && now >= *follower->reopen_at) reopen(*follower);
   }
+}
+
+void EventSubscriber::State::reopen(Follower& follower) {
+  auto socket = open_events(follower.endpoints);
+  if (!socket) {
+    follower.reopen_at = clock.now() + kReopenAfter;
+    return;
+  }
+  follower.reopen_at.reset();
+  follower.events = std::move(*socket);
 }
 
 // A socket per request: what is left of an earlier answer goes away with its socket.
 void EventSubscriber::State::ask_replay(Follower& follower, std::optional<std::uint64_t> from) {
   while (from) {
-    auto socket = open_replay(context.get(), *follower.endpoints.replay, options);
-    const auto start = replay_start(*from);
-    if (socket && zmq_send(socket->get(), "", 0, ZMQ_SNDMORE | ZMQ_DONTWAIT) >= 0 &&
-        zmq_send(socket->get(), start.data(), start.size(), ZMQ_DONTWAIT) >= 0) {
+    auto socket = open_replay(follower.endpoints);
+    if (socket && send_replay_request(socket->get(), *from)) {
       follower.replay = std::move(*socket);
       follower.replay_deadline = clock.now() + options.replay_timeout;
       return;
@@ -313,6 +249,7 @@ void EventSubscriber::State::ask_replay(Follower& follower, std::optional<std::u
 
 void EventSubscriber::State::publish(const Follower& follower) {
   auto status = follower.feed.status();
+  status.connected = follower.connected;
   EngineStatus before;
   {
     const std::lock_guard lock(mutex);
@@ -328,11 +265,9 @@ Result<std::unique_ptr<EventSubscriber>> EventSubscriber::create(const Subscribe
                                                                  index::PrefixIndex& index,
                                                                  const Clock& clock) {
   auto state = std::make_unique<State>(options, scheme, index, clock);
-  if (!state->context || state->wake < 0) {
+  if (!state->context || !state->wake_up.ok()) {
     return internal_error("KV events: no file descriptors left: raise the limit of open files");
   }
-  zmq_ctx_set(state->context.get(), ZMQ_MAX_SOCKETS,
-              zmq_ctx_get(state->context.get(), ZMQ_SOCKET_LIMIT));
   State* shared = state.get();  // the thread ends before the state does
   state->thread.emplace("kv-events", [shared](const std::stop_token& stop) { shared->run(stop); });
   return std::make_unique<EventSubscriber>(std::move(state));
@@ -342,23 +277,20 @@ EventSubscriber::EventSubscriber(std::unique_ptr<State> state) : state_(std::mov
 
 EventSubscriber::~EventSubscriber() {
   state_->thread->request_stop();
-  eventfd_write(state_->wake, 1);
+  state_->wake_up.wake();
 }
 
 Result<Done> EventSubscriber::add(const EngineEndpoints& endpoints, NormaliserOptions engine) {
   const auto id = engine.engine;
   auto stream = state_->options.stream;
   stream.replay_available = endpoints.replay.has_value();
-  if (endpoints.replay) {
-    // Refused now rather than at the first gap.
-    SL_TRY(open_replay(state_->context.get(), *endpoints.replay, state_->options));
-  }
-  // libzmq lets a socket move to another thread; the command's lock is the fence it asks for.
-  auto socket = SL_TRY(open_events(state_->context.get(), endpoints, state_->options));
+  // A bad replay endpoint is refused now rather than at the first gap.
+  if (endpoints.replay) SL_TRY(state_->open_replay(endpoints));
+  auto events = SL_TRY(state_->open_events(endpoints));
   auto follower = std::make_unique<Follower>(
       Follower{.endpoints = endpoints,
                .feed = EngineFeed(std::move(engine), stream, state_->scheme, state_->index),
-               .events = std::move(socket),
+               .events = std::move(events),
                .replay = nullptr});
   {
     const std::lock_guard lock(state_->mutex);

@@ -5,6 +5,7 @@
 #include "router/events/zmq_subscriber.h"
 
 #include <functional>
+#include <memory>
 
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -58,11 +59,11 @@ class Publisher {
   void connect_events(const std::string& endpoint) {
     SL_CHECK(zmq_connect(events_, endpoint.c_str()) == 0);
   }
-  std::string bind_replay() {
+  std::string bind_replay(const char* endpoint = "tcp://127.0.0.1:*") {
     replay_ = zmq_socket(context_, ZMQ_ROUTER);
     const int no_linger = 0;
     zmq_setsockopt(replay_, ZMQ_LINGER, &no_linger, sizeof no_linger);
-    return bind(replay_, "tcp://127.0.0.1:*");
+    return bind(replay_, endpoint);
   }
 
   // A subscription arrives as a message of one byte 1 on an XPUB socket.
@@ -154,6 +155,11 @@ class ZmqSubscriber : public testing::Test {
       poll(nullptr, 0, 1);
     }
   }
+  // The first connection asks for nothing only while the first replay still runs: answer that one
+  // after this.
+  void await_connected() {
+    await([&] { return status().connected; });
+  }
   void await_sequence(std::uint64_t sequence) {
     await([&] { return status().sequence == sequence; });
   }
@@ -195,6 +201,7 @@ TEST_F(ZmqSubscriber, AsksForTheBeginningAtOnceAndKeepsLiveMessagesMeanwhile) {
   follow({.events = publisher_.bind_events(), .replay = replay});
   EXPECT_EQ(publisher_.await_replay_request(), 0U);
   publisher_.await_subscriber();
+  await_connected();
   publisher_.publish(3);  // overtakes the answers below
   publisher_.publish(4);
   publisher_.answer(0);
@@ -217,8 +224,9 @@ TEST_F(ZmqSubscriber, FillsAGapFromTheReplaySocketInTheOldFormToo) {
   const auto replay = publisher_.bind_replay();
   follow({.events = publisher_.bind_events(), .replay = replay});
   publisher_.await_replay_request();
-  publisher_.end_answers();
   publisher_.await_subscriber();
+  await_connected();
+  publisher_.end_answers();
   publisher_.publish(0);
   await_sequence(0);
   publisher_.publish(3);
@@ -233,10 +241,11 @@ TEST_F(ZmqSubscriber, FillsAGapFromTheReplaySocketInTheOldFormToo) {
 }
 
 TEST_F(ZmqSubscriber, GoesOnLiveWhenNobodyAnswersTheReplay) {
-  start(std::chrono::milliseconds(50));
+  start(std::chrono::milliseconds(500));
   const auto replay = publisher_.bind_replay();
   follow({.events = publisher_.bind_events(), .replay = replay});
   publisher_.await_subscriber();
+  await_connected();
   publisher_.publish(0);
   await_sequence(0);
   EXPECT_EQ(status().stream.replay_timeouts, 1U);
@@ -275,6 +284,47 @@ TEST_F(ZmqSubscriber, BrokenMessagesAreCountedAndTheConnectionGoesOn) {
   // 2 hangs on it.
   EXPECT_EQ(index_.blocks(kEngine), 0U);
   EXPECT_EQ(status().normaliser.unknown_parent, 1U);
+}
+
+TEST_F(ZmqSubscriber, AnOversizedFrameClosesTheConnectionWhichThenComesBack) {
+  start();
+  follow({.events = publisher_.bind_events()});
+  publisher_.await_subscriber();
+  publisher_.publish(0, std::string(1U << 20U, 'x'));
+  publisher_.await_unsubscribed();
+  publisher_.await_subscriber();
+  publisher_.publish(0);
+  await_sequence(0);
+  EXPECT_EQ(status().undecodable_messages, 0U);
+}
+
+TEST_F(ZmqSubscriber, AnEngineThatRestartsIsFollowedAnewBeforeItsFirstMessage) {
+  start();
+  auto first = std::make_unique<Publisher>();
+  const auto events = first->bind_events();
+  const auto replay = first->bind_replay();
+  follow({.events = events, .replay = replay});
+  first->await_replay_request();
+  first->await_subscriber();
+  await_connected();
+  first->publish(0);
+  first->publish(1);
+  first->end_answers();
+  await_sequence(1);
+  EXPECT_EQ(index_.blocks(kEngine), 2U);
+  first.reset();
+  await([&] { return !status().connected; });
+  Publisher second;
+  second.bind_events(events.c_str());
+  second.bind_replay(replay.c_str());
+  EXPECT_EQ(second.await_replay_request(), 1U);  // do you know my last message?
+  second.end_answers();
+  EXPECT_EQ(second.await_replay_request(), 0U);
+  await([&] { return index_.blocks(kEngine) == 0; });
+  second.answer(0);
+  second.end_answers();
+  await([&] { return status().sequence == 0 && !status().replaying; });
+  EXPECT_EQ(index_.blocks(kEngine), 1U);
 }
 
 TEST_F(ZmqSubscriber, RemovingAnEngineForgetsItsBlocks) {

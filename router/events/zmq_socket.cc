@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/events/zmq_socket.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+#include <zmq.h>
+
+#include "common/base/check.h"
+
+#include "router/events/stream.h"
+
+namespace sightline::events {
+
+namespace {
+
+constexpr int kReconnectFirst_ms = 100;     // after a lost connection,
+constexpr int kReconnectLongest_ms = 2000;  // doubled up to this
+
+void set_option(void* socket, int option, int value) {
+  SL_CHECK(zmq_setsockopt(socket, option, &value, sizeof value) == 0);
+}
+
+Result<ZmqSocket> open_socket(void* context, int type, const SocketLimits& limits) {
+  ZmqSocket socket(zmq_socket(context, type));
+  if (!socket) return internal_error("no ZMQ sockets left: raise the limit of open files");
+  const auto frame_bytes_max = static_cast<std::int64_t>(limits.frame_bytes_max);
+  SL_CHECK(zmq_setsockopt(socket.get(), ZMQ_MAXMSGSIZE, &frame_bytes_max, sizeof frame_bytes_max) ==
+           0);
+  set_option(socket.get(), ZMQ_LINGER, 0);
+  set_option(socket.get(), ZMQ_IPV6, 1);
+  set_option(socket.get(), ZMQ_TCP_KEEPALIVE, 1);
+  set_option(socket.get(), ZMQ_RECONNECT_IVL, kReconnectFirst_ms);
+  set_option(socket.get(), ZMQ_RECONNECT_IVL_MAX, kReconnectLongest_ms);
+  set_option(socket.get(), ZMQ_RCVHWM, limits.messages_max);
+  return socket;
+}
+
+Error endpoint_error(std::string_view which) {
+  const int reason = zmq_errno();
+  const std::string hint = reason == EADDRINUSE
+                               ? "another engine or process listens there; give each its own"
+                               : "write it as tcp://host:port, tcp://[address]:port or ipc://path";
+  return client_error(
+      ErrorCode::InvalidArgument,
+      std::string(which) + " endpoint cannot be used (" + zmq_strerror(reason) + "): " + hint);
+}
+
+// A PAIR socket that hears of the subscriber's connections. Nothing: no sockets left.
+ZmqSocket open_monitor(void* context, void* subscriber) {
+  static std::atomic<std::uint64_t> count = 0;
+  const auto address = "inproc://links-" + std::to_string(count++);
+  constexpr int kEvents =
+      ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_CONNECT_RETRIED;
+  if (zmq_socket_monitor(subscriber, address.c_str(), kEvents) != 0) return nullptr;
+  ZmqSocket monitor(zmq_socket(context, ZMQ_PAIR));
+  if (!monitor) return nullptr;
+  set_option(monitor.get(), ZMQ_LINGER, 0);
+  set_option(monitor.get(), ZMQ_RCVHWM, 0);  // libzmq's own thread writes it and must not wait
+  if (zmq_connect(monitor.get(), address.c_str()) != 0) return nullptr;
+  return monitor;
+}
+
+}  // namespace
+
+void CloseContext::operator()(void* context) const { zmq_ctx_term(context); }
+void CloseSocket::operator()(void* socket) const { zmq_close(socket); }
+
+ZmqContext open_context() {
+  ZmqContext context(zmq_ctx_new());
+  if (context) {
+    const int limit = zmq_ctx_get(context.get(), ZMQ_SOCKET_LIMIT);
+    zmq_ctx_set(context.get(), ZMQ_MAX_SOCKETS, limit);
+  }
+  return context;
+}
+
+Result<ZmqSocket> open_replay_socket(void* context, const std::string& endpoint,
+                                     const SocketLimits& limits) {
+  auto socket = SL_TRY(open_socket(context, ZMQ_DEALER, limits));
+  if (zmq_connect(socket.get(), endpoint.c_str()) != 0) return endpoint_error("replay");
+  return socket;
+}
+
+bool send_replay_request(void* socket, std::uint64_t from) {
+  const auto start = replay_start(from);
+  return zmq_send(socket, "", 0, ZMQ_SNDMORE | ZMQ_DONTWAIT) >= 0 &&
+         zmq_send(socket, start.data(), start.size(), ZMQ_DONTWAIT) >= 0;
+}
+
+// Events must not be written to a monitor that nobody reads, so they stop first.
+EventsSocket::Sockets::~Sockets() {
+  if (subscriber) zmq_socket_monitor(subscriber.get(), nullptr, 0);
+}
+
+Result<EventsSocket> EventsSocket::open(void* context, const std::string& endpoint, bool bind,
+                                        const SocketLimits& limits) {
+  auto sockets = std::make_unique<Sockets>();
+  sockets->subscriber = SL_TRY(open_socket(context, ZMQ_SUB, limits));
+  void* subscriber = sockets->subscriber.get();
+  SL_CHECK(zmq_setsockopt(subscriber, ZMQ_SUBSCRIBE, "", 0) == 0);
+  sockets->monitor = open_monitor(context, subscriber);
+  if (!sockets->monitor)
+    return internal_error("no ZMQ sockets left: raise the limit of open files");
+  const int status =
+      bind ? zmq_bind(subscriber, endpoint.c_str()) : zmq_connect(subscriber, endpoint.c_str());
+  if (status != 0) return endpoint_error("events");
+  return EventsSocket(std::move(sockets));
+}
+
+std::optional<LinkEvent> EventsSocket::next_link_event() {
+  Multipart message;
+  if (!message.receive(links())) return std::nullopt;
+  // The first frame: 16 bits of event, 32 bits of value, in the machine's byte order.
+  std::uint16_t event = 0;
+  const auto frame = message.frames()[0];
+  if (frame.size() >= sizeof event) std::memcpy(&event, frame.data(), sizeof event);
+  if (event == ZMQ_EVENT_HANDSHAKE_SUCCEEDED) return LinkEvent::Up;
+  return event == ZMQ_EVENT_CONNECT_RETRIED ? LinkEvent::Retrying : LinkEvent::Lost;
+}
+
+struct Multipart::Parts {
+  std::array<zmq_msg_t, kFramesMax + 1> messages{};  // the last one takes what is dropped
+};
+
+Multipart::Multipart() : parts_(std::make_unique<Parts>()) {
+  for (auto& part : parts_->messages) zmq_msg_init(&part);
+}
+
+Multipart::~Multipart() {
+  for (auto& part : parts_->messages) zmq_msg_close(&part);
+}
+
+bool Multipart::receive(void* socket) {
+  count_ = 0;
+  for (bool more = true; more;) {
+    auto& part = parts_->messages[std::min(count_, kFramesMax)];
+    if (zmq_msg_recv(&part, socket, ZMQ_DONTWAIT) < 0) return false;
+    if (count_ < kFramesMax) {
+      views_[count_++] = {static_cast<const std::uint8_t*>(zmq_msg_data(&part)),
+                          zmq_msg_size(&part)};
+    }
+    more = zmq_msg_more(&part) != 0;
+  }
+  return true;
+}
+
+WakeUp::WakeUp() : descriptor_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {}
+
+WakeUp::~WakeUp() {
+  if (ok()) close(descriptor_);
+}
+
+void WakeUp::wake() const { eventfd_write(descriptor_, 1); }
+
+void WakeUp::clear() const {
+  eventfd_t count = 0;
+  eventfd_read(descriptor_, &count);
+}
+
+std::vector<bool> wait_readable(const WakeUp& wake_up, const std::vector<void*>& sockets,
+                                std::int64_t timeout_ms) {
+  std::vector<zmq_pollitem_t> items(sockets.size() + 1);
+  for (std::size_t i = 0; i < sockets.size(); ++i) {
+    items[i] = {.socket = sockets[i], .fd = 0, .events = ZMQ_POLLIN, .revents = 0};
+  }
+  items.back() = {
+      .socket = nullptr, .fd = wake_up.descriptor(), .events = ZMQ_POLLIN, .revents = 0};
+  std::vector<bool> readable(sockets.size(), false);
+  const int count =
+      zmq_poll(items.data(), static_cast<int>(items.size()), static_cast<long>(timeout_ms));
+  for (std::size_t i = 0; count > 0 && i < sockets.size(); ++i) readable[i] = items[i].revents != 0;
+  return readable;
+}
+
+}  // namespace sightline::events

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/base/bytes.h"
+#include "common/base/result.h"
+
+// libzmq's objects as this module uses them. A socket belongs to one thread at a time; it may move
+// to another one through a lock.
+namespace sightline::events {
+
+struct CloseContext {
+  void operator()(void* context) const;
+};
+struct CloseSocket {
+  void operator()(void* socket) const;
+};
+using ZmqContext = std::unique_ptr<void, CloseContext>;  // outlives its sockets
+using ZmqSocket = std::unique_ptr<void, CloseSocket>;
+
+// Nothing when the process has no file descriptors left.
+ZmqContext open_context();
+
+struct SocketLimits {
+  int messages_max = 0;             // ZMQ_RCVHWM: what is more is lost
+  std::size_t frame_bytes_max = 0;  // a larger frame closes the connection it came on
+};
+
+// Sockets accept IPv4 and IPv6. Errors: InvalidArgument, which says which endpoint libzmq refuses
+// or cannot bind and why; Internal, when the process has no sockets left.
+Result<ZmqSocket> open_replay_socket(void* context, const std::string& endpoint,
+                                     const SocketLimits& limits);
+
+// Asks a replay socket for all messages from this one on; false: it cannot be sent.
+bool send_replay_request(void* socket, std::uint64_t from);
+
+// What happened to the connection of an events socket.
+enum class LinkEvent : std::uint8_t {
+  Up,        // connected, and both sides speak ZMTP
+  Lost,      // closed by the peer, or by us for what came on it
+  Retrying,  // libzmq connects again by itself
+};
+
+// A SUB socket of all topics, with news of its connections.
+class EventsSocket {
+ public:
+  static Result<EventsSocket> open(void* context, const std::string& endpoint, bool bind,
+                                   const SocketLimits& limits);
+  [[nodiscard]] void* messages() const { return sockets_->subscriber.get(); }
+  // Readable when next_link_event() has something.
+  [[nodiscard]] void* links() const { return sockets_->monitor.get(); }
+  std::optional<LinkEvent> next_link_event();
+
+ private:
+  struct Sockets {
+    ZmqSocket monitor;
+    ZmqSocket subscriber;
+    ~Sockets();
+  };
+  explicit EventsSocket(std::unique_ptr<Sockets> sockets) : sockets_(std::move(sockets)) {}
+  std::unique_ptr<Sockets> sockets_;
+};
+
+// The frames of one received message. Not copyable: it owns libzmq's buffers.
+class Multipart {
+ public:
+  // More frames than this are read and dropped; engines send 3 or 4.
+  static constexpr std::size_t kFramesMax = 8;
+
+  Multipart();
+  ~Multipart();
+  Multipart(const Multipart&) = delete;
+  Multipart& operator=(const Multipart&) = delete;
+
+  // False when no message is waiting. Replaces the frames received before.
+  bool receive(void* socket);
+  [[nodiscard]] std::span<const ByteView> frames() const { return {views_.data(), count_}; }
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+  std::array<ByteView, kFramesMax> views_{};
+  std::size_t count_ = 0;
+};
+
+// A file descriptor that wakes a thread waiting in wait_readable().
+class WakeUp {
+ public:
+  WakeUp();
+  ~WakeUp();
+  WakeUp(const WakeUp&) = delete;
+  WakeUp& operator=(const WakeUp&) = delete;
+  [[nodiscard]] bool ok() const { return descriptor_ >= 0; }
+  // From any thread.
+  void wake() const;
+  // Clears what wake() has set.
+  void clear() const;
+  [[nodiscard]] int descriptor() const { return descriptor_; }
+
+ private:
+  const int descriptor_;
+};
+
+// Waits until a socket has something to read, the wake-up is set, or the time is up (negative: no
+// end). One flag per socket: readable.
+std::vector<bool> wait_readable(const WakeUp& wake_up, const std::vector<void*>& sockets,
+                                std::int64_t timeout_ms);
+
+}  // namespace sightline::events
