@@ -26,10 +26,12 @@ NaiveTokenizer::NaiveTokenizer(const std::string& tokenizer_json)
   const auto document = json::Document::parse(tokenizer_json);
   const json::Value root = document.value().root();
   const json::Value model = *root.find("model");
-  for (const json::Value entry : *model.find("vocab")) {
+  const json::Value vocab = *model.find("vocab");
+  for (const json::Value entry : vocab) {
     vocabulary_[std::string(entry.name())] = static_cast<TokenId>(*entry.integer());
   }
-  for (const json::Value entry : *model.find("merges")) {
+  const json::Value merges = *model.find("merges");
+  for (const json::Value entry : merges) {
     std::string pair;
     if (entry.is(json::Kind::Array)) {
       for (const json::Value side : entry) {
@@ -41,7 +43,8 @@ NaiveTokenizer::NaiveTokenizer(const std::string& tokenizer_json)
     }
     ranks_.emplace(pair, ranks_.size());
   }
-  for (const json::Value entry : *root.find("added_tokens")) {
+  const json::Value added = *root.find("added_tokens");
+  for (const json::Value entry : added) {
     added_.emplace_back(*entry.find("content")->string(),
                         static_cast<TokenId>(*entry.find("id")->integer()));
   }
