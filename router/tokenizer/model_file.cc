@@ -122,13 +122,13 @@ Result<bool> read_normalizer(Value root) {
 }
 
 Result<Done> check_byte_level(Value value, const std::string& place) {
-  SL_TRY(expect_only(value, place, {"type", "add_prefix_space", "trim_offsets", "use_regex"}));
-  return expect_text(value, place, "type", "ByteLevel");
+  SL_TRY(expect_text(value, place, "type", "ByteLevel"));
+  return expect_only(value, place, {"type", "add_prefix_space", "trim_offsets", "use_regex"});
 }
 
 Result<Done> check_split(Value split, const std::string& place) {
-  SL_TRY(expect_only(split, place, {"type", "pattern", "behavior", "invert"}));
   SL_TRY(expect_text(split, place, "type", "Split"));
+  SL_TRY(expect_only(split, place, {"type", "pattern", "behavior", "invert"}));
   SL_TRY(expect_text(split, place, "behavior", "Isolated"));
   SL_TRY(expect_off(split, place, "invert"));
   const Value pattern = SL_TRY(member_of(split, place, "pattern", Kind::Object));
@@ -312,10 +312,10 @@ Result<ModelFile> parse_model_file(std::string_view tokenizer_json) {
   auto parsed = json::Document::parse(std::move(text));
   if (!parsed.ok()) return with_context(std::move(parsed).error(), "tokenizer.json");
   const Value root = parsed->root();
-  SL_TRY(check_surroundings(root));
-  const bool nfc = SL_TRY(read_normalizer(root));
-  SL_TRY(check_pre_tokenizer(root));
   const Value model = SL_TRY(check_model(root));
+  SL_TRY(check_pre_tokenizer(root));
+  const bool nfc = SL_TRY(read_normalizer(root));
+  SL_TRY(check_surroundings(root));
   const Value vocab = SL_TRY(member_of(model, "/model", "vocab", Kind::Object));
   const Value added = SL_TRY(member_of(root, "", "added_tokens", Kind::Array));
   if (vocab.size() > kTokenIdMax || added.size() > kAddedTokensMax) {
