@@ -1,0 +1,507 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/http/exchange.h"
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "common/runtime/worker_thread.h"
+
+#include "tests/fakes/raw_socket.h"
+#include "tests/fakes/run_task.h"
+
+namespace sightline::http {
+namespace {
+
+using fakes::eventually;
+using fakes::RawListener;
+using fakes::RawSocket;
+using fakes::run_task;
+using std::chrono::milliseconds;
+
+constexpr std::string_view kHello = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+
+// What one exchange gave.
+struct Outcome {
+  bool started = false;
+  int status = 0;
+  Headers headers;
+  std::string body;
+  bool whole = false;
+  std::size_t pieces = 0;
+  Failure failure = Failure::None;
+  bool response_begun = false;
+  std::optional<Error> error;
+};
+
+class ExchangeTest : public testing::Test {
+ protected:
+  void TearDown() override { pool_.stop(); }
+
+  // Runs in a thread against one connection after the other.
+  void serve(std::function<void(RawListener&)> script) {
+    server_.emplace("upstream", [this, script = std::move(script)](const std::stop_token&) {
+      script(listener_);
+    });
+  }
+
+  Call call() {
+    return {.endpoint = {.host = "127.0.0.1", .port = listener_.port()},
+            .head = {.method = "POST", .target = "/v1", .headers = {{"x-a", "b"}}},
+            .body = body_,
+            .timeouts = {}};
+  }
+
+  Task<void> converse(const Call& call, Outcome& outcome) {
+    Exchange exchange(client_);
+    const auto started = co_await exchange.start(call);
+    outcome.started = started.ok();
+    if (!started.ok()) outcome.error = started.error();
+    if (started.ok()) {
+      outcome.status = exchange.status();
+      outcome.headers = exchange.headers();
+    }
+    while (started.ok()) {
+      const auto piece = co_await exchange.read_some();
+      if (!piece.ok()) {
+        outcome.error = piece.error();
+        break;
+      }
+      outcome.whole = piece->empty();
+      if (piece->empty()) break;
+      outcome.body += *piece;
+      ++outcome.pieces;
+    }
+    outcome.failure = exchange.failure();
+    outcome.response_begun = exchange.response_begun();
+  }
+
+  Outcome run(const Call& call) {
+    Outcome outcome;
+    run_task(pool_, [&]() -> Task<void> { return converse(call, outcome); });
+    return outcome;
+  }
+
+  // What comes of a server that reads the request and then sends this and closes.
+  Outcome answer_with(std::string bytes) {
+    serve([bytes = std::move(bytes)](RawListener& listener) {
+      auto socket = listener.accept();
+      socket.receive_until("body");
+      socket.send(bytes);
+    });
+    auto outcome = run(call());
+    server_.reset();
+    return outcome;
+  }
+
+  const std::vector<std::string_view> body_{"bo", "", "dy"};
+  RawListener listener_;
+  IoPool pool_{{}};
+  Client client_{pool_, {}};
+  std::optional<WorkerThread> server_;
+};
+
+TEST_F(ExchangeTest, SendsTheRequestInPiecesAndReadsTheAnswer) {
+  std::string request;
+  serve([&](RawListener& listener) {
+    auto socket = listener.accept();
+    request = socket.receive_until("body");
+    socket.send(kHello);
+  });
+  const auto outcome = run(call());
+  server_.reset();
+  EXPECT_EQ(request, "POST /v1 HTTP/1.1\r\nhost: 127.0.0.1:" + std::to_string(listener_.port()) +
+                         "\r\nx-a: b\r\ncontent-length: 4\r\n\r\nbody");
+  EXPECT_EQ(outcome.status, 200);
+  EXPECT_EQ(outcome.headers.find("content-length"), "5");
+  EXPECT_EQ(outcome.body, "hello");
+  EXPECT_TRUE(outcome.whole);
+  EXPECT_EQ(outcome.failure, Failure::None);
+}
+
+TEST_F(ExchangeTest, UsesAConnectionAgainAfterTheAnswerWasRead) {
+  serve([](RawListener& listener) {
+    auto socket = listener.accept();
+    for (int i = 0; i < 3; ++i) {
+      socket.receive_until("body");
+      socket.send(kHello);
+    }
+  });
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(run(call()).body, "hello");
+}
+
+TEST_F(ExchangeTest, KeepsAConnectionWhoseAnswerHasNoBodyOrWasNotWanted) {
+  serve([](RawListener& listener) {
+    auto socket = listener.accept();
+    for (const auto& answer :
+         {std::string_view("HTTP/1.1 204 No Content\r\n\r\n"), kHello, kHello}) {
+      socket.receive_until("body");
+      socket.send(answer);
+    }
+  });
+  for (const int want : {204, 200, 200}) {
+    run_task(pool_, [&]() -> Task<void> {
+      Exchange exchange(client_);
+      const auto request = call();
+      const auto started = co_await exchange.start(request);
+      EXPECT_TRUE(started.ok());
+      EXPECT_EQ(exchange.status(), want);
+    });
+  }
+}
+
+TEST_F(ExchangeTest, ReplacesAKeptConnectionThatTheServerClosedUnnoticed) {
+  // The server closes only when the second request has begun to come: no watch can see it before.
+  serve([](RawListener& listener) {
+    auto first = listener.accept();
+    first.receive_until("body");
+    first.send(kHello);
+    first.receive_until("POST");
+    first.reset();
+    auto second = listener.accept();
+    second.receive_until("body");
+    second.send(kHello);
+  });
+  EXPECT_EQ(run(call()).body, "hello");
+  const auto outcome = run(call());
+  EXPECT_EQ(outcome.body, "hello");
+  EXPECT_EQ(outcome.failure, Failure::None);
+}
+
+TEST_F(ExchangeTest, DropsAKeptConnectionThatTheServerClosesOrWritesTo) {
+  std::atomic<int> closed = 0;
+  serve([&](RawListener& listener) {
+    for (const bool write : {false, true}) {
+      auto socket = listener.accept();
+      socket.receive_until("body");
+      socket.send(kHello);
+      if (write) {
+        socket.send("HTTP/1.1 408 Request Timeout\r\n\r\n");
+        EXPECT_EQ(socket.receive(), "");  // our side closes
+      } else {
+        socket.end_sending();
+        EXPECT_EQ(socket.receive(), "");
+      }
+      ++closed;
+    }
+  });
+  for (int i = 1; i <= 2; ++i) {
+    EXPECT_EQ(run(call()).body, "hello");
+    EXPECT_TRUE(eventually([&] { return closed == i; }));
+  }
+}
+
+TEST_F(ExchangeTest, ClosesKeptConnectionsThatGrewOldOrAreForgotten) {
+  Client young(pool_, {.idle_age_max = milliseconds(40)});
+  std::atomic<int> ended = 0;
+  serve([&](RawListener& listener) {
+    for (int i = 0; i < 2; ++i) {
+      auto socket = listener.accept();
+      socket.receive_until("body");
+      socket.send(kHello);
+      EXPECT_EQ(socket.receive(), "");
+      ++ended;
+    }
+  });
+  const auto use = [&](Client& client) {
+    run_task(pool_, [&]() -> Task<void> {
+      Exchange exchange(client);
+      const auto request = call();
+      const auto started = co_await exchange.start(request);
+      EXPECT_TRUE(started.ok());
+      const auto body = co_await read_all(exchange, 100);
+      EXPECT_EQ(body.value(), "hello");
+    });
+  };
+  use(young);
+  EXPECT_TRUE(eventually([&] { return ended == 1; }));
+  use(client_);
+  client_.forget(call().endpoint);
+  EXPECT_TRUE(eventually([&] { return ended == 2; }));
+  pool_.stop();
+}
+
+TEST_F(ExchangeTest, ReadsChunksAndJoinsThoseThatCameTogether) {
+  const auto outcome = answer_with(
+      "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+      "4\r\nabcd\r\n2;ext=1\r\nef\r\n1\r\ng\r\n0\r\nTrailer: x\r\n\r\n");
+  EXPECT_EQ(outcome.body, "abcdefg");
+  EXPECT_EQ(outcome.pieces, 1U);
+  EXPECT_TRUE(outcome.whole);
+}
+
+TEST_F(ExchangeTest, ReadsTheSameBodyHoweverItIsSplit) {
+  const std::string answer =
+      "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+      "4\r\nabcd\r\n10\r\n0123456789abcdef\r\n0\r\n\r\n";
+  serve([&](RawListener& listener) {
+    auto socket = listener.accept();
+    for (std::size_t split = 1; split < answer.size(); ++split) {
+      socket.receive_until("body");
+      socket.send(std::string_view(answer).substr(0, split));
+      socket.send(std::string_view(answer).substr(split));
+    }
+    socket.receive_until("body");
+    for (const char byte : answer) socket.send({&byte, 1});
+  });
+  for (std::size_t split = 1; split <= answer.size(); ++split) {
+    const auto outcome = run(call());
+    ASSERT_EQ(outcome.body, "abcd0123456789abcdef") << split;
+    ASSERT_EQ(outcome.status, 200);
+  }
+}
+
+TEST_F(ExchangeTest, TakesTheEndOfTheConnectionAsTheEndOfABodyWithoutLength) {
+  for (const auto* const version : {"HTTP/1.0", "HTTP/1.1"}) {
+    const auto outcome = answer_with(std::string(version) + " 200 OK\r\n\r\nold style");
+    EXPECT_EQ(outcome.body, "old style");
+    EXPECT_TRUE(outcome.whole);
+  }
+}
+
+TEST_F(ExchangeTest, GivesTheAnswerOfAServerThatDoesNotReadTheWholeRequest) {
+  const std::string large(8U << 20U, 'x');
+  const std::vector<std::string_view> pieces{large};
+  serve([](RawListener& listener) {
+    auto socket = listener.accept();
+    socket.receive_until("\r\n\r\n");
+    socket.send("HTTP/1.1 413 Content Too Large\r\nContent-Length: 2\r\n\r\nno");
+    socket.end_sending();
+    socket.receive_all();
+  });
+  auto request = call();
+  request.body = pieces;
+  EXPECT_EQ(run(request).status, 413);
+}
+
+struct FailureCase {
+  std::string name;
+  std::string answer;
+  Failure want_failure;
+  ErrorCode want_code;
+  bool want_started;
+  bool want_response_begun;
+};
+
+TEST_F(ExchangeTest, TellsApartHowAServerFails) {
+  const std::string head = "HTTP/1.1 200 OK\r\n";
+  const std::string chunked = head + "Transfer-Encoding: chunked\r\n\r\n";
+  using enum Failure;
+  const std::vector<FailureCase> cases{
+      {"nothing", "", NoAnswer, ErrorCode::Unavailable, false, false},
+      {"half a header", head, BrokenOff, ErrorCode::Unavailable, false, true},
+      {"half a body", head + "Content-Length: 9\r\n\r\nabc", BrokenOff, ErrorCode::Unavailable,
+       true, true},
+      {"half a chunk", chunked + "5\r\nab", BrokenOff, ErrorCode::Unavailable, true, true},
+      {"no last chunk", chunked + "2\r\nab\r\n", BrokenOff, ErrorCode::Unavailable, true, true},
+      {"garbage", "\x16\x03\x01 garbage\r\n\r\n", Corrupt, ErrorCode::Corrupt, false, true},
+      {"bad status", "HTTP/1.1 20 OK\r\n\r\n", Corrupt, ErrorCode::Corrupt, false, true},
+      {"bad chunk", chunked + "zz\r\nab\r\n", Corrupt, ErrorCode::Corrupt, true, true},
+      {"negative chunk", chunked + "-5\r\nab\r\n", Corrupt, ErrorCode::Corrupt, true, true},
+      {"huge chunk", chunked + "fffffffffffffffff\r\nab\r\n", Corrupt, ErrorCode::Corrupt, true,
+       true},
+      {"two lengths", head + "Content-Length: 1\r\nContent-Length: 2\r\n\r\na", Corrupt,
+       ErrorCode::Corrupt, false, true},
+      {"length and chunks", head + "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+       Corrupt, ErrorCode::Corrupt, false, true},
+      {"other coding", head + "Transfer-Encoding: gzip, chunked\r\n\r\n", Corrupt,
+       ErrorCode::Corrupt, false, true},
+      {"other protocol", "HTTP/1.1 101 Switching Protocols\r\n\r\n", Corrupt, ErrorCode::Corrupt,
+       false, true},
+      {"endless header", head + "A: " + std::string(70000, 'a'), TooLarge, ErrorCode::TooLarge,
+       false, true},
+      {"endless chunk line", chunked + "5;" + std::string(70000, 'a'), Corrupt, ErrorCode::Corrupt,
+       true, true},
+  };
+  for (const auto& test : cases) {
+    const auto outcome = answer_with(test.answer);
+    EXPECT_EQ(outcome.failure, test.want_failure) << test.name;
+    ASSERT_TRUE(outcome.error) << test.name;
+    EXPECT_EQ(outcome.error->code, test.want_code) << test.name;
+    EXPECT_EQ(outcome.error->blame, Blame::Worker) << test.name;
+    EXPECT_EQ(outcome.error->retryable, !test.want_response_begun) << test.name;
+    EXPECT_EQ(outcome.error->message.find("127.0"), std::string::npos) << test.name;
+    EXPECT_EQ(outcome.started, test.want_started) << test.name;
+    EXPECT_EQ(outcome.response_begun, test.want_response_begun) << test.name;
+  }
+}
+
+TEST_F(ExchangeTest, GivesWhatCameBeforeTheBodyBroke) {
+  const auto outcome =
+      answer_with("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\nzz\r\n");
+  EXPECT_EQ(outcome.body, "ab");
+  EXPECT_EQ(outcome.failure, Failure::Corrupt);
+}
+
+TEST_F(ExchangeTest, SaysWhenNobodyListens) {
+  auto request = call();
+  listener_.close();
+  const auto outcome = run(request);
+  EXPECT_EQ(outcome.failure, Failure::Connect);
+  EXPECT_TRUE(outcome.error->retryable);
+  EXPECT_FALSE(outcome.response_begun);
+}
+
+TEST_F(ExchangeTest, ResolvesNamesAndSaysWhenThereIsNone) {
+  serve([](RawListener& listener) {
+    auto socket = listener.accept();
+    for (int i = 0; i < 2; ++i) {
+      socket.receive_until("body");
+      socket.send(kHello);
+    }
+  });
+  auto request = call();
+  request.endpoint.host = "localhost";
+  EXPECT_EQ(run(request).body, "hello");
+  EXPECT_EQ(run(request).body, "hello");
+  request.endpoint.host = "no-such-host.invalid";
+  EXPECT_EQ(run(request).failure, Failure::Connect);
+}
+
+TEST_F(ExchangeTest, TimesOutWaitingForTheFirstByteAndBetweenBytes) {
+  std::atomic<int> ended = 0;
+  serve([&](RawListener& listener) {
+    for (const auto& start :
+         {std::string(), std::string("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc")}) {
+      auto socket = listener.accept();
+      socket.receive_until("body");
+      socket.send(start);
+      EXPECT_EQ(socket.receive(), "");  // our side closes
+      ++ended;
+    }
+  });
+  auto request = call();
+  request.timeouts.first_byte = milliseconds(40);
+  const auto first = run(request);
+  EXPECT_EQ(first.failure, Failure::Timeout);
+  EXPECT_FALSE(first.response_begun);
+  EXPECT_TRUE(first.error->retryable);
+  request = call();
+  request.timeouts.between_bytes = milliseconds(40);
+  const auto second = run(request);
+  EXPECT_EQ(second.failure, Failure::Timeout);
+  EXPECT_EQ(second.body, "abc");
+  EXPECT_FALSE(second.error->retryable);
+  EXPECT_TRUE(eventually([&] { return ended == 2; }));
+}
+
+TEST_F(ExchangeTest, TimesOutWhenTheServerDoesNotTakeTheRequest) {
+  const std::string large(64U << 20U, 'x');
+  const std::vector<std::string_view> pieces{large};
+  std::promise<void> over;
+  serve([&](RawListener& listener) {
+    auto socket = listener.accept();
+    over.get_future().wait();
+  });
+  auto request = call();
+  request.body = pieces;
+  request.timeouts.write = milliseconds(60);
+  EXPECT_EQ(run(request).failure, Failure::Timeout);
+  over.set_value();
+}
+
+TEST_F(ExchangeTest, LeavesWhatIsNotReadWithTheServer) {
+  std::atomic<std::size_t> sent = 0;
+  serve([&](RawListener& listener) {
+    auto socket = listener.accept();
+    socket.receive_until("body");
+    socket.send("HTTP/1.1 200 OK\r\n\r\n");
+    const std::string block(65536, 'x');
+    while (socket.send(block)) sent += block.size();
+  });
+  run_task(pool_, [&]() -> Task<void> {
+    Exchange exchange(client_);
+    const auto request = call();
+    const auto started = co_await exchange.start(request);
+    EXPECT_TRUE(started.ok());
+    const auto piece = co_await exchange.read_some();
+    EXPECT_TRUE(piece.ok());
+    Gate later;
+    Deadline deadline(pool_.deadlines(0), [&later] { later.open(); });
+    deadline.set(milliseconds(200));
+    co_await later.wait();
+    constexpr std::size_t kKernelBuffersMax = 32U << 20U;
+    EXPECT_LT(sent.load(), kKernelBuffersMax);
+  });
+}
+
+TEST_F(ExchangeTest, CanBeCancelledWhileItWaits) {
+  std::atomic<int> ended = 0;
+  std::atomic<bool> reading = false;
+  serve([&](RawListener& listener) {
+    for (const auto& start :
+         {std::string(), std::string("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n")}) {
+      auto socket = listener.accept();
+      socket.receive_until("body");
+      socket.send(start);
+      reading = true;
+      EXPECT_EQ(socket.receive(), "");
+      reading = false;
+      ++ended;
+    }
+  });
+  for (int i = 1; i <= 2; ++i) {
+    Outcome outcome;
+    run_task(pool_, [&]() -> Task<void> {
+      Exchange exchange(client_);
+      Deadline deadline(pool_.deadlines(0), [&exchange] { exchange.cancel(); });
+      deadline.set(milliseconds(50));
+      const auto request = call();
+      const auto started = co_await exchange.start(request);
+      outcome.started = started.ok();
+      if (started.ok()) {
+        const auto piece = co_await exchange.read_some();
+        EXPECT_FALSE(piece.ok());
+        EXPECT_EQ(piece.error().code, ErrorCode::Cancelled);
+      }
+      outcome.failure = exchange.failure();
+    });
+    EXPECT_EQ(outcome.started, i == 2);
+    EXPECT_EQ(outcome.failure, Failure::Cancelled);
+    EXPECT_TRUE(eventually([&] { return ended == i; }));
+  }
+}
+
+TEST_F(ExchangeTest, CanBeCancelledBeforeItStarts) {
+  run_task(pool_, [&]() -> Task<void> {
+    Exchange exchange(client_);
+    exchange.cancel();
+    const auto request = call();
+    const auto started = co_await exchange.start(request);
+    EXPECT_FALSE(started.ok());
+    EXPECT_EQ(exchange.failure(), Failure::Cancelled);
+  });
+}
+
+TEST_F(ExchangeTest, ReadsAWholeBodyUpToALimit) {
+  serve([](RawListener& listener) {
+    for (int i = 0; i < 2; ++i) {
+      auto socket = listener.accept();
+      socket.receive_until("body");
+      socket.send("HTTP/1.1 200 OK\r\n\r\nhello");
+    }
+  });
+  for (const std::size_t bytes_max : {5U, 4U}) {
+    run_task(pool_, [&]() -> Task<void> {
+      Exchange exchange(client_);
+      const auto request = call();
+      const auto started = co_await exchange.start(request);
+      EXPECT_TRUE(started.ok());
+      const auto body = co_await read_all(exchange, bytes_max);
+      EXPECT_EQ(body.ok(), bytes_max == 5);
+      if (!body.ok()) {
+        EXPECT_EQ(body.error().code, ErrorCode::TooLarge);
+      }
+    });
+  }
+}
+
+}  // namespace
+}  // namespace sightline::http
