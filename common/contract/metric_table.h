@@ -152,12 +152,31 @@ inline constexpr MetricSpec kBuildInfo{
 
 // All of the above, in the order of the documentation.
 inline constexpr std::array kMetricTable = {
-    &kRequestsTotal,          &kRequestErrorsTotal, &kRequestDurationSeconds, &kRequestsActive,
-    &kOverlapBlocksTotal,     &kPromptBlocksTotal,  &kPredictionErrorTokens,  &kPredictionsTotal,
-    &kUnroutedOverlapTotal,   &kMediaItemsTotal,    &kLimitHitsTotal,         &kWorkerState,
-    &kWorkerInflight,         &kIndexBlocks,        &kEventsAppliedTotal,     &kEventGapsTotal,
-    &kEventErrorsTotal,       &kEventLagSeconds,    &kBlockSizeMismatchTotal, &kRetriesTotal,
-    &kClientDisconnectsTotal, &kConfigReloadsTotal, &kMetricOverflowTotal,    &kBuildInfo,
+    &kRequestsTotal,
+    &kRequestErrorsTotal,
+    &kRequestDurationSeconds,
+    &kRequestsActive,
+    &kOverlapBlocksTotal,
+    &kPromptBlocksTotal,
+    &kPredictionErrorTokens,
+    &kPredictionsTotal,
+    &kPromptTokenMismatchTotal,
+    &kUnroutedOverlapTotal,
+    &kMediaItemsTotal,
+    &kLimitHitsTotal,
+    &kWorkerState,
+    &kWorkerInflight,
+    &kIndexBlocks,
+    &kEventsAppliedTotal,
+    &kEventGapsTotal,
+    &kEventErrorsTotal,
+    &kEventLagSeconds,
+    &kBlockSizeMismatchTotal,
+    &kRetriesTotal,
+    &kClientDisconnectsTotal,
+    &kConfigReloadsTotal,
+    &kMetricOverflowTotal,
+    &kBuildInfo,
 };
 
 constexpr std::string_view name_of(MetricType type) {

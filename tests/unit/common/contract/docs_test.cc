@@ -70,6 +70,15 @@ TEST(Docs, TheConfigurationTableIsThatOfTheCode) {
 
 TEST(Docs, TheMetricsTableIsThatOfTheCode) { expect_table_in("metrics.md", metrics_markdown()); }
 
+TEST(MetricTable, EveryMetricOfTheHeaderIsInTheTable) {
+  const std::string header =
+      content_of(std::filesystem::path(SL_SOURCE_DIR) / "common/contract/metric_table.h");
+  const std::regex rule("constexpr MetricSpec k\\w+");
+  const auto first = std::sregex_iterator(header.begin(), header.end(), rule);
+  EXPECT_EQ(std::distance(first, std::sregex_iterator()),
+            static_cast<std::ptrdiff_t>(kMetricTable.size()));
+}
+
 TEST(MetricTable, NamesFollowThePrometheusRules) {
   const std::regex name_rule("sightline_[a-z]+(_[a-z]+)*");
   std::set<std::string_view> seen;

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/fleet/config_watch.h"
+
+#include <filesystem>
+#include <fstream>
+#include <mutex>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/support/eventually.h"
+
+namespace sightline::fleet {
+namespace {
+
+namespace fs = std::filesystem;
+using test::eventually;
+
+class ConfigWatchTest : public testing::Test {
+ protected:
+  ConfigWatchTest() {
+    std::string pattern = fs::temp_directory_path() / "config-watch-XXXXXX";
+    directory_ = mkdtemp(pattern.data());
+  }
+  ~ConfigWatchTest() override {
+    watch_.reset();
+    fs::remove_all(directory_);
+  }
+
+  static void write(const fs::path& path, const std::string& content) {
+    std::ofstream(path, std::ios::binary) << content;
+  }
+
+  void watch(const fs::path& file) {
+    auto watch = ConfigWatch::create({.file = file, .debounce = std::chrono::milliseconds(20)},
+                                     [this](const Result<std::string>& content) {
+                                       const std::lock_guard lock(mutex_);
+                                       seen_.push_back(content.ok() ? *content : "gone");
+                                     });
+    ASSERT_TRUE(watch.ok()) << watch.error().message;
+    watch_ = std::move(*watch);
+  }
+
+  [[nodiscard]] std::vector<std::string> seen() const {
+    const std::lock_guard lock(mutex_);
+    return seen_;
+  }
+  [[nodiscard]] bool comes_to(const std::vector<std::string>& want) const {
+    return eventually([&] { return seen() == want; });
+  }
+
+  fs::path directory_;
+  mutable std::mutex mutex_;  // guards seen_
+  std::vector<std::string> seen_;
+  std::unique_ptr<ConfigWatch> watch_;
+};
+
+TEST_F(ConfigWatchTest, AWrittenFileIsTold) {
+  const fs::path file = directory_ / "router.yaml";
+  write(file, "1");
+  watch(file);
+  write(file, "2");
+  EXPECT_TRUE(comes_to({"2"}));
+  write(file, "3");
+  EXPECT_TRUE(comes_to({"2", "3"}));
+}
+
+TEST_F(ConfigWatchTest, AFileReplacedByRenameIsTold) {
+  const fs::path file = directory_ / "router.yaml";
+  write(file, "1");
+  watch(file);
+  write(directory_ / "router.yaml.tmp", "2");
+  fs::rename(directory_ / "router.yaml.tmp", file);
+  EXPECT_TRUE(comes_to({"2"}));
+}
+
+// What the kubelet does: files in a time-stamped directory, "..data" links to it, the visible file
+// links into "..data"; an update makes a new directory and renames a new link over "..data".
+TEST_F(ConfigWatchTest, ASwappedConfigMapIsTold) {
+  fs::create_directory(directory_ / "..2026_1");
+  write(directory_ / "..2026_1" / "router.yaml", "1");
+  fs::create_directory_symlink("..2026_1", directory_ / "..data");
+  fs::create_symlink("..data/router.yaml", directory_ / "router.yaml");
+  watch(directory_ / "router.yaml");
+  for (int i = 2; i <= 3; ++i) {
+    const std::string version = "..2026_" + std::to_string(i);
+    fs::create_directory(directory_ / version);
+    write(directory_ / version / "router.yaml", std::to_string(i));
+    fs::create_directory_symlink(version, directory_ / "..data_tmp");
+    fs::rename(directory_ / "..data_tmp", directory_ / "..data");
+    fs::remove_all(directory_ / ("..2026_" + std::to_string(i - 1)));
+    EXPECT_TRUE(eventually([&] { return seen().size() == static_cast<std::size_t>(i - 1); }));
+  }
+  EXPECT_EQ(seen(), (std::vector<std::string>{"2", "3"}));
+}
+
+TEST_F(ConfigWatchTest, TheSameContentAndOtherFilesAreNotTold) {
+  const fs::path file = directory_ / "router.yaml";
+  write(file, "1");
+  watch(file);
+  write(directory_ / "other.yaml", "x");
+  write(file, "1");
+  write(directory_ / "router.yaml.swp", "x");
+  write(file, "2");
+  EXPECT_TRUE(comes_to({"2"}));
+}
+
+TEST_F(ConfigWatchTest, AFileThatGoesIsToldOnceAndItsReturnToo) {
+  const fs::path file = directory_ / "router.yaml";
+  write(file, "1");
+  watch(file);
+  fs::remove(file);
+  EXPECT_TRUE(comes_to({"gone"}));
+  write(file, "1");
+  EXPECT_TRUE(comes_to({"gone", "1"}));
+}
+
+TEST_F(ConfigWatchTest, AnAbsentFileIsRefusedAtTheStart) {
+  const auto none = [](const Result<std::string>&) {};
+  const auto absent = ConfigWatch::create({.file = directory_ / "absent.yaml"}, none);
+  ASSERT_FALSE(absent.ok());
+  EXPECT_EQ(absent.error().code, ErrorCode::NotFound);
+  EXPECT_NE(absent.error().message.find("absent.yaml: No such file"), std::string::npos);
+  EXPECT_FALSE(ConfigWatch::create({.file = directory_ / "no" / "x.yaml"}, none).ok());
+}
+
+TEST_F(ConfigWatchTest, AFileBeyondTheLimitIsRefusedUnread) {
+  const fs::path file = directory_ / "router.yaml";
+  write(file, "");
+  fs::resize_file(file, kConfigBytesMax + 1);
+  EXPECT_EQ(read_config_file(file).error().code, ErrorCode::TooLarge);
+  fs::resize_file(file, kConfigBytesMax);
+  EXPECT_EQ(read_config_file(file)->size(), kConfigBytesMax);
+  EXPECT_FALSE(read_config_file(directory_).ok());
+}
+
+}  // namespace
+}  // namespace sightline::fleet

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/fleet/fleet_control.h"
+
+#include <atomic>
+#include <optional>
+
+#include <gtest/gtest.h>
+
+#include "tests/fakes/engine_facts_server.h"
+#include "tests/support/eventually.h"
+#include "tests/support/loopback.h"
+
+namespace sightline::fleet {
+namespace {
+
+using contract::WorkerSpec;
+using std::chrono::milliseconds;
+using test::EngineFactsServer;
+using test::eventually;
+
+WorkerSpec spec_of(const std::string& name, const std::string& url) {
+  return *contract::parse_worker("name=" + name + ",url=" + url);
+}
+
+class FleetControlTest : public testing::Test {
+ protected:
+  FleetControlTest()
+      : fleet_({.probe_interval = kSettings.probe_interval, .suspect_backoff = milliseconds(20)},
+               {[this](const EngineEndpoints&) { ++live_engines_; },
+                [this](EngineId) { --live_engines_; }},
+               metrics_, system_clock()),
+        control_(kSettings, fleet_, metrics_, system_clock()) {}
+
+  [[nodiscard]] bool comes_to(const std::string& name, WorkerState state) const {
+    return eventually([&] {
+      const auto worker = fleet_.snapshot()->find(name);
+      return worker && worker->state == state;
+    });
+  }
+
+  static inline const contract::FleetSettings kSettings{.probe_interval = milliseconds(50),
+                                                        .scrape_interval = milliseconds(50),
+                                                        .probe_timeout = milliseconds(300)};
+  runtime::Metrics metrics_;
+  std::atomic<int> live_engines_ = 0;
+  Fleet fleet_;
+  FleetControl control_;
+};
+
+TEST_F(FleetControlTest, AWorkerThatComesLateIsFoundAndConfiguresItself) {
+  std::uint16_t port = 0;
+  {
+    const EngineFactsServer first;
+    port = first.port();
+  }
+  const std::string url = "http://127.0.0.1:" + std::to_string(port);
+  control_.start({spec_of("w", url)});
+  ASSERT_NE(fleet_.snapshot()->find("w"), nullptr);
+  EXPECT_TRUE(eventually([this] {
+    return fleet_.snapshot()->find("w")->reason == "has not answered yet: connection refused";
+  }));
+  EngineFactsServer engine(port);
+  ASSERT_TRUE(comes_to("w", WorkerState::Ready));
+  EXPECT_EQ(fleet_.snapshot()->find("w")->engines.at(0).events, "tcp://127.0.0.1:5557");
+  EXPECT_EQ(live_engines_, 1);
+  engine.stop();
+  ASSERT_TRUE(comes_to("w", WorkerState::Down));
+  EXPECT_EQ(live_engines_, 0);
+}
+
+TEST_F(FleetControlTest, LoadIsReadAgainAndAgain) {
+  EngineFactsServer engine;
+  control_.start({spec_of("w", engine.url())});
+  ASSERT_TRUE(comes_to("w", WorkerState::Ready));
+  engine.set("/metrics", {200, EngineFactsServer::metrics_text(9)});
+  EXPECT_TRUE(eventually([this] { return fleet_.snapshot()->find("w")->running == 9; }));
+  EXPECT_EQ(fleet_.snapshot()->find("w")->kv_usage, 0.25);
+}
+
+TEST_F(FleetControlTest, ASilentWorkerDoesNotHoldUpTheOthers) {
+  const test::ListeningSocket silent;
+  EngineFactsServer engine;
+  control_.start({spec_of("silent", "http://127.0.0.1:" + std::to_string(silent.port())),
+                  spec_of("w", engine.url())});
+  ASSERT_TRUE(comes_to("w", WorkerState::Ready));
+  EXPECT_TRUE(eventually([this] {
+    return fleet_.snapshot()->find("silent")->reason == "has not answered yet: no answer in time";
+  }));
+  EXPECT_EQ(fleet_.snapshot()->find("silent")->state, WorkerState::Starting);
+}
+
+TEST_F(FleetControlTest, ASuspectWorkerIsProbedAndComesBack) {
+  EngineFactsServer engine;
+  control_.start({spec_of("w", engine.url())});
+  ASSERT_TRUE(comes_to("w", WorkerState::Ready));
+  fleet_.report_failure("w", "connection broke off");
+  EXPECT_TRUE(comes_to("w", WorkerState::Ready));
+  EXPECT_EQ(live_engines_, 1);
+}
+
+TEST_F(FleetControlTest, ChangedListsAreTakenOverAndBadOnesAreNot) {
+  EngineFactsServer first;
+  EngineFactsServer second;
+  control_.start({spec_of("a", first.url())});
+  ASSERT_TRUE(comes_to("a", WorkerState::Ready));
+  control_.reload_workers(client_error(ErrorCode::InvalidArgument, "router.yaml:3: no"));
+  control_.reload_workers(std::vector<WorkerSpec>{spec_of("b", second.url())});
+  ASSERT_TRUE(comes_to("b", WorkerState::Ready));
+  EXPECT_EQ(fleet_.snapshot()->find("a"), nullptr);
+  EXPECT_EQ(live_engines_, 1);
+  const std::string text = metrics_.scrape();
+  EXPECT_NE(text.find("sightline_config_reloads_total{result=\"applied\"} 1\n"), std::string::npos);
+  EXPECT_NE(text.find("sightline_config_reloads_total{result=\"refused\"} 1\n"), std::string::npos);
+}
+
+TEST_F(FleetControlTest, StopReturnsWhileProbesRun) {
+  const test::ListeningSocket silent;
+  control_.start({spec_of("silent", "http://127.0.0.1:" + std::to_string(silent.port()))});
+  control_.stop();
+  control_.stop();
+  EXPECT_EQ(fleet_.snapshot()->find("silent")->state, WorkerState::Starting);
+}
+
+}  // namespace
+}  // namespace sightline::fleet

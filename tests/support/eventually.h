@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <chrono>
+#include <functional>
+
+#include <poll.h>
+
+namespace sightline::test {
+
+// True as soon as the condition holds; false when it does not within ten seconds.
+inline bool eventually(const std::function<bool()>& condition) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    poll(nullptr, 0, 2);
+  }
+  return true;
+}
+
+}  // namespace sightline::test
