@@ -8,15 +8,14 @@
 #include <memory>
 #include <string>
 
-#include "common/base/clock.h"
 #include "common/base/result.h"
 
-#include "router/fleet/discovery.h"
+#include "router/fleet/fleet.h"
 
 namespace sightline::fleet {
 
 // Low-rate calls to engines: health, models, event sources, metrics. Never on the data path.
-// Thread safety: all methods from one thread; callbacks run on the HTTP library's threads.
+// Thread safety: start_* and stop from one thread; callbacks run on the client's own threads.
 class EngineClient {
  public:
   struct Options {
@@ -24,23 +23,18 @@ class EngineClient {
     std::size_t answer_bytes_max = 4 << 20;    // vLLM's /metrics is about 70 KB
   };
 
-  // Clock must outlive the client.
-  EngineClient(Options options, const Clock& clock);
+  explicit EngineClient(Options options);
   ~EngineClient();  // as stop()
   EngineClient(const EngineClient&) = delete;
   EngineClient& operator=(const EngineClient&) = delete;
 
   // Asks /health, /v1/models, /kv_event_sources and /metrics of "http://host:port" at once, and
-  // calls back exactly once.
+  // calls back exactly once, after about the timeout at the latest.
   void start_probe(const std::string& url, std::function<void(Probe)> done);
   // Asks /metrics only.
   void start_load(const std::string& url, std::function<void(Result<EngineLoad>)> done);
 
-  // Ends calls that are past their time, and tells when the next one will be: a peer that sends
-  // one byte now and then would keep a call alive. To be called about then.
-  Instant cancel_overdue();
-
-  // Cancels what runs and waits for its callbacks. Idempotent.
+  // Cancels what runs and waits for its callbacks.
   void stop();
 
  private:

@@ -8,7 +8,19 @@
 
 namespace sightline::simulate {
 
-// `sightline simulate`: each field is the flag of the same name with dashes.
+// Upper bounds of settings.
+inline constexpr std::uint32_t kEnginesMax = 64;
+inline constexpr std::uint32_t kThreadsMax = 64;
+inline constexpr std::uint32_t kBlockTokensMax = 1024;
+inline constexpr std::uint32_t kBlocksMax = 1U << 24U;
+inline constexpr std::uint32_t kRunningMax = 65'536;
+inline constexpr std::uint32_t kTokensMax = 1U << 20U;
+inline constexpr double kCacheGibMax = 1024;
+inline constexpr double kRateMax = 1e12;  // tokens per second
+inline constexpr std::uint16_t kPortMax = 65'535;
+
+// `sightline simulate`: each field is the flag of the same name with dashes
+// (lora_modules: --lora-module, repeated).
 struct SimulateSettings {
   // Engines to simulate, 1..64.
   std::uint32_t engines = 2;

@@ -17,14 +17,6 @@
 namespace sightline::simulate {
 namespace {
 
-constexpr std::uint32_t kEnginesMax = 64;
-constexpr std::uint32_t kThreadsMax = 64;
-constexpr std::uint32_t kBlockTokensMax = 1024;
-constexpr std::uint32_t kBlocksMax = 1U << 24U;
-constexpr std::uint32_t kRunningMax = 65'536;
-constexpr std::uint32_t kTokensMax = 1U << 20U;
-constexpr double kCacheGibMax = 1024;
-constexpr std::uint32_t kPortMax = 65'535;
 // Longest prompt plus answer in instant mode, where nothing depends on it.
 constexpr std::uint32_t kInstantModelLength = 1U << 20U;
 
@@ -46,9 +38,9 @@ Result<Done> check_ranges(const SimulateSettings& s) {
            Range{"--block-size", double(s.block_size), 1, kBlockTokensMax},
            Range{"--blocks", double(s.blocks), 2, kBlocksMax},
            Range{"--mm-processor-cache-gb", s.mm_processor_cache_gb, 0, kCacheGibMax},
-           Range{"--prefill-tokens-per-s", s.prefill_tokens_per_s, 0, 1e12},
-           Range{"--encoder-tokens-per-s", s.encoder_tokens_per_s, 0, 1e12},
-           Range{"--decode-tokens-per-s", s.decode_tokens_per_s, 0, 1e12},
+           Range{"--prefill-tokens-per-s", s.prefill_tokens_per_s, 0, kRateMax},
+           Range{"--encoder-tokens-per-s", s.encoder_tokens_per_s, 0, kRateMax},
+           Range{"--decode-tokens-per-s", s.decode_tokens_per_s, 0, kRateMax},
            Range{"--max-running", double(s.max_running), 1, kRunningMax},
            Range{"--max-batched-tokens", double(s.max_batched_tokens), 1, kTokensMax},
            Range{"--output-tokens-default", double(s.output_tokens_default), 1, kTokensMax},
