@@ -8,14 +8,15 @@
 #include <memory>
 #include <string>
 
+#include "common/base/clock.h"
 #include "common/base/result.h"
 
-#include "router/fleet/fleet.h"
+#include "router/fleet/discovery.h"
 
 namespace sightline::fleet {
 
 // Low-rate calls to engines: health, models, event sources, metrics. Never on the data path.
-// Thread safety: start_* and stop from one thread; callbacks run on the client's own threads.
+// Thread safety: all methods from one thread; callbacks run on the HTTP library's threads.
 class EngineClient {
  public:
   struct Options {
@@ -23,18 +24,23 @@ class EngineClient {
     std::size_t answer_bytes_max = 4 << 20;    // vLLM's /metrics is about 70 KB
   };
 
-  explicit EngineClient(Options options);
+  // Clock must outlive the client.
+  EngineClient(Options options, const Clock& clock);
   ~EngineClient();  // as stop()
   EngineClient(const EngineClient&) = delete;
   EngineClient& operator=(const EngineClient&) = delete;
 
   // Asks /health, /v1/models, /kv_event_sources and /metrics of "http://host:port" at once, and
-  // calls back exactly once, after about the timeout at the latest.
+  // calls back exactly once.
   void start_probe(const std::string& url, std::function<void(Probe)> done);
   // Asks /metrics only.
   void start_load(const std::string& url, std::function<void(Result<EngineLoad>)> done);
 
-  // Cancels what runs and waits for its callbacks.
+  // Ends calls that are past their time, and tells when the next one will be: a peer that sends
+  // one byte now and then would keep a call alive. To be called about then.
+  Instant cancel_overdue();
+
+  // Cancels what runs and waits for its callbacks. Idempotent.
   void stop();
 
  private:

@@ -6,32 +6,39 @@
 #include <vector>
 
 #include "common/base/clock.h"
+#include "common/base/result.h"
 #include "common/contract/serve_settings.h"
+#include "common/runtime/metrics.h"
 
 #include "router/fleet/fleet.h"
 
 namespace sightline::fleet {
 
-// The fleet's thread: probes workers when due, scrapes their load, applies new worker lists.
-// Thread safety: all methods from any thread.
+// The fleet's thread: probes workers when due, scrapes their load, takes over new worker lists.
+// The fleet's listeners run on this thread, except during start().
+// Thread safety: set_workers and reload_workers from any thread; the rest from one.
 class FleetControl {
  public:
-  // Fleet and clock must outlive it.
-  FleetControl(const contract::FleetSettings& settings, Fleet& fleet, const Clock& clock);
+  // Fleet, metrics and clock must outlive it.
+  FleetControl(const contract::FleetSettings& settings, Fleet& fleet, runtime::Metrics& metrics,
+               const Clock& clock);
   ~FleetControl();  // as stop()
   FleetControl(const FleetControl&) = delete;
   FleetControl& operator=(const FleetControl&) = delete;
 
-  void start();
-  // Takes over a new list of workers (flags, changed file) on the fleet's thread.
+  // Takes these workers, then starts the thread. When it returns, the fleet's snapshot has them.
+  void start(std::vector<contract::WorkerSpec> workers);
+  // Takes over a new list of workers, soon after the return.
   void set_workers(std::vector<contract::WorkerSpec> workers);
-  // Looks for due probes now, for example after Fleet::report_failure.
-  void wake();
+  // The same for a changed configuration: an error keeps the workers as they are and is logged;
+  // both are counted.
+  void reload_workers(Result<std::vector<contract::WorkerSpec>> workers);
+  // Ends the thread and what it has under way. Idempotent.
   void stop();
 
  private:
   struct State;
-  std::unique_ptr<State> state_;
+  std::shared_ptr<State> state_;
 };
 
 }  // namespace sightline::fleet

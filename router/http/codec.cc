@@ -196,12 +196,14 @@ struct Decoding {
     }
     message.header_bytes += consumed;
     if (code == error::need_more) {
-      const auto waiting = input.size() - consumed;
-      if (!message.start_line_done && is_request &&
-          waiting > message.limits.target_bytes_max + kMethodBytesMax) {
+      const auto unparsed = input.substr(consumed);
+      // The parser may hold back a complete first line until the header is complete.
+      const bool in_first_line = !message.start_line_done && unparsed.find(kCrlf) == unparsed.npos;
+      if (is_request && in_first_line &&
+          unparsed.size() > message.limits.target_bytes_max + kMethodBytesMax) {
         return refused({414, ErrorCode::TooLarge, "the request target is too long"});
       }
-      if (over_header_limit(waiting)) return refused();
+      if (over_header_limit(unparsed.size())) return refused();
       return {Step::Kind::NeedMore, consumed, {}};
     }
     if (code) return refused(refusal_of(code));
