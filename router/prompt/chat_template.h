@@ -15,26 +15,10 @@
 #include "common/base/result.h"
 
 #include "router/jinja/template.h"
+#include "router/prompt/chat_content.h"
 #include "router/prompt/content_format.h"
 
 namespace sightline::prompt {
-
-enum class MediaKind : std::uint8_t { Image, Video, Audio };
-
-// A media part of the request, in order of appearance over all messages.
-struct MediaSlot {
-  std::size_t message = 0;  // index in messages
-  std::size_t part = 0;     // index in the message's content
-  MediaKind kind = MediaKind::Image;
-};
-
-// What vLLM puts into the text for one item where the template takes flat text (ContentFormat
-// String). Empty: the model has no such modality.
-struct MediaPlaceholders {
-  std::string image;
-  std::string video;
-  std::string audio;
-};
 
 // The request fields that shape the prompt; values are views of the request's document.
 struct ChatTemplateInput {
@@ -54,7 +38,8 @@ struct RenderedPrompt {
   std::vector<MediaSlot> media;
 };
 
-// Names and values of tokenizer_config.json's special tokens: {"bos_token", nullopt} is null.
+// Names and values of tokenizer_config.json's special tokens. A null one ({"bos_token", nullopt})
+// is not defined in the template, as in transformers.
 using SpecialTokens = std::vector<std::pair<std::string, std::optional<std::string>>>;
 
 // A model's chat template together with what vLLM 0.32 and transformers 5 do around it: content
@@ -82,6 +67,7 @@ class ChatTemplate {
   std::string source_;
   jinja::Template template_;
   ContentFormat format_ = ContentFormat::String;
+  bool knows_developer_role_ = false;
   SpecialTokens special_tokens_;
   MediaPlaceholders placeholders_;
 };
