@@ -20,7 +20,8 @@ std::string content_or_nothing(const std::filesystem::path& file) {
 Result<std::vector<prompt::MediaItem>> counted(const json::Value& row,
                                                const prompt::ModelProfile& profile) {
   std::vector<prompt::MediaItem> items;
-  for (const json::Value pair : *row.find("sizes")) {
+  const auto sizes = row.find("sizes");
+  for (const json::Value pair : *sizes) {
     std::vector<std::uint32_t> sides;
     for (const json::Value side : pair) {
       sides.push_back(static_cast<std::uint32_t>(side.integer().value_or(0)));
@@ -34,7 +35,8 @@ Result<std::vector<prompt::MediaItem>> counted(const json::Value& row,
 // The ids that the row's run-length encoding stands for.
 std::vector<TokenId> wanted_ids(const json::Value& row, const tokenizer::Tokenizer& tokenizer) {
   std::vector<TokenId> ids;
-  for (const json::Value run : *row.find("rle")) {
+  const auto runs = row.find("rle");
+  for (const json::Value run : *runs) {
     const auto token = (*run.begin()).string().value_or("");
     auto count_at = run.begin();
     ++count_at;

@@ -18,7 +18,8 @@ std::string wanted(const json::Value& row) {
   if (text(row, "vllm") == "ok") {
     if (format == kFormats.end()) return "unknown";
     std::vector<std::string> sides;
-    for (const json::Value side : *row.find("vllm_size")) sides.emplace_back(side.raw());
+    const auto size = row.find("vllm_size");
+    for (const json::Value side : *size) sides.emplace_back(side.raw());
     return format->second + " " + sides.at(0) + "x" + sides.at(1);
   }
   const std::string open_error = text(row, "open_error");

@@ -12,12 +12,12 @@
 namespace sightline::media {
 namespace {
 
-using namespace std::chrono_literals;
+using std::chrono::milliseconds;
 
 FetchLimits local_limits() {
   FetchLimits limits;
   limits.allow_private_addresses = true;
-  limits.total_timeout = 10s;
+  limits.total_timeout = milliseconds(10'000);
   return limits;
 }
 
@@ -125,7 +125,7 @@ TEST(Fetcher, FailuresAreTheClientsAndSayWhatHappened) {
 TEST(Fetcher, AnAnswerThatDoesNotComeIsATimeout) {
   PageServer server(everyday_pages);
   FetchLimits limits = local_limits();
-  limits.total_timeout = 100ms;
+  limits.total_timeout = milliseconds(100);
   limits.downloads_max = 1;
   Fetcher fetcher(limits);
   // The second waits behind the first for all of its time.
@@ -222,7 +222,7 @@ TEST(Fetcher, ItsEndCancelsWhatRunsAndWhatWaits) {
     downloads.push_back(started(fetcher, server.url("/never")));
   }
   for (auto& download : downloads) {
-    ASSERT_EQ(download.wait_for(0s), std::future_status::ready);
+    ASSERT_EQ(download.wait_for(milliseconds(0)), std::future_status::ready);
     EXPECT_EQ(download.get().error().code, ErrorCode::Cancelled);
   }
 }
