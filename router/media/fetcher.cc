@@ -43,6 +43,24 @@ std::string host_of(std::string_view url) {
   return std::string(rest);
 }
 
+// The URL with blanks and bytes beyond ASCII behind the host percent-encoded, as the engine's
+// client encodes them: people paste such URLs, and libcurl refuses blanks.
+std::string encoded_url(std::string_view url) {
+  constexpr std::string_view kDigits = "0123456789ABCDEF";
+  const std::size_t scheme = url.find("://");
+  const std::size_t path = url.find_first_of("/?#", scheme == url.npos ? 0 : scheme + 3);
+  std::string encoded(url.substr(0, path));
+  for (const char c : path == url.npos ? std::string_view{} : url.substr(path)) {
+    const auto byte = static_cast<std::uint8_t>(c);
+    if (byte != ' ' && byte < 0x80) {
+      encoded += c;
+    } else {
+      encoded += {'%', kDigits[byte >> 4U], kDigits[byte & 15U]};
+    }
+  }
+  return encoded;
+}
+
 // libcurl wants its process-wide state set up once, before any thread uses it.
 void set_up_library() {
   static const bool is_up = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
@@ -106,7 +124,7 @@ void set_options(CURL* easy, Download& download, std::chrono::milliseconds left)
   const auto set = [easy](CURLoption option, auto value) {
     SL_CHECK(curl_easy_setopt(easy, option, value) == CURLE_OK);
   };
-  set(CURLOPT_URL, download.url.c_str());
+  set(CURLOPT_URL, encoded_url(download.url).c_str());  // libcurl copies it
   set(CURLOPT_PRIVATE, &download);
   set(CURLOPT_PROTOCOLS_STR, "http,https");
   set(CURLOPT_REDIR_PROTOCOLS_STR, "http,https");

@@ -76,6 +76,16 @@ TEST(Fetcher, GivesTheBytesAndTheirDeclaredType) {
   EXPECT_EQ(image->content_type, "image/png");
 }
 
+TEST(Fetcher, BlanksAndLettersBeyondAsciiAreEncoded) {
+  PageServer server(
+      [](const std::string& path) { return std::optional(page("200 OK", "", path)); });
+  Fetcher fetcher(local_limits());
+  const auto image = fetched(fetcher, server.url("/caf\xc3\xa9 1%20.png?q=a b#part"));
+  ASSERT_TRUE(image.ok());
+  EXPECT_EQ(text_of(*image->bytes), "/caf%C3%A9%201%20.png?q=a%20b");
+  EXPECT_FALSE(fetched(fetcher, server.url("/a\r\nX-Evil: 1")).ok());
+}
+
 TEST(Fetcher, FollowsRedirectsAndKeepsItsConnection) {
   PageServer server(everyday_pages);
   Fetcher fetcher(local_limits());
