@@ -16,6 +16,10 @@ std::string read_test_file(std::string_view name);
 // The tokenizer "qwen3" or "qwen2_5"; loaded once per process.
 const Tokenizer& test_tokenizer(std::string_view family);
 
+// A complete tokenizer.json with the 256 bytes (ids 0 to 255), "ab" (256) and the added token
+// "<x>" (257).
+std::string small_model_file();
+
 // The ids of text; the test fails if it is refused.
 std::vector<TokenId> ids_of(const Tokenizer& tokenizer, std::string_view text);
 

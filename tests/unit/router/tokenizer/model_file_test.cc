@@ -3,36 +3,11 @@
 #include "router/tokenizer/model_file.h"
 
 #include <gtest/gtest.h>
-#include <unicode/unistr.h>
-
-#include "common/base/json.h"
 
 #include "tests/unit/router/tokenizer/fixture.h"
 
 namespace sightline::tokenizer {
 namespace {
-
-// A complete tokenizer.json with the 256 bytes, "ab" (256) and the added token "<x>" (257).
-std::string small_file() {
-  std::string vocab;
-  std::int32_t next = 256;
-  for (std::int32_t byte = 0; byte < 256; ++byte) {
-    const bool same = (byte > 32 && byte < 127) || (byte > 160 && byte != 173);
-    std::string name;
-    icu::UnicodeString(same ? byte : next++).toUTF8String(name);
-    vocab += json::to_quoted(name) + ":" + std::to_string(byte) + ",";
-  }
-  return R"({"version":"1.0","truncation":null,"padding":null,"added_tokens":[{"id":257,)"
-         R"("content":"<x>","single_word":false,"lstrip":false,"rstrip":false,)"
-         R"("normalized":false,"special":true}],"normalizer":{"type":"NFC"},"pre_tokenizer":{)"
-         R"("type":"Sequence","pretokenizers":[{"type":"Split","pattern":{"Regex":)" +
-         json::to_quoted(kQwenPattern) +
-         R"(},"behavior":"Isolated","invert":false},{"type":"ByteLevel",)"
-         R"("add_prefix_space":false,"trim_offsets":false,"use_regex":false}]},)"
-         R"("post_processor":null,"decoder":null,"model":{"type":"BPE","dropout":null,)"
-         R"("unk_token":null,"byte_fallback":false,"vocab":{)" +
-         vocab + R"("ab":256},"merges":["a b"]}})";
-}
 
 std::string replaced(std::string text, std::string_view from, std::string_view to) {
   const std::size_t at = text.find(from);
@@ -41,7 +16,7 @@ std::string replaced(std::string text, std::string_view from, std::string_view t
 }
 
 TEST(ModelFile, ReadsTokensMergesAndAddedTokens) {
-  const auto file = parse_model_file(small_file());
+  const auto file = parse_model_file(small_model_file());
   ASSERT_TRUE(file.ok()) << file.error().message;
   EXPECT_TRUE(file->nfc);
   EXPECT_EQ(file->vocabulary.find("ab"), 256U);
@@ -56,7 +31,7 @@ TEST(ModelFile, ReadsTokensMergesAndAddedTokens) {
 }
 
 TEST(ModelFile, BothFormsOfMergesAreRead) {
-  const auto file = parse_model_file(replaced(small_file(), R"(["a b"])", R"([["a","b"]])"));
+  const auto file = parse_model_file(replaced(small_model_file(), R"(["a b"])", R"([["a","b"]])"));
   ASSERT_TRUE(file.ok()) << file.error().message;
   EXPECT_EQ(file->merges.at(0).right, 98U);
 }
@@ -73,7 +48,7 @@ class ModelFileRefusal : public testing::TestWithParam<Change> {};
 
 TEST_P(ModelFileRefusal, NamesThePlace) {
   const Change& change = GetParam();
-  const auto file = parse_model_file(replaced(small_file(), change.from, change.to));
+  const auto file = parse_model_file(replaced(small_model_file(), change.from, change.to));
   ASSERT_FALSE(file.ok());
   EXPECT_EQ(file.error().code, change.want_code) << file.error().message;
   EXPECT_NE(file.error().message.find(change.want_place), std::string::npos)
@@ -136,7 +111,7 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& tested) { return std::string(tested.param.name); });
 
 TEST(ModelFile, NoPrefixOfAFileCrashes) {
-  std::string whole = small_file();
+  std::string whole = small_model_file();
   for (const std::string_view setting :
        {R"("truncation":null,)", R"("padding":null,)", R"("post_processor":null,)",
         R"("decoder":null,)", R"("dropout":null,)", R"("unk_token":null,)"}) {

@@ -139,12 +139,20 @@ TEST(Tokenizer, LongTextsHaveTheIdsOfTheNaiveTokenizer) {
 
 // The words that the cache of a thread holds are those of one tokenizer.
 TEST(Tokenizer, TwoTokenizersInTurnOnOneThreadDoNotMixUpTheirWords) {
-  const std::string think = "<think>qwertyuiop</think>";
-  const auto want3 = ids_of(test_tokenizer("qwen3"), think);
-  const auto want2 = ids_of(test_tokenizer("qwen2_5"), think);
-  EXPECT_NE(want3, want2);
-  EXPECT_EQ(ids_of(test_tokenizer("qwen3"), think), want3);
-  EXPECT_EQ(ids_of(test_tokenizer("qwen2_5"), think), want2);
+  const auto small = Tokenizer::create(small_model_file());
+  ASSERT_TRUE(small.ok()) << small.error().message;
+  for (const std::string word : {"cabbx", "cabbages and kings and cabbages"}) {
+    std::vector<TokenId> want;
+    for (std::size_t i = 0; i < word.size(); ++i) {
+      const bool pair = word.compare(i, 2, "ab") == 0;
+      want.push_back(pair ? 256 : static_cast<TokenId>(word[i]));
+      i += pair ? 1 : 0;
+    }
+    const auto of_qwen3 = ids_of(test_tokenizer("qwen3"), word);
+    EXPECT_EQ(ids_of(**small, word), want);
+    EXPECT_EQ(ids_of(test_tokenizer("qwen3"), word), of_qwen3);
+    EXPECT_EQ(ids_of(**small, word), want);
+  }
 }
 
 TEST(Tokenizer, ManyThreadsGetTheSameIds) {
