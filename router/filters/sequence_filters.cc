@@ -163,10 +163,30 @@ Result<Value> run_dictsort(const Application& filter) {
   return Value::list(std::move(pairs));
 }
 
+// attribute="a,b.c" sorts by several parts: the key is a list of them, also of a single one.
+Result<Value> sort_key_of(const Value& item, const Value* attribute, bool is_case_sensitive) {
+  const auto paths = attribute == nullptr ? std::nullopt : attribute->as_text();
+  std::vector<Value> parts;
+  if (!paths) {
+    parts.push_back(folded(SL_TRY(part_of(item, attribute, nullptr)), is_case_sensitive));
+    return Value::list(std::move(parts));
+  }
+  for (const std::string_view path : python::split(*paths, ",", -1)) {
+    const Value name = Value::text(std::string(path));
+    parts.push_back(folded(SL_TRY(part_of(item, &name, nullptr)), is_case_sensitive));
+  }
+  return Value::list(std::move(parts));
+}
+
 Result<Value> run_sort(const Application& filter) {
   const auto bound =
       SL_TRY(python::bind("sort", filter.arguments, {"reverse", "case_sensitive", "attribute"}, 0));
-  auto keyed = SL_TRY(keyed_items(filter, bound[2], flag(bound[1], false)));
+  const auto given = SL_TRY(python::items_of(filter.value, filter.meter));
+  std::vector<Keyed> keyed;
+  keyed.reserve(given.size());
+  for (const Value& item : given) {
+    keyed.push_back({SL_TRY(sort_key_of(item, bound[2], flag(bound[1], false))), item});
+  }
   SL_TRY(sort_by_key(keyed, flag(bound[0], false), filter.meter));
   std::vector<Value> items;
   for (Keyed& entry : keyed) items.push_back(std::move(entry.item));
@@ -180,6 +200,9 @@ Result<Value> run_unique(const Application& filter) {
   std::vector<const Value*> seen;
   std::vector<Value> items;
   for (const Keyed& entry : keyed) {
+    if (!python::is_hashable(entry.key)) {
+      return invalid("unhashable type: '" + std::string(entry.key.type_name()) + "'");
+    }
     const bool is_known = std::any_of(seen.begin(), seen.end(), [&](const Value* key) {
       return python::equals(*key, entry.key, filter.meter);
     });
@@ -196,7 +219,7 @@ Result<Value> run_extreme(const Application& filter) {
   const auto keyed = SL_TRY(keyed_items(filter, bound[1], flag(bound[0], false)));
   if (keyed.empty()) return Value::undefined("No aggregated item, sequence was empty.");
   const Keyed* best = &keyed.front();
-  for (const Keyed& entry : keyed) {
+  for (const Keyed& entry : std::span(keyed).subspan(1)) {
     const bool is_better = filter.name == "max"
                                ? SL_TRY(python::less(best->key, entry.key, filter.meter))
                                : SL_TRY(python::less(entry.key, best->key, filter.meter));

@@ -100,7 +100,12 @@ Result<Value> run_indent(const Application& filter) {
   }
   const bool indents_first = bound[1] != nullptr && bound[1]->is_true();
   const bool indents_blank = bound[2] != nullptr && bound[2]->is_true();
-  const std::string text = python::str_of(filter.value, filter.meter) + "\n";
+  const auto given = filter.value.as_text();
+  if (!given) {
+    return python::type_error(filter.value, "indent: expected a text, got '" +
+                                                std::string(filter.value.type_name()) + "'");
+  }
+  const std::string text = std::string(*given) + "\n";
   const auto lines = python::split_lines(text, false);
   std::string out = indents_first ? margin : "";
   for (std::size_t i = 0; i < lines.size(); ++i) {
@@ -149,9 +154,13 @@ std::optional<std::int64_t> parse_integer(std::string_view text, int base) {
   return value;
 }
 
+// int(real); nothing for infinities and NaN.
 std::optional<Value> truncated(double real) {
-  if (!(std::fabs(real) < 0x1p63)) return std::nullopt;
-  return Value::integer(static_cast<std::int64_t>(real));
+  if (!std::isfinite(real)) return std::nullopt;
+  if (std::fabs(real) < 0x1p63) return Value::integer(static_cast<std::int64_t>(real));
+  std::array<char, 400> digits{};
+  std::snprintf(digits.data(), digits.size(), "%.0f", real);
+  return Value::big_integer(digits.data());
 }
 
 Result<Value> run_int(const Application& filter) {
@@ -191,7 +200,8 @@ Result<Value> run_abs(const Application& filter) {
     return python::type_error(
         value, "bad operand type for abs(): '" + std::string(value.type_name()) + "'");
   }
-  return *real < 0 ? python::negate(value) : Result<Value>(value);
+  if (*real < 0) return python::negate(value);
+  return value.as_integer() ? Value::integer(*value.as_integer()) : value;
 }
 
 Result<Value> run_round(const Application& filter) {
@@ -208,7 +218,8 @@ Result<Value> run_round(const Application& filter) {
   }
   if (method == "common") {
     if (filter.value.as_integer()) return Value::integer(*filter.value.as_integer());
-    if (!std::isfinite(*real)) return filter.value;
+    const bool is_big = filter.value.get_if<python::BigInteger>() != nullptr;
+    if (is_big || !std::isfinite(*real)) return filter.value;
     std::array<char, 700> buffer{};
     std::snprintf(buffer.data(), buffer.size(), "%.*f", static_cast<int>(digits), *real);
     return Value::real(std::strtod(buffer.data(), nullptr));

@@ -133,9 +133,9 @@ Result<Evaluator::Flow> Evaluator::execute_for(const Statement& statement, Scope
   auto items = SL_TRY(located(statement.line, python::items_of(iterated, meter_)));
   meter_.spend(kLoopSteps);
   Loop& loop = own<Loop>(*this, statement, scope, std::move(items));
+  // As Jinja2 counts: an iteration that ends by break or continue is none for the else branch.
   bool is_empty = true;
   while (SL_TRY(loop.advance())) {
-    is_empty = false;
     if (!meter_.spend()) return check_limits(statement.line).error();
     Scope& inner = open_scope(&scope);
     inner.set("loop", Value::foreign(&loop));
@@ -143,6 +143,7 @@ Result<Evaluator::Flow> Evaluator::execute_for(const Statement& statement, Scope
     const Flow flow = SL_TRY(execute(statement.body, inner, out));
     close_scope(inner);
     if (flow == Flow::Break) break;
+    if (flow == Flow::Next) is_empty = false;
   }
   return is_empty ? execute(statement.otherwise, scope, out) : Result<Flow>(Flow::Next);
 }

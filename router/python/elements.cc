@@ -149,8 +149,9 @@ Result<Value> slice(const Value& value, const Slice& bounds, Meter& meter) {
   if (const Undefined* undefined = value.get_if<Undefined>()) return invalid(*undefined->reason);
   if (value.as_text()) return slice_text(value, bounds, meter);
   const Sequence* sequence = value.get_if<Sequence>();
+  if (value.as_dict() != nullptr) return invalid("unhashable type: 'slice'");
   if (sequence == nullptr || sequence->kind > SequenceKind::Tuple) {
-    return no_element(value, Value::text("slice"));
+    return invalid(quoted_type(value) + " object is not subscriptable");
   }
   std::vector<Value> items;
   const Range range = clamp(bounds, static_cast<std::int64_t>(sequence->items->size()));

@@ -190,7 +190,10 @@ Result<Value> format_percent(const Value& pattern_value, const Value& arguments,
     ++used;
     out += SL_TRY(converted(conversion, value, meter));
   }
-  if (!has_key && used < count && arguments.as_dict() == nullptr) {
+  // Python forgives left-over arguments of all that has an index operator.
+  const bool is_indexable = arguments.as_dict() != nullptr || arguments.is_undefined() ||
+                            (arguments.as_items() && tuple == nullptr);
+  if (!has_key && used < count && !is_indexable) {
     return invalid("not all arguments converted during string formatting");
   }
   return Value::text(std::move(out));

@@ -314,10 +314,12 @@ constexpr std::array<NamedMethod, 5> kDictMethods{{
     {"keys", run_items},
     {"values", run_items},
 }};
+// Tuples have the first two.
+constexpr std::size_t kTupleMethods = 2;
 constexpr std::array<NamedMethod, 3> kListMethods{{
-    {"copy", run_copy},
     {"count", run_list_search},
     {"index", run_list_search},
+    {"copy", run_copy},
 }};
 
 const NamedMethod* lookup(const Value& self, std::string_view name) {
@@ -329,6 +331,7 @@ const NamedMethod* lookup(const Value& self, std::string_view name) {
   } else if (const Sequence* sequence = self.get_if<Sequence>();
              sequence != nullptr && sequence->kind <= SequenceKind::Tuple) {
     methods = kListMethods;
+    if (sequence->kind == SequenceKind::Tuple) methods = methods.first(kTupleMethods);
   }
   const auto found = std::find_if(methods.begin(), methods.end(),
                                   [&](const NamedMethod& method) { return method.name == name; });

@@ -56,7 +56,7 @@ std::vector<std::string_view> split_at_spaces(std::string_view text, std::int64_
   text = strip(text, Side::Left);
   while (!text.empty()) {
     if (splits_max >= 0 && static_cast<std::int64_t>(parts.size()) == splits_max) {
-      parts.push_back(strip(text, Side::Right));
+      parts.push_back(text);
       break;
     }
     std::size_t end = 0;
@@ -74,7 +74,7 @@ std::vector<std::string_view> split_right_at_spaces(std::string_view text,
   text = strip(text, Side::Right);
   while (!text.empty()) {
     if (splits_max >= 0 && static_cast<std::int64_t>(parts.size()) == splits_max) {
-      parts.push_back(strip(text, Side::Left));
+      parts.push_back(text);
       break;
     }
     std::size_t begin = text.size();
