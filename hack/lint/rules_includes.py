@@ -20,7 +20,7 @@ RULES = {
 # adapters of an otherwise pure module can be left out.
 PURE = ("common/contract/", "router/openai/", "router/prompt/", "router/keys/", "router/index/",
         "router/routing/", "router/tokenizer/", "router/python/", "router/filters/",
-        "router/jinja/", "router/image/")
+        "router/jinja/", "router/chat/", "router/image/")
 
 IMPURE_HEADERS = {
     "iostream", "ostream", "istream", "fstream", "stdio.h", "print", "syncstream",

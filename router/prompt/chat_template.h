@@ -14,11 +14,16 @@
 #include "common/base/json.h"
 #include "common/base/result.h"
 
+#include "router/chat/content.h"
+#include "router/chat/content_format.h"
 #include "router/jinja/template.h"
-#include "router/prompt/chat_content.h"
-#include "router/prompt/content_format.h"
 
 namespace sightline::prompt {
+
+using chat::ContentFormat;
+using chat::MediaKind;
+using chat::MediaPlaceholders;
+using chat::MediaSlot;
 
 // The request fields that shape the prompt; values are views of the request's document.
 struct ChatTemplateInput {

@@ -8,8 +8,8 @@
 
 #include "common/base/check.h"
 
-#include "router/prompt/content_format.h"
-#include "router/prompt/template_call.h"
+#include "router/chat/content_format.h"
+#include "router/chat/template_call.h"
 
 namespace sightline::test {
 namespace {
@@ -60,8 +60,8 @@ void add_members(const json::Value& object, std::vector<jinja::Dict::Entry>& ent
   }
 }
 
-prompt::TemplateCall call_of(const json::Value& conversation, const json::Value& family) {
-  prompt::TemplateCall call;
+chat::TemplateCall call_of(const json::Value& conversation, const json::Value& family) {
+  chat::TemplateCall call;
   call.messages = member(conversation, "messages");
   call.tools = member(conversation, "tools");
   call.documents = member(conversation, "documents");
@@ -116,7 +116,7 @@ std::vector<TemplateGoldens::Outcome> TemplateGoldens::run(const std::string& fa
   if (!parsed.ok()) return {{"parse", "a template", "error: " + parsed.error().message, false}};
   std::vector<Outcome> outcomes;
   Outcome format{"content format", std::string(*facts.find("vllm_content_format")->string()),
-                 std::string(name_of(prompt::detect_content_format(*parsed))), false};
+                 std::string(chat::name_of(chat::detect_content_format(*parsed))), false};
   format.passes = format.got == format.expected;
   outcomes.push_back(std::move(format));
   jinja::RenderOptions options;
@@ -125,7 +125,7 @@ std::vector<TemplateGoldens::Outcome> TemplateGoldens::run(const std::string& fa
     const auto conversation = conversations_.find(std::string(*row.root().find("id")->string()));
     SL_CHECK(conversation != conversations_.end());
     const auto call = call_of(conversation->second.root(), facts);
-    outcomes.push_back(compare(row.root(), prompt::call_template(*parsed, text, call, options)));
+    outcomes.push_back(compare(row.root(), chat::call_template(*parsed, text, call, options)));
   }
   return outcomes;
 }

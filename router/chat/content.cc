@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
-#include "router/prompt/chat_content.h"
+#include "router/chat/content.h"
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@
 
 #include "router/python/text.h"
 
-namespace sightline::prompt {
+namespace sightline::chat {
 namespace {
 
 using jinja::Dict;
@@ -263,4 +263,4 @@ Result<ChatContent> parse_content(const std::optional<json::Value>& content, std
   return reader.finish();
 }
 
-}  // namespace sightline::prompt
+}  // namespace sightline::chat

@@ -12,10 +12,10 @@
 #include "common/base/json.h"
 #include "common/base/result.h"
 
+#include "router/chat/content_format.h"
 #include "router/jinja/template.h"
-#include "router/prompt/content_format.h"
 
-namespace sightline::prompt {
+namespace sightline::chat {
 
 enum class MediaKind : std::uint8_t { Image, Video, Audio };
 
@@ -51,4 +51,4 @@ struct ContentRules {
 Result<ChatContent> parse_content(const std::optional<json::Value>& content, std::string_view role,
                                   const ContentRules& rules);
 
-}  // namespace sightline::prompt
+}  // namespace sightline::chat

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
-#include "router/prompt/template_call.h"
+#include "router/chat/template_call.h"
 
 #include <filesystem>
 #include <string>
@@ -9,7 +9,7 @@
 
 #include "tests/support/template_goldens.h"
 
-namespace sightline::prompt {
+namespace sightline::chat {
 namespace {
 
 TEST(TemplateCall, RendersEveryGoldenConversationAsTransformersDoes) {
@@ -27,4 +27,4 @@ TEST(TemplateCall, RendersEveryGoldenConversationAsTransformersDoes) {
 }
 
 }  // namespace
-}  // namespace sightline::prompt
+}  // namespace sightline::chat

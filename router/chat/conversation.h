@@ -9,10 +9,10 @@
 #include "common/base/json.h"
 #include "common/base/result.h"
 
+#include "router/chat/content.h"
 #include "router/jinja/template.h"
-#include "router/prompt/chat_content.h"
 
-namespace sightline::prompt {
+namespace sightline::chat {
 
 // The messages that a template sees.
 struct Conversation {
@@ -37,4 +37,4 @@ jinja::Value without_developer_role(const jinja::Value& messages);
 // Errors: InvalidArgument where the engine answers 400.
 Result<jinja::Value> build_tools(const json::Value& tools);
 
-}  // namespace sightline::prompt
+}  // namespace sightline::chat

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
-#include "router/prompt/template_call.h"
+#include "router/chat/template_call.h"
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@
 
 #include "router/python/text.h"
 
-namespace sightline::prompt {
+namespace sightline::chat {
 namespace {
 
 using jinja::Dict;
@@ -138,4 +138,4 @@ Result<std::string> call_template(const jinja::Template& chat_template, std::str
   return cut_at_mark(std::move(rendered), final_text);
 }
 
-}  // namespace sightline::prompt
+}  // namespace sightline::chat

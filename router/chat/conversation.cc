@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
-#include "router/prompt/conversation.h"
+#include "router/chat/conversation.h"
 
 #include <algorithm>
 #include <string>
 #include <utility>
 
-namespace sightline::prompt {
+namespace sightline::chat {
 namespace {
 
 using jinja::Dict;
@@ -256,4 +256,4 @@ Result<Value> build_tools(const json::Value& tools) {
   return Value::list(std::move(values));
 }
 
-}  // namespace sightline::prompt
+}  // namespace sightline::chat

@@ -7,7 +7,7 @@
 
 #include "router/jinja/template.h"
 
-namespace sightline::prompt {
+namespace sightline::chat {
 
 // How message contents reach a chat template (vLLM 0.32, chat-template-content-format).
 // String: parts are flattened to one text before rendering. OpenAi: a list of parts.
@@ -19,4 +19,4 @@ std::string_view name_of(ContentFormat format);
 // parameter that is given such a content, or over a variable named `content` outside macros.
 ContentFormat detect_content_format(const jinja::Template& chat_template);
 
-}  // namespace sightline::prompt
+}  // namespace sightline::chat

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
-#include "router/prompt/content_format.h"
+#include "router/chat/content_format.h"
 
 #include <algorithm>
 #include <string>
@@ -8,7 +8,7 @@
 
 #include "router/jinja/syntax.h"
 
-namespace sightline::prompt {
+namespace sightline::chat {
 namespace {
 
 using jinja::Block;
@@ -147,4 +147,4 @@ ContentFormat detect_content_format(const jinja::Template& chat_template) {
   return loops_over_content ? ContentFormat::OpenAi : ContentFormat::String;
 }
 
-}  // namespace sightline::prompt
+}  // namespace sightline::chat

@@ -10,7 +10,7 @@
 
 #include "router/jinja/template.h"
 
-namespace sightline::prompt {
+namespace sightline::chat {
 
 // What transformers passes to a chat template (5.23, render_jinja_template).
 struct TemplateCall {
@@ -29,4 +29,4 @@ struct TemplateCall {
 Result<std::string> call_template(const jinja::Template& chat_template, std::string_view source,
                                   const TemplateCall& call, const jinja::RenderOptions& options);
 
-}  // namespace sightline::prompt
+}  // namespace sightline::chat
