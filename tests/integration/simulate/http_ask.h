@@ -40,7 +40,7 @@ struct Question {
   std::string more_headers;  // lines with their CRLF
 };
 
-inline std::string text_of(const Question& question) {
+inline std::string wire_text_of(const Question& question) {
   return question.method + " " + question.path + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n" +
          "Content-Type: " + question.content_type + "\r\n" + question.more_headers +
          "Content-Length: " + std::to_string(question.body.size()) + "\r\n\r\n" + question.body;
@@ -49,7 +49,7 @@ inline std::string text_of(const Question& question) {
 // One request on a connection of its own.
 inline Answer ask(const std::string& url, const Question& question) {
   auto socket = fakes::RawSocket::connect(port_of(url));
-  socket.send(text_of(question));
+  socket.send(wire_text_of(question));
   Answer answer;
   answer.header = socket.receive_until("\r\n\r\n");
   answer.status = std::stoi(answer.header.substr(9, 3));

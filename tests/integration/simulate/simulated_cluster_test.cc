@@ -77,7 +77,8 @@ TEST(SimulatedCluster, StreamsOneEventATokenWhileTheTokensAreMade) {
   settings.decode_tokens_per_s = 50;
   const auto cluster = start(settings);
   auto socket = fakes::RawSocket::connect(port_of(cluster->endpoints(0).url));
-  socket.send(text_of({.body = chat(message("user", "hi"), R"("max_tokens":50,"stream":true)")}));
+  socket.send(
+      wire_text_of({.body = chat(message("user", "hi"), R"("max_tokens":50,"stream":true)")}));
   socket.receive_until("\"content\":\"\"");
   socket.receive_until("\n\n");
   socket.receive_until("\n\n");
@@ -94,7 +95,7 @@ TEST(SimulatedCluster, AClientThatLeavesDuringALongPrefillStopsTheWork) {
   const auto cluster = start(settings);
   {
     auto socket = fakes::RawSocket::connect(port_of(cluster->endpoints(0).url));
-    socket.send(text_of({.body = chat(message("user", words(30'000)), R"("max_tokens":5)")}));
+    socket.send(wire_text_of({.body = chat(message("user", words(30'000)), R"("max_tokens":5)")}));
     ASSERT_TRUE(fakes::eventually([&] { return cluster->counters(0).prefill_tokens > 0; }));
   }
   ASSERT_TRUE(fakes::eventually([&] { return cluster->counters(0).running == 0; }));
@@ -112,7 +113,7 @@ TEST(SimulatedCluster, RequestsBeyondTheRunningLimitWaitAndAreCounted) {
   std::vector<fakes::RawSocket> sockets;
   for (int i = 0; i < 3; ++i) {
     sockets.push_back(fakes::RawSocket::connect(port_of(url)));
-    sockets.back().send(text_of({.body = chat(message("user", "hi"), R"("max_tokens":20)")}));
+    sockets.back().send(wire_text_of({.body = chat(message("user", "hi"), R"("max_tokens":20)")}));
   }
   ASSERT_TRUE(fakes::eventually([&] { return cluster->counters(0).waiting == 2; }));
   const std::string page = get(url, "/metrics").body;
@@ -227,7 +228,7 @@ TEST(SimulatedCluster, EndsWhileRequestsRun) {
   for (std::size_t i = 0; i < 3; ++i) {
     sockets.push_back(fakes::RawSocket::connect(port_of(cluster->endpoints(i).url)));
     sockets.back().send(
-        text_of({.body = chat(message("user", "hi"), R"("max_tokens":100,"stream":true)")}));
+        wire_text_of({.body = chat(message("user", "hi"), R"("max_tokens":100,"stream":true)")}));
     ASSERT_TRUE(fakes::eventually([&] { return cluster->counters(i).running == 1; }));
   }
   cluster.reset();
