@@ -3,6 +3,7 @@
 #include "router/image/exif.h"
 
 #include <bit>
+#include <bitset>
 #include <cmath>
 #include <limits>
 #include <string_view>
@@ -45,6 +46,8 @@ bool is_swapping(double orientation) {
 struct TiffDirectory::Walk {
   ByteView bytes;
   std::uint64_t value_bytes = 0;  // all values outside their entries, skipped ones included
+  // Tags with a value so far: a further entry of one is passed over unread, bad value or not.
+  std::bitset<65'536> seen;
 };
 
 std::uint64_t TiffDirectory::load(const std::uint8_t* p, std::size_t size) const {
@@ -86,7 +89,7 @@ bool TiffDirectory::read_entry(Walk& walk, ByteView entry) {
   const auto tag = static_cast<std::uint16_t>(load(&entry[0], 2));
   const auto type = static_cast<std::uint16_t>(load(&entry[2], 2));
   const std::uint64_t count = load(&entry[4], word);
-  if (has(static_cast<Tag>(tag))) return true;
+  if (walk.seen.test(tag)) return true;
   if (type >= kTypeBytes.size() || kTypeBytes[type] == 0) return true;
   const std::uint64_t unit = kTypeBytes[type];
   const std::uint64_t size = count > std::numeric_limits<std::uint64_t>::max() / unit
@@ -95,6 +98,7 @@ bool TiffDirectory::read_entry(Walk& walk, ByteView entry) {
   if (size == 0) return true;
   const ByteView inside = entry.subspan(4 + word, word);
   if (size <= word) {
+    walk.seen.set(tag);
     keep(tag, type, inside.first(static_cast<std::size_t>(size)));
     return true;
   }
@@ -103,6 +107,7 @@ bool TiffDirectory::read_entry(Walk& walk, ByteView entry) {
   walk.value_bytes = saturating_add(walk.value_bytes, size);
   if (walk.value_bytes > walk.bytes.size()) return true;
   if (offset > walk.bytes.size() || size > walk.bytes.size() - offset) return false;
+  walk.seen.set(tag);
   keep(tag, type,
        walk.bytes.subspan(static_cast<std::size_t>(offset), static_cast<std::size_t>(size)));
   return true;
@@ -131,7 +136,7 @@ std::optional<TiffDirectory> TiffDirectory::read(ByteView bytes) {
   std::size_t at = static_cast<std::size_t>(start);
   const std::uint64_t count = directory.load(&bytes[at], count_bytes);
   at += count_bytes;
-  Walk walk{bytes};
+  Walk walk{.bytes = bytes};
   for (std::uint64_t i = 0; i < count && bytes.size() - at >= entry_bytes; ++i) {
     if (!directory.read_entry(walk, bytes.subspan(at, entry_bytes))) break;
     at += entry_bytes;

@@ -87,6 +87,11 @@ TEST(Exif, AValueBehindTheEndOfTheBlockEndsTheDirectory) {
   ASSERT_TRUE(exif_swaps(block));
   block.replace(8 + 2 + 8, 4, le32(60));  // offset of the first value: 60 + 8 is too far
   EXPECT_FALSE(exif_swaps(block));
+  // Unless its tag has had a value before.
+  std::string again =
+      tiff_block({{0x10F, 2, 4, "abc"}, {0x10F, 2, 8, "01234567"}, {0x112, 3, 1, le16(6)}});
+  again.replace(8 + 2 + 12 + 8, 4, le32(60));
+  EXPECT_TRUE(exif_swaps(again));
   // A value larger than the whole block is skipped instead.
   block.replace(8 + 2 + 4, 4, le32(1000));
   EXPECT_TRUE(exif_swaps(block));
