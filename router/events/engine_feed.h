@@ -23,7 +23,7 @@ struct EngineStatus {
   std::chrono::milliseconds lag{0};       // applied - batch time, of the last batch; >= 0
   bool connected = false;                 // to its publisher; set by who owns the socket
   bool replaying = false;
-  std::optional<std::uint32_t> block_size;           // tokens; as the events say
+  std::optional<std::uint32_t> block_size;           // tokens; of the events, else configured
   std::optional<std::uint32_t> block_size_conflict;  // exclude the worker from overlap
   std::uint64_t undecodable_messages = 0;            // broken frames or payloads
   StreamStatistics stream;
