@@ -21,17 +21,13 @@ constexpr std::uint8_t kExtension32 = 0xc9;
 constexpr std::uint8_t kFloat32 = 0xca;
 constexpr std::uint8_t kFloat64 = 0xcb;
 constexpr std::uint8_t kUnsigned8 = 0xcc;
-constexpr std::uint8_t kUnsigned64 = 0xcf;
 constexpr std::uint8_t kSigned8 = 0xd0;
 constexpr std::uint8_t kSigned64 = 0xd3;
 constexpr std::uint8_t kFixedExtension1 = 0xd4;
 constexpr std::uint8_t kFixedExtension16 = 0xd8;
 constexpr std::uint8_t kText8 = 0xd9;
-constexpr std::uint8_t kText32 = 0xdb;
 constexpr std::uint8_t kArray16 = 0xdc;
-constexpr std::uint8_t kArray32 = 0xdd;
 constexpr std::uint8_t kMap16 = 0xde;
-constexpr std::uint8_t kMap32 = 0xdf;
 
 constexpr bool is_fixed_integer(std::uint8_t tag) { return tag <= 0x7f || tag >= 0xe0; }
 constexpr bool is_fixed_map(std::uint8_t tag) { return tag >= 0x80 && tag <= 0x8f; }

@@ -41,6 +41,8 @@ constexpr std::uint64_t reduce(std::uint64_t x) {
   return x >= kModulus ? x - kModulus : x;
 }
 
+void store_le32(std::uint8_t* out, std::uint32_t value) { std::memcpy(out, &value, sizeof value); }
+
 // a * b + c mod 2^61 - 1 for a, b, c below the modulus.
 constexpr std::uint64_t multiply_add(std::uint64_t a, std::uint64_t b, std::uint64_t c) {
   __extension__ using Wide = unsigned __int128;
@@ -59,25 +61,45 @@ void update_field(blake3_hasher& hasher, const std::optional<std::string>& field
   if (field) blake3_hasher_update(&hasher, field->data(), field->size());
 }
 
-void append_le(Bytes& out, std::uint64_t value, std::size_t bytes) {
-  for (std::size_t i = 0; i < bytes; ++i, value >>= 8U) {
-    out.push_back(static_cast<std::uint8_t>(value));
-  }
-}
-
 // Tokens, 20 bytes per item, number of items, one byte 1: of odd length, so never the bytes of a
 // block without media, and readable from its end, so of one meaning only.
-Bytes media_block_bytes(std::span<const TokenId> block, std::span<const BlockMedia> media) {
-  Bytes bytes(block.size_bytes());
-  if (!block.empty()) std::memcpy(bytes.data(), block.data(), block.size_bytes());
-  for (const auto& item : media) {
-    append_le(bytes, item.id.low, 8);
-    append_le(bytes, item.id.high, 8);
-    append_le(bytes, static_cast<std::uint32_t>(item.offset), 4);
+struct MediaBytes {
+  static constexpr std::size_t kItemBytes = 20;
+
+  MediaBytes(std::span<const TokenId> block, std::span<const BlockMedia> media)
+      : size(block.size_bytes() + media.size() * kItemBytes + 5) {
+    if (size > inline_bytes.size()) spilled.resize(size);
+    auto* out = bytes();
+    if (!block.empty()) std::memcpy(out, block.data(), block.size_bytes());
+    out += block.size_bytes();
+    for (const auto& item : media) {
+      store_le64(out, item.id.low);
+      store_le64(out + 8, item.id.high);
+      store_le32(out + 16, static_cast<std::uint32_t>(item.offset));
+      out += kItemBytes;
+    }
+    store_le32(out, static_cast<std::uint32_t>(media.size()));
+    out[4] = 1;
   }
-  append_le(bytes, media.size(), 4);
-  bytes.push_back(1);
-  return bytes;
+  std::uint8_t* bytes() { return spilled.empty() ? inline_bytes.data() : spilled.data(); }
+
+  std::size_t size;
+  Bytes spilled;
+  std::array<std::uint8_t, 512> inline_bytes;  // NOLINT: filled by the constructor
+};
+
+using MediaIterator = std::span<const MediaSpan>::iterator;
+
+// The items from `item` on that overlap block i.
+void media_of_block(const PromptView& prompt, MediaIterator item, std::size_t i,
+                    std::vector<BlockMedia>& media) {
+  const auto begin = static_cast<std::int64_t>(i * prompt.block_size);
+  const auto end = begin + static_cast<std::int64_t>(prompt.block_size);
+  media.clear();
+  for (; item != prompt.media.end() && item->start < end; ++item) {
+    if (item->length <= 0) continue;
+    media.push_back({.id = item->id, .offset = static_cast<std::int32_t>(item->start - begin)});
+  }
 }
 
 }  // namespace
@@ -103,8 +125,8 @@ LocalHash Scheme::local(std::span<const TokenId> block, std::span<const BlockMed
     return {XXH3_64bits_withSecret(block.data(), block.size_bytes(), local_secret_.data(),
                                    local_secret_.size())};
   }
-  const auto bytes = media_block_bytes(block, media);
-  return {XXH3_64bits_withSecret(bytes.data(), bytes.size(), local_secret_.data(),
+  MediaBytes bytes(block, media);
+  return {XXH3_64bits_withSecret(bytes.bytes(), bytes.size, local_secret_.data(),
                                  local_secret_.size())};
 }
 
@@ -136,24 +158,31 @@ std::string Scheme::digest(BlockKey key) const {
 
 BlockSequence block_keys(const Scheme& scheme, BlockKey root, const PromptView& prompt) {
   SL_CHECK(prompt.block_size > 0);
-  BlockSequence sequence{.block_size = prompt.block_size, .prompt_tokens = prompt.tokens.size()};
-  const std::size_t blocks = prompt.tokens.size() / prompt.block_size;
-  sequence.keys.reserve(blocks);
+  const std::size_t size = prompt.block_size;
+  const std::size_t blocks = prompt.tokens.size() / size;
+  BlockSequence sequence{.block_size = prompt.block_size,
+                         .prompt_tokens = prompt.tokens.size(),
+                         .keys = std::vector<BlockKey>(blocks)};
   std::vector<BlockMedia> media;
-  auto first = prompt.media.begin();  // items before it end before the current block
+  auto item = prompt.media.begin();  // items before it end before block i
   auto key = root;
-  for (std::size_t i = 0; i < blocks; ++i) {
-    const auto begin = static_cast<std::int64_t>(i * prompt.block_size);
-    const auto end = begin + static_cast<std::int64_t>(prompt.block_size);
-    while (first != prompt.media.end() && first->start + first->length <= begin) ++first;
-    media.clear();
-    for (auto item = first; item != prompt.media.end() && item->start < end; ++item) {
-      if (item->length <= 0) continue;
-      media.push_back({.id = item->id, .offset = static_cast<std::int32_t>(item->start - begin)});
+  for (std::size_t i = 0; i < blocks;) {
+    const auto begin = static_cast<std::int64_t>(i * size);
+    while (item != prompt.media.end() && item->start + item->length <= begin) ++item;
+    // Plain text up to the block in which the next item starts.
+    const std::size_t text_end =
+        item == prompt.media.end()
+            ? blocks
+            : std::min(blocks,
+                       static_cast<std::size_t>(std::max(item->start, std::int64_t{0})) / size);
+    for (; i < text_end; ++i) {
+      key = scheme.next(key, scheme.local(prompt.tokens.subspan(i * size, size)));
+      sequence.keys[i] = key;
     }
-    const auto block = prompt.tokens.subspan(i * prompt.block_size, prompt.block_size);
-    key = scheme.next(key, scheme.local(block, media));
-    sequence.keys.push_back(key);
+    if (i == blocks || i * size != static_cast<std::size_t>(begin)) continue;
+    media_of_block(prompt, item, i, media);
+    key = scheme.next(key, scheme.local(prompt.tokens.subspan(i * size, size), media));
+    sequence.keys[i++] = key;
   }
   return sequence;
 }

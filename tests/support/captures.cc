@@ -22,6 +22,13 @@ std::string text_at(const Value& object, std::string_view name) {
   return std::string(value ? value->string().value_or("") : "");
 }
 
+// By value, so that a loop may run over it. The member must be there.
+Value member(const Value& object, std::string_view name) {
+  const auto value = object.find(name);
+  SL_CHECK(value.has_value());
+  return *value;
+}
+
 double number_at(const Value& object, std::string_view name) {
   const auto value = object.find(name);
   SL_CHECK(value && value->number());
@@ -51,7 +58,7 @@ CapturedMessage read_message(const Value& line) {
   CapturedMessage message{.scenario = text_at(line, "scenario"),
                           .received_s = number_at(line, "recv_time"),
                           .sequence = static_cast<std::uint64_t>(*integer_at(line, "seq"))};
-  for (const auto frame : *line.find("frames_hex")) {
+  for (const auto frame : member(line, "frames_hex")) {
     auto bytes = from_hex(*frame.string());
     SL_CHECK(bytes.has_value());
     message.frames.push_back(std::move(*bytes));
@@ -69,9 +76,8 @@ CapturedExchange read_exchange(const Value& line) {
                             .status = integer_at(line, "status").value_or(0),
                             .response_body = text_at(line, "response_body"),
                             .started_s = number_at(line, "t_start"),
-                            .end_after_s = line.find("end_after_s")->number()};
-  const auto sequences = line.find("event_seqs");
-  for (const auto sequence : *sequences) {
+                            .end_after_s = member(line, "end_after_s").number()};
+  for (const auto sequence : member(line, "event_seqs")) {
     exchange.message_sequences.push_back(static_cast<std::uint64_t>(*sequence.integer()));
   }
   return exchange;
@@ -86,9 +92,9 @@ CapturedPrompt read_prompt(const Value& line) {
                         .scenario = text_at(line, "scenario"),
                         .label = text_at(line, "label"),
                         .model = text_at(line, "model")};
-  if (const auto salt = line.find("cache_salt")->string()) prompt.cache_salt = std::string(*salt);
-  read_token_ids(*line.find("prompt_token_ids"), prompt);
-  for (const auto item : *line.find("media")) {
+  if (const auto salt = member(line, "cache_salt").string()) prompt.cache_salt = std::string(*salt);
+  read_token_ids(member(line, "prompt_token_ids"), prompt);
+  for (const auto item : member(line, "media")) {
     prompt.media.push_back({.identifier = text_at(item, "identifier"),
                             .offset = *integer_at(item, "offset"),
                             .length = *integer_at(item, "length")});
@@ -167,15 +173,16 @@ std::vector<CapturedPrompt> prompts_from_renderings(const CapturedSession& sessi
                           .scenario = chat.scenario,
                           .label = chat.label,
                           .model = text_at(root, "model")};
-    if (const auto salt = root.find("cache_salt")->string()) prompt.cache_salt = std::string(*salt);
-    read_token_ids(*root.find("token_ids"), prompt);
+    if (const auto salt = member(root, "cache_salt").string())
+      prompt.cache_salt = std::string(*salt);
+    read_token_ids(member(root, "token_ids"), prompt);
     const auto features = root.find("features");
     if (features && features->is(json::Kind::Object)) {
-      for (const auto hash : *features->find("mm_hashes")->find("image")) {
+      for (const auto hash : member(member(*features, "mm_hashes"), "image")) {
         prompt.media.push_back({.identifier = std::string(*hash.string())});
       }
       auto item = prompt.media.begin();
-      for (const auto range : *features->find("mm_placeholders")->find("image")) {
+      for (const auto range : member(member(*features, "mm_placeholders"), "image")) {
         item->offset = *integer_at(range, "offset");
         item->length = *integer_at(range, "length");
         ++item;

@@ -55,8 +55,10 @@ class Playback {
     for (const auto& item : prompt.media) {
       media.push_back({keys::identifier_hash(item.identifier), item.offset, item.length});
     }
-    keys::Scope scope{.model = "tiny", .cache_salt = prompt.cache_salt};
-    if (prompt.model == "ad") scope.lora = "ad";
+    const std::optional<std::string> lora(prompt.model == "ad" ? prompt.model : "");
+    const keys::Scope scope{.model = "tiny",
+                            .cache_salt = prompt.cache_salt,
+                            .lora = lora->empty() ? std::nullopt : lora};
     const auto sequence =
         keys::block_keys(scheme_, scheme_.root(scope),
                          {.tokens = prompt.token_ids, .media = media, .block_size = kBlockSize});

@@ -338,7 +338,8 @@ TEST(ReplayFrames, RecordedAnswersAreTheLiveMessagesAgain) {
     return Bytes(bytes.begin(), bytes.end());
   }());
   bool ended = false;
-  for (const auto answer : request.find("answers_frames_hex").value()) {
+  const auto answers = request.find("answers_frames_hex").value();
+  for (const auto answer : answers) {
     const auto frames = frames_of(answer);
     const auto parsed = parse_replay(std::vector<ByteView>(frames.begin(), frames.end()));
     ASSERT_TRUE(parsed.ok());

@@ -131,6 +131,57 @@ TEST(BlockKeys, AnImageMarksEveryBlockThatItsWholeRangeTouchesAndNoOther) {
   }
 }
 
+// Every block asks every item: slow, and nothing to get wrong.
+std::vector<BlockKey> naive_keys(const std::vector<TokenId>& tokens,
+                                 const std::vector<MediaSpan>& media, std::uint32_t block_size) {
+  std::vector<BlockKey> keys;
+  auto key = scheme().root({.model = "m"});
+  for (std::size_t end = block_size; end <= tokens.size(); end += block_size) {
+    const auto begin = static_cast<std::int64_t>(end - block_size);
+    std::vector<BlockMedia> overlapping;
+    for (const auto& item : media) {
+      bool touches = false;
+      for (std::int64_t i = 0; i < item.length; ++i) {
+        touches |= item.start + i >= begin && item.start + i < static_cast<std::int64_t>(end);
+      }
+      if (!touches) continue;
+      overlapping.push_back({item.id, static_cast<std::int32_t>(item.start - begin)});
+    }
+    const std::vector<TokenId> block(tokens.begin() + begin,
+                                     tokens.begin() + static_cast<std::int64_t>(end));
+    key = scheme().next(key, scheme().local(block, overlapping));
+    keys.push_back(key);
+  }
+  return keys;
+}
+
+TEST(BlockKeys, AgreeWithTheNaiveWalkOverRandomPrompts) {
+  Rng rng(3);
+  for (int round = 0; round < 2000; ++round) {
+    const std::uint32_t block_size = 1 + rng.below(20);
+    const auto tokens = counting(rng.below(150));
+    std::vector<MediaSpan> media;
+    std::int64_t start = -std::int64_t{rng.below(4)};
+    for (std::uint32_t i = rng.below(6); i > 0; --i) {
+      start += rng.below(30);
+      const std::int64_t length = rng.below(40);
+      media.push_back({identifier_hash(std::to_string(rng.below(3))), start, length});
+      start += length;
+    }
+    ASSERT_EQ(keys_of(tokens, media, block_size), naive_keys(tokens, media, block_size)) << round;
+  }
+}
+
+TEST(BlockKeys, ManyItemsInOneBlockAllCount) {
+  const std::vector<TokenId> tokens(64, 7);
+  std::vector<MediaSpan> media;
+  for (std::int64_t i = 0; i < 64; ++i) media.push_back({identifier_hash("cat"), i, 1});
+  const auto keys = keys_of(tokens, media, 64);
+  EXPECT_EQ(keys, naive_keys(tokens, media, 64));
+  media[63].id = identifier_hash("dog");
+  EXPECT_NE(keys, keys_of(tokens, media, 64));
+}
+
 TEST(BlockKeys, TheChainIsThePolynomialOverTheLocalHashes) {
   // The multiplier is secret; two steps from known parents reveal it to the test: next(1, l) -
   // next(0, l) = r.
