@@ -29,7 +29,7 @@ enum class Blame { Client, Worker, Internal };
 // A recoverable failure. message is one line for a human and never holds prompts, image bytes,
 // engine addresses or secrets, since it may reach the client. param names the request field at
 // fault (OpenAI's error.param), empty if none. retryable: the same work may succeed elsewhere.
-// limit names the setting whose limit was exceeded ("image-bytes-max"), empty if none: metric
+// limit names the setting whose limit was exceeded ("media-image-bytes-max"), empty if none: metric
 // label.
 struct [[nodiscard]] Error {
   ErrorCode code = ErrorCode::Internal;

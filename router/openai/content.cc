@@ -85,7 +85,7 @@ Result<std::optional<MediaPart>> media_part(const Value& part, const Place& plac
 }
 
 Error too_many(std::size_t images_max) {
-  return limit_error(ErrorCode::InvalidArgument, "images-max",
+  return limit_error(ErrorCode::InvalidArgument, "media-images-max",
                      "at most " + std::to_string(images_max) + " media items may be in one request",
                      "messages");
 }

@@ -88,7 +88,9 @@ Result<Prepared> prepare_chat(const Model& model, const openai::Request& request
     if (expanded.error().code == ErrorCode::TooLarge) return too_long(options.tokens_max);
     return std::move(expanded).error();
   }
-  Prepared prepared{std::move(expanded).value(), std::move(media), Gap::None};
+  Prepared prepared{.text = std::move(rendered->text),
+                    .prompt = std::move(expanded).value(),
+                    .media = std::move(media)};
   prepared.gap = gap_of(prepared.prompt.certainty);
   if (!same_order(rendered->media, chat.media)) {
     prepared.gap = Gap::PlaceholderMismatch;
@@ -101,6 +103,7 @@ Result<Prepared> prepare_completion(const Model& model, const openai::Completion
   Prepared prepared;
   if (const auto* text = std::get_if<std::string_view>(&body.first_prompt)) {
     SL_TRY(model.tokenizer->encode(*text, prepared.prompt.tokens));
+    prepared.text = *text;
   } else {
     prepared.prompt.tokens = std::get<std::vector<TokenId>>(body.first_prompt);
   }

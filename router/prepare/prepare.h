@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -30,6 +32,7 @@ std::string_view name_of(Gap gap);
 
 // The routing view of a request.
 struct Prepared {
+  std::string text;       // the rendered prompt; empty when nothing is known or for token ids
   prompt::Prompt prompt;  // tokens may be empty when nothing is known
   std::vector<ResolvedMedia> media;
   Gap gap = Gap::None;

@@ -57,9 +57,9 @@ Result<ByteView> inline_bytes(const media::InlineImage& image, const MediaRules&
   static thread_local Bytes buffer;
   const std::size_t bound = media::base64_bytes_max(image.payload.size());
   if (bound > rules.image_bytes_max + 2) {
-    return limit_error(ErrorCode::TooLarge, "image-bytes-max",
+    return limit_error(ErrorCode::TooLarge, "media-image-bytes-max",
                        "the image is larger than " + std::to_string(rules.image_bytes_max) +
-                           " bytes (image-bytes-max)");
+                           " bytes (media-image-bytes-max)");
   }
   if (buffer.size() < bound) buffer.resize(bound);
   const std::size_t size = SL_TRY(media::decode_base64(image.payload, buffer));

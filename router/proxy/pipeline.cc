@@ -102,8 +102,7 @@ Task<Result<prepare::Prepared>> Pipeline::prepare(const openai::Request& request
 Keyed Pipeline::key(const openai::Request& request, const prepare::Prepared& prepared) const {
   const std::uint32_t size = block_size().value_or(kAssumedBlockSize);
   const auto fleet = services_.fleet.snapshot();
-  const auto& names = services_.settings.model.served_names;
-  const keys::Scope scope{.model = names.empty() ? std::string() : names.front(),
+  const keys::Scope scope{.model = scope_model(services_.settings),
                           .cache_salt = request.cache_salt,
                           .lora = lora_of(*fleet, request.model)};
   const std::vector<keys::MediaSpan> spans = spans_of(prepared);
@@ -174,8 +173,8 @@ Result<Shortlist> Pipeline::match(const openai::Request& request, const Keyed& k
   return shortlist;
 }
 
-routing::Decision Pipeline::select(const Keyed& keyed, const Shortlist& shortlist) {
-  const std::uint64_t turn = turn_.fetch_add(1, std::memory_order_relaxed);
+routing::Decision Pipeline::select(const Keyed& keyed, const Shortlist& shortlist,
+                                   std::uint64_t turn) const {
   Rng rng(seed_ + turn * 0x9e3779b97f4a7c15ULL);
   return routing::select(keyed.job, shortlist.candidates, {services_.settings.routing, turn}, rng);
 }
@@ -189,6 +188,10 @@ std::optional<std::string> lora_of(const fleet::FleetSnapshot& fleet,
     }
   }
   return std::nullopt;
+}
+
+std::string scope_model(const contract::ServeSettings& settings) {
+  return settings.model.served_names.empty() ? "" : settings.model.served_names.front();
 }
 
 bool has_precise_overlap(const fleet::Worker& worker, std::uint32_t block_size) {

@@ -56,8 +56,12 @@ class Pipeline {
   [[nodiscard]] Result<Shortlist> match(const openai::Request& request, const Keyed& keyed,
                                         const Tried& tried) const;
 
-  // 5: the choice, with its terms.
-  [[nodiscard]] routing::Decision select(const Keyed& keyed, const Shortlist& shortlist);
+  // 5: the choice, with its terms. Every decision that is carried out takes a turn; an explained
+  // one looks at the turn that would be next.
+  [[nodiscard]] routing::Decision select(const Keyed& keyed, const Shortlist& shortlist,
+                                         std::uint64_t turn) const;
+  std::uint64_t take_turn() { return turn_.fetch_add(1, std::memory_order_relaxed); }
+  [[nodiscard]] std::uint64_t next_turn() const { return turn_.load(std::memory_order_relaxed); }
 
   // Tokens per block that most workers with precise events use; nothing if there is none.
   [[nodiscard]] std::optional<std::uint32_t> block_size() const;
@@ -76,6 +80,9 @@ class Pipeline {
 // The adapter that a request's model name stands for, if it is one.
 std::optional<std::string> lora_of(const fleet::FleetSnapshot& fleet,
                                    const std::optional<std::string>& model);
+
+// The model's part of a block key's scope: the same for requests and for the engines' events.
+std::string scope_model(const contract::ServeSettings& settings);
 
 // True if the worker's announced blocks may be compared with keys of this block size.
 bool has_precise_overlap(const fleet::Worker& worker, std::uint32_t block_size);

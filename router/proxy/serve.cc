@@ -36,7 +36,7 @@ Task<Result<Done>> Proxy::serve(openai::Endpoint endpoint, http::Request& http,
     if (!shortlist.ok()) co_return shortlist.error();
 
     // 5 select: the worker with the least work.
-    const routing::Decision decision = pipeline_.select(keyed, *shortlist);
+    const routing::Decision decision = pipeline_.select(keyed, *shortlist, pipeline_.take_turn());
     const Route route = route_of(request, keyed, *shortlist, decision);
 
     // 6 reserve: book the load before the first byte goes out.

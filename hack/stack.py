@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Sightline Authors
+"""Starts simulated engines and the router as real processes on free ports, and stops them."""
+
+import http.client
+import json
+import os
+import pathlib
+import queue
+import re
+import signal
+import subprocess
+import threading
+import time
+
+READY_S = 30
+
+
+class Program:
+    """A started program whose output is read line by line; kept for errors."""
+
+    def __init__(self, arguments, log_path):
+        self.log_path = pathlib.Path(log_path)
+        self.log_path.parent.mkdir(parents=True, exist_ok=True)
+        self._log = open(self.log_path, "wb")
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("SIGHTLINE_")}
+        self.process = subprocess.Popen(
+            [str(a) for a in arguments], stdout=subprocess.PIPE, stderr=self._log, env=environment
+        )
+        self.lines = []
+        self._queue = queue.Queue()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self):
+        for line in self.process.stdout:
+            self._queue.put(line.decode().rstrip("\n"))
+        self._queue.put(None)
+
+    def wait_for(self, pattern, seconds=READY_S):
+        """The first line that matches; an error with the program's log otherwise."""
+        deadline = time.monotonic() + seconds
+        while True:
+            try:
+                line = self._queue.get(timeout=max(0.0, deadline - time.monotonic()))
+            except queue.Empty:
+                line = None
+            if line is None:
+                raise RuntimeError(f"{self.process.args[:2]} said no '{pattern}':\n{self.log()}")
+            self.lines.append(line)
+            match = re.search(pattern, line)
+            if match:
+                return match
+
+    def log(self):
+        return "\n".join(self.lines) + "\n" + self.log_path.read_text(errors="replace")[-4000:]
+
+    def stop(self, signal_number=signal.SIGTERM):
+        if self.process.poll() is None:
+            self.process.send_signal(signal_number)
+            try:
+                self.process.wait(timeout=20)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        self._log.close()
+        return self.process.returncode
+
+
+class Stack:
+    """N simulated engines and one router in front of them. Use as a context manager."""
+
+    def __init__(self, build, model="qwen2-vl", engines=2, **options):
+        self.build = pathlib.Path(build).resolve()
+        self.model_path = self.build / "models" / model
+        self.name = options.pop("served_model_name", "demo")
+        self.logs = pathlib.Path(options.pop("logs", self.build / "stack-logs"))
+        self.engine_count = engines
+        self.engine_flags = options.pop("engine_flags", [])
+        self.router_flags = options.pop("router_flags", [])
+        self.worker_extra = options.pop("worker_extra", "")
+        self.ports = options.pop("ports", {"engines": (0, 0, 0), "router": 0, "admin": 0})
+        self.simulator = None
+        self.router = None
+        # Given workers (name, url, …) instead of simulated engines.
+        self.workers = options.pop("workers", None) or []
+        self.ready_states = options.pop("ready_states", ("ready",))
+        if options:
+            raise TypeError(f"unknown options {sorted(options)}")
+
+    def __enter__(self):
+        try:
+            if not self.workers:
+                self.start_engines()
+            self.start_router()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
+    def start_engines(self):
+        base, events, replay = self.ports["engines"]
+        self.simulator = Program(
+            [self.build / "bin/sightline", "simulate", "--engines", self.engine_count]
+            + ["--base-port", base, "--events-base-port", events, "--replay-base-port", replay]
+            + ["--model-path", self.model_path, "--served-model-name", self.name]
+            + list(self.engine_flags),
+            self.logs / "simulate.log",
+        )
+        self.workers = []
+        for i in range(self.engine_count):
+            line = self.simulator.wait_for(r"((?:name|url)=[^\s']+)").group(1)
+            fields = dict(part.split("=", 1) for part in line.split(","))
+            fields["name"] = f"w{i}"
+            self.workers.append(fields)
+        self.simulator.wait_for(r"^ready")
+
+    def start_router(self):
+        flags = []
+        for worker in self.workers:
+            value = ",".join(f"{k}={v}" for k, v in worker.items()) + self.worker_extra
+            flags += ["--worker", value]
+        self.router = Program(
+            [self.build / "bin/sightline", "serve", "--model-path", self.model_path]
+            + ["--served-model-name", self.name]
+            + ["--port", self.ports["router"], "--admin-port", self.ports["admin"]]
+            + flags
+            + list(self.router_flags),
+            self.logs / "serve.log",
+        )
+        match = self.router.wait_for(r"ready: http://[^:]+:(\d+)/v1 \(admin http://[^:]+:(\d+)\)")
+        self.port, self.admin_port = int(match.group(1)), int(match.group(2))
+        self.wait_until(lambda: all(w["state"] in self.ready_states for w in self.worker_states()))
+
+    def stop(self):
+        for program in (self.router, self.simulator):
+            if program is not None:
+                program.stop()
+
+    def wait_until(self, condition, seconds=READY_S):
+        deadline = time.monotonic() + seconds
+        while not condition():
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"not so after {seconds} s:\n{self.router.log()}")
+            time.sleep(0.02)
+
+    # What the processes say of themselves.
+
+    def get(self, port, path):
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+        connection.request("GET", path)
+        answer = connection.getresponse()
+        body = answer.read()
+        connection.close()
+        return answer.status, body
+
+    def worker_states(self):
+        return json.loads(self.get(self.admin_port, "/v1/workers")[1])
+
+    def engine_port(self, i):
+        return int(self.workers[i]["url"].rsplit(":", 1)[1])
+
+    def engine_metrics(self, i):
+        """The engine's own counters: name -> sum over label sets."""
+        totals = {}
+        for line in self.get(self.engine_port(i), "/metrics")[1].decode().splitlines():
+            match = re.match(r"([A-Za-z_:]+)(?:\{[^}]*\})? ([-+0-9.eE]+)$", line)
+            if match:
+                totals[match.group(1)] = totals.get(match.group(1), 0.0) + float(match.group(2))
+        return totals
+
+    def router_metrics(self):
+        return self.get(self.admin_port, "/metrics")[1].decode()
+
+    def wait_until_quiet(self):
+        """Until no engine's events have moved for a moment: what is announced is then applied."""
+        last, since = None, time.monotonic()
+        while time.monotonic() - since < 0.15:
+            now = [w["events"]["seq"] for w in self.worker_states()]
+            if now != last:
+                last, since = now, time.monotonic()
+            time.sleep(0.02)
+
+
+class Answer:
+    """A finished answer of the router."""
+
+    def __init__(self):
+        self.status = 0
+        self.headers = {}
+        self.body = b""
+        self.events = []
+        self.first_token_s = None
+        self.usage = None
+
+    @property
+    def overlap(self):
+        x, _, y = self.headers.get("x-sightline-overlap", "0/0").partition("/")
+        return int(x), int(y)
+
+    @property
+    def worker(self):
+        return self.headers.get("x-sightline-worker")
+
+
+def post(port, body, path="/v1/chat/completions", headers=None):
+    """Sends a request and reads its answer to the end, streams event by event."""
+    answer = Answer()
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
+    start = time.monotonic()
+    payload = body if isinstance(body, (bytes, str)) else json.dumps(body)
+    connection.request(
+        "POST", path, payload, {"content-type": "application/json", **(headers or {})}
+    )
+    response = connection.getresponse()
+    answer.status = response.status
+    answer.headers = {k.lower(): v for k, v in response.getheaders()}
+    if answer.headers.get("content-type", "").startswith("text/event-stream"):
+        for line in response:
+            answer.body += line
+            if not line.startswith(b"data: "):
+                continue
+            if answer.first_token_s is None:
+                answer.first_token_s = time.monotonic() - start
+            data = line[6:].strip()
+            answer.events.append(data)
+            if data.startswith(b"{"):
+                answer.usage = json.loads(data).get("usage") or answer.usage
+    else:
+        answer.body = response.read()
+        answer.first_token_s = time.monotonic() - start
+        if answer.body.startswith(b"{"):
+            answer.usage = json.loads(answer.body).get("usage")
+    connection.close()
+    return answer

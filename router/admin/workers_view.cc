@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/admin/workers_view.h"
+
+#include <optional>
+
+#include "common/base/json.h"
+#include "common/contract/metric_table.h"
+
+namespace sightline::admin {
+namespace {
+
+using events::EngineStatus;
+using fleet::Worker;
+
+std::string text_or_null(const std::string& text) {
+  return text.empty() ? "null" : json::to_quoted(text);
+}
+
+std::string count_or_null(std::uint64_t count) {
+  return count == 0 ? "null" : std::to_string(count);
+}
+
+std::string events_json(const std::optional<EngineStatus>& status) {
+  if (!status) return "null";
+  const std::string seq = status->sequence ? std::to_string(*status->sequence) : "null";
+  const std::string lag = status->sequence ? std::to_string(status->lag.count()) : "null";
+  return R"({"seq":)" + seq + R"(,"lag_ms":)" + lag + R"(,"gaps":)" +
+         std::to_string(status->stream.gaps) + R"(,"replaying":)" +
+         (status->replaying ? "true" : "false") + "}";
+}
+
+struct Sources {
+  const events::EventSubscriber& subscriber;
+  const index::PrefixIndex& index;
+};
+
+std::string rank_json(const fleet::EngineEndpoints& engine, const Sources& view) {
+  const auto status = view.subscriber.status(engine.engine);
+  return R"({"rank":)" + std::to_string(engine.rank) + R"(,"events_endpoint":)" +
+         text_or_null(engine.events) + R"(,"replay_endpoint":)" + text_or_null(engine.replay) +
+         R"(,"blocks":)" + std::to_string(view.index.blocks(engine.engine)) + R"(,"events":)" +
+         events_json(status) + "}";
+}
+
+std::string worker_json(const Worker& worker, const Sources& view) {
+  std::uint64_t blocks = 0;
+  std::string ranks;
+  for (const fleet::EngineEndpoints& engine : worker.engines) {
+    blocks += view.index.blocks(engine.engine);
+    ranks += (ranks.empty() ? "" : ",") + rank_json(engine, view);
+  }
+  std::optional<EngineStatus> first;
+  if (!worker.engines.empty()) first = view.subscriber.status(worker.engines.front().engine);
+  return R"({"name":)" + json::to_quoted(worker.name) + R"(,"url":)" + json::to_quoted(worker.url) +
+         R"(,"state":)" + json::to_quoted(name_of(worker.state)) + R"(,"reason":)" +
+         text_or_null(worker.reason) + R"(,"block_size":)" + count_or_null(worker.block_size) +
+         R"(,"block_size_configured":)" + count_or_null(worker.block_size_configured) +
+         R"(,"revision":)" + std::to_string(worker.revision) + R"(,"blocks":)" +
+         std::to_string(blocks) + R"(,"in_flight":)" +
+         std::to_string(worker.load->read({}).in_flight) + R"(,"running":)" +
+         std::to_string(worker.running) + R"(,"waiting":)" + std::to_string(worker.waiting) +
+         R"(,"ranks":[)" + ranks + R"(],"events":)" + events_json(first) + "}";
+}
+
+}  // namespace
+
+std::string WorkersView::json() const {
+  const auto snapshot = fleet_.snapshot();
+  std::string body = "[";
+  for (const auto& worker : snapshot->workers) {
+    if (body.size() > 1) body += ",";
+    body += worker_json(*worker, {subscriber_, index_});
+  }
+  return body + "]";
+}
+
+void WorkersView::advance(const runtime::Counter& counter, const std::string& key,
+                          std::uint64_t total) {
+  std::uint64_t& last = totals_[key];
+  if (total > last) counter.add(static_cast<double>(total - last));
+  last = total;
+}
+
+void WorkersView::refresh_engine(const std::string& worker, const events::EngineStatus& status,
+                                 runtime::Metrics& metrics) {
+  const std::string engine = std::to_string(status.engine.value) + " ";
+  const events::NormaliserStatistics& n = status.normaliser;
+  advance(metrics.counter(contract::kEventsAppliedTotal, {worker}), engine + "applied", n.events);
+  advance(metrics.counter(contract::kEventGapsTotal, {worker}), engine + "gaps",
+          status.stream.gaps);
+  const std::pair<const char*, std::uint64_t> kinds[] = {
+      {"undecodable_message", status.undecodable_messages},
+      {"malformed", n.malformed},
+      {"unknown_parent", n.unknown_parent},
+      {"unknown_content", n.unknown_content},
+      {"unknown_length", n.unknown_length},
+      {"unknown_removal", n.unknown_removal},
+      {"unknown_placeholder", n.unknown_placeholder},
+      {"conflict", n.conflicts},
+      {"handles_refused", n.handles_refused},
+      {"block_size", n.ignored_block_size},
+      {"state_dropped", status.stream.drops},
+      {"replay_timeout", status.stream.replay_timeouts},
+  };
+  for (const auto& [kind, count] : kinds) {
+    if (count == 0) continue;
+    advance(metrics.counter(contract::kEventErrorsTotal, {worker, kind}), engine + kind, count);
+  }
+  metrics.gauge(contract::kEventLagSeconds, {worker})
+      .set(std::chrono::duration<double>(status.lag).count());
+}
+
+void WorkersView::refresh(runtime::Metrics& metrics) {
+  const auto snapshot = fleet_.snapshot();
+  for (const auto& worker : snapshot->workers) {
+    std::uint64_t blocks = 0;
+    for (const fleet::EngineEndpoints& engine : worker->engines) {
+      blocks += index_.blocks(engine.engine);
+      const auto status = subscriber_.status(engine.engine);
+      if (status) refresh_engine(worker->name, *status, metrics);
+    }
+    metrics.gauge(contract::kWorkerInflight, {worker->name}).set(worker->load->read({}).in_flight);
+    metrics.gauge(contract::kIndexBlocks, {worker->name}).set(static_cast<double>(blocks));
+  }
+}
+
+}  // namespace sightline::admin

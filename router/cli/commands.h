@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace sightline::cli {
+
+// What the process was started with.
+struct Invocation {
+  std::vector<std::string> arguments;              // after the program's name
+  std::map<std::string, std::string> environment;  // whole
+};
+
+// Runs `sightline <command> …` to its end. The value is the exit status: 0 well, 1 a failure while
+// running, 2 a mistake in how it was called.
+int run(const Invocation& invocation);
+
+// The commands; arguments without the command's own name.
+int serve_command(const Invocation& invocation);
+int simulate_command(const Invocation& invocation);
+
+}  // namespace sightline::cli

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/cli/serve_app.h"
+
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "common/base/log.h"
+#include "common/contract/identity_key.h"
+#include "common/contract/metric_table.h"
+#include "common/contract/names.h"
+#include "common/runtime/admin_server.h"
+#include "common/runtime/io_pool.h"
+#include "common/runtime/metrics.h"
+
+#include "router/admin/explain.h"
+#include "router/admin/workers_view.h"
+#include "router/cli/engine_watch.h"
+#include "router/events/zmq_subscriber.h"
+#include "router/fleet/config_watch.h"
+#include "router/fleet/fleet.h"
+#include "router/fleet/fleet_control.h"
+#include "router/http/client.h"
+#include "router/http/server.h"
+#include "router/index/exact_index.h"
+#include "router/media/fetcher.h"
+#include "router/proxy/client_api.h"
+#include "router/proxy/serve.h"
+
+namespace sightline::cli {
+namespace {
+
+using contract::ServeSettings;
+
+Result<contract::IdentityKey> load_identity(const std::string& path) {
+  if (path.empty()) {
+    log(LogLevel::Warn,
+        "no --identity-key-file: the public development key names pictures and blocks; "
+        "use a file of 32 random bytes in production");
+    return contract::development_identity_key();
+  }
+  std::ifstream stream(path, std::ios::binary);
+  if (!stream) {
+    return Error{ErrorCode::InvalidArgument,
+                 Blame::Internal,
+                 false,
+                 "--identity-key-file " + path + " cannot be read",
+                 {},
+                 {}};
+  }
+  const std::string content((std::istreambuf_iterator<char>(stream)), {});
+  auto key = contract::parse_identity_key(content);
+  if (!key.ok()) return with_context(std::move(key).error(), "--identity-key-file " + path);
+  return key;
+}
+
+std::size_t threads_or_cores(std::uint32_t wanted) {
+  return wanted > 0 ? wanted : std::max(1U, std::thread::hardware_concurrency());
+}
+
+IoPoolOptions pool_options(const contract::ServerSettings& server) {
+  return {.io_threads = threads_or_cores(server.io_threads),
+          .compute_threads = threads_or_cores(server.compute_threads)};
+}
+
+media::FetchLimits fetch_limits(const contract::MediaSettings& media) {
+  return {.image_bytes_max = media.image_bytes_max,
+          .connect_timeout = media.connect_timeout,
+          .total_timeout = media.fetch_timeout,
+          .redirects_max = media.redirects_max,
+          .downloads_max = media.downloads_max,
+          .allow_private_addresses = media.allow_private_addresses};
+}
+
+http::ServerLimits server_limits(const contract::ServerSettings& server) {
+  http::ServerLimits limits;
+  limits.header_bytes_max = server.header_bytes_max;
+  limits.body_bytes_max = server.body_bytes_max;
+  limits.header_timeout = server.header_timeout;
+  limits.idle_timeout = server.idle_timeout;
+  limits.body_timeout = server.idle_timeout;
+  limits.write_timeout = server.idle_timeout;
+  return limits;
+}
+
+}  // namespace
+
+// Declared in the order of making; stop() and the destructor go backwards.
+struct ServeApp::Parts {
+  Parts(ServeOptions given, contract::IdentityKey key, std::shared_ptr<const prepare::Model> loaded)
+      : options(std::move(given)),
+        identity(key),
+        scheme(identity),
+        model(std::move(loaded)),
+        pool(pool_options(options.settings.server)),
+        engines(pool, {}),
+        fetcher(fetch_limits(options.settings.media)) {}
+
+  ServeOptions options;
+  contract::IdentityKey identity;
+  keys::Scheme scheme;
+  std::shared_ptr<const prepare::Model> model;
+  runtime::Metrics metrics;
+  index::ExactIndex index;
+  std::unique_ptr<events::EventSubscriber> subscriber;
+  std::optional<EngineWatch> watch;
+  std::optional<fleet::Fleet> fleet;
+  std::optional<fleet::FleetControl> control;
+  IoPool pool;
+  http::Client engines;
+  media::Fetcher fetcher;
+  std::optional<proxy::Services> services;
+  std::optional<proxy::Proxy> proxy;
+  std::optional<proxy::ClientApi> api;
+  std::optional<admin::WorkersView> workers_view;
+  std::optional<admin::Explain> explain;
+  std::unique_ptr<http::Server> server;
+  std::optional<runtime::AdminServer> admin;
+  std::unique_ptr<fleet::ConfigWatch> config;
+  bool stopped = false;
+
+  Result<Done> build();
+  Result<Done> listen();
+  void add_admin_routes();
+  Result<Done> watch_config();
+};
+
+Result<Done> ServeApp::Parts::build() {
+  const ServeSettings& settings = options.settings;
+  subscriber = SL_TRY(events::EventSubscriber::create({}, scheme, index, system_clock()));
+  watch.emplace(*subscriber, *model, proxy::scope_model(settings));
+  const fleet::FleetListeners listeners{
+      .engine_ready = [this](const fleet::EngineEndpoints& e) { watch->engine_ready(e); },
+      .engine_removed = [this](EngineId e) { watch->engine_removed(e); }};
+  fleet.emplace(fleet::Fleet::Options{.probe_interval = settings.fleet.probe_interval}, listeners,
+                metrics, system_clock());
+  control.emplace(settings.fleet, *fleet, metrics, system_clock());
+  services.emplace(proxy::Services{.settings = settings,
+                                   .identity = identity,
+                                   .scheme = scheme,
+                                   .clock = system_clock(),
+                                   .model = model,
+                                   .pool = pool,
+                                   .engines = engines,
+                                   .fetcher = fetcher,
+                                   .fleet = *fleet,
+                                   .index = index,
+                                   .metrics = metrics});
+  proxy.emplace(*services);
+  api.emplace(*services, *proxy);
+  workers_view.emplace(*fleet, *subscriber, index);
+  explain.emplace(*services, proxy->pipeline());
+  metrics.gauge(contract::kBuildInfo, {SL_VERSION}).set(1);
+  metrics.before_scrape([this] { workers_view->refresh(metrics); });
+  return Done{};
+}
+
+Result<Done> ServeApp::Parts::listen() {
+  const ServeSettings& settings = options.settings;
+  watch->start(*fleet);
+  control->start(settings.workers);
+  http::ServerOptions server_options{.host = settings.server.host,
+                                     .port = settings.server.port,
+                                     .limits = server_limits(settings.server)};
+  server_options.refusal = [this](int status, const Error& error) {
+    return api->refusal(status, error);
+  };
+  auto answer = [this](http::Request& http, http::ResponseWriter& client) {
+    return api->handle(http, client);
+  };
+  server = SL_TRY(http::Server::create(pool, std::move(server_options), std::move(answer)));
+  admin.emplace(
+      runtime::AdminServer::Options{.host = settings.admin.host, .port = settings.admin.port},
+      metrics);
+  add_admin_routes();
+  SL_TRY(admin->start());
+  return watch_config();
+}
+
+void ServeApp::Parts::add_admin_routes() {
+  admin->add_check("model", [] { return Result<Done>(Done{}); });
+  admin->add_check("listening", [this]() -> Result<Done> {
+    if (!stopped) return Done{};
+    return Error{ErrorCode::Unavailable, Blame::Internal, true, "draining", {}, {}};
+  });
+  admin->add_route("GET", std::string(contract::kWorkersPath),
+                   [this](const runtime::AdminRequest&) {
+                     return runtime::AdminResponse{.body = workers_view->json()};
+                   });
+  admin->add_route(
+      "POST", std::string(contract::kExplainPath),
+      [this](const runtime::AdminRequest& request) { return explain->run(request.body); });
+}
+
+Result<Done> ServeApp::Parts::watch_config() {
+  if (options.config_file.empty()) return Done{};
+  auto changed = [this](Result<std::string> file) {
+    control->reload_workers(file.ok() ? options.read_workers(std::move(*file))
+                                      : Result<std::vector<contract::WorkerSpec>>(file.error()));
+  };
+  config = SL_TRY(fleet::ConfigWatch::create({.file = options.config_file}, std::move(changed)));
+  return Done{};
+}
+
+ServeApp::ServeApp(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+ServeApp::~ServeApp() { stop(); }
+
+Result<std::unique_ptr<ServeApp>> ServeApp::create(ServeOptions options) {
+  const contract::IdentityKey key = SL_TRY(load_identity(options.settings.identity.key_file));
+  auto model = SL_TRY(prepare::load_model(options.settings.model.path));
+  log(LogLevel::Info, "model loaded",
+      {{"path", options.settings.model.path},
+       {"family", prompt::name_of(model->profile.family)},
+       {"vocabulary", model->tokenizer->vocabulary_size()}});
+  auto parts = std::make_unique<Parts>(std::move(options), key, std::move(model));
+  SL_TRY(parts->build());
+  std::unique_ptr<ServeApp> app(new ServeApp(std::move(parts)));
+  SL_TRY(app->parts_->listen());
+  return app;
+}
+
+std::uint16_t ServeApp::port() const { return parts_->server->port(); }
+std::uint16_t ServeApp::admin_port() const { return parts_->admin->port(); }
+
+void ServeApp::stop() {
+  if (parts_->stopped) return;
+  parts_->stopped = true;
+  parts_->config.reset();
+  if (parts_->server) {
+    const auto timeout = parts_->options.settings.server.drain_timeout;
+    log(LogLevel::Info, "draining", {{"requests", parts_->server->active_requests()}});
+    const bool all_ended = parts_->server->drain(timeout);
+    log(all_ended ? LogLevel::Info : LogLevel::Warn,
+        all_ended ? "drained" : "drain timeout: the rest was cut off");
+  }
+  if (parts_->admin) parts_->admin->stop();
+  if (parts_->control) parts_->control->stop();
+  if (parts_->watch) parts_->watch->stop();
+  parts_->pool.stop();
+}
+
+}  // namespace sightline::cli

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "common/base/result.h"
+#include "common/contract/serve_settings.h"
+#include "common/runtime/shutdown.h"
+
+namespace sightline::cli {
+
+// Makes the worker list from the whole configuration when the file has changed.
+using ReadWorkers = std::function<Result<std::vector<contract::WorkerSpec>>(std::string file)>;
+
+struct ServeOptions {
+  contract::ServeSettings settings;
+  std::string config_file;  // watched for changes of the workers; empty: none
+  ReadWorkers read_workers;
+};
+
+// `sightline serve` put together: every part is made, wired, started and stopped here.
+// Thread safety: create() and run() from main.
+class ServeApp {
+ public:
+  // Listens on both ports when it returns. Errors name what to change: model directory, identity
+  // key file, ports.
+  static Result<std::unique_ptr<ServeApp>> create(ServeOptions options);
+  ~ServeApp();
+
+  [[nodiscard]] std::uint16_t port() const;
+  [[nodiscard]] std::uint16_t admin_port() const;
+
+  // Stops accepting, lets running answers finish for up to drain_timeout, then ends everything.
+  void stop();
+
+ private:
+  struct Parts;
+  explicit ServeApp(std::unique_ptr<Parts> parts);
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace sightline::cli

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include <cstdio>
+
+#include "common/base/log.h"
+#include "common/contract/load_settings.h"
+#include "common/runtime/shutdown.h"
+
+#include "router/cli/commands.h"
+#include "router/cli/serve_app.h"
+#include "router/fleet/config_watch.h"
+
+namespace sightline::cli {
+namespace {
+
+constexpr char kIntroduction[] =
+    R"(sightline serve: routes OpenAI requests to the engine that holds their blocks.
+
+Settings come from flags, then SIGHTLINE_* variables, then the YAML file of --config, then
+defaults; --print-config shows the result and where each value came from. A worker needs its URL
+only: the engine is asked for its event endpoints and block size, and what you give wins.
+
+)";
+
+int fail(const std::string& message, int status) {
+  std::fprintf(stderr, "sightline serve: %s\n", message.c_str());
+  return status;
+}
+
+// The workers as flags, environment and the given content of the configuration file make them.
+ReadWorkers workers_reader(const Invocation& invocation) {
+  return [invocation](std::string file) -> Result<std::vector<contract::WorkerSpec>> {
+    contract::ServeSettings settings;
+    contract::SettingTable table = contract::serve_table(settings);
+    const contract::SettingSources sources{
+        invocation.arguments, invocation.environment,
+        [&file](const std::string&) -> Result<std::string> { return file; }};
+    SL_TRY(contract::load_settings(table, sources));
+    return settings.workers;
+  };
+}
+
+}  // namespace
+
+int serve_command(const Invocation& invocation) {
+  Shutdown shutdown;
+  contract::ServeSettings settings;
+  contract::SettingTable table = contract::serve_table(settings);
+  const auto loaded = contract::load_settings(
+      table, {invocation.arguments, invocation.environment, fleet::read_config_file});
+  if (!loaded.ok()) return fail(loaded.error().message, 2);
+  if (loaded->help) {
+    std::printf("%s%s", kIntroduction, contract::help_text(table).c_str());
+    return 0;
+  }
+  if (loaded->print_config) {
+    std::fputs(contract::print_settings(table).c_str(), stdout);
+    return 0;
+  }
+  const auto checked = contract::check_serve_settings(settings, !loaded->config_file.empty());
+  if (!checked.ok()) return fail(checked.error().message, 2);
+  const auto logging = start_log(settings.log.level);
+  if (!logging.ok()) return fail(logging.error().message, 2);
+
+  const std::string host = settings.server.host;
+  const std::string admin_host = settings.admin.host;
+  auto app = ServeApp::create({settings, loaded->config_file, workers_reader(invocation)});
+  if (!app.ok()) return fail(app.error().message, 1);
+  std::printf("ready: http://%s:%u/v1 (admin http://%s:%u)\n", host.c_str(), (*app)->port(),
+              admin_host.c_str(), (*app)->admin_port());
+  std::fflush(stdout);
+  shutdown.on_stop("serve", [&app] { (*app)->stop(); });
+  shutdown.wait();
+  return 0;
+}
+
+}  // namespace sightline::cli

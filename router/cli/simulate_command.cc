@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include <cstdio>
+
+#include "common/base/log.h"
+#include "common/contract/load_settings.h"
+
+#include "router/cli/commands.h"
+#include "router/simulate/settings.h"
+#include "router/simulate/simulate.h"
+
+namespace sightline::cli {
+namespace {
+
+constexpr char kIntroduction[] =
+    R"(sightline simulate: engines that speak vLLM's HTTP API, KV events and metrics, without a GPU.
+
+Each has a prefix cache with vLLM's rules and says how many tokens of a prompt it found there.
+Engine i takes base port + i of each of the three ranges. One line per engine is printed, to be
+given to `sightline serve` as it is, then "ready".
+
+)";
+
+int fail(const std::string& message, int status) {
+  std::fprintf(stderr, "sightline simulate: %s\n", message.c_str());
+  return status;
+}
+
+Result<std::string> no_file(const std::string& path) {
+  return client_error(ErrorCode::Unsupported,
+                      path + ": simulate takes no configuration file; give flags");
+}
+
+}  // namespace
+
+int simulate_command(const Invocation& invocation) {
+  simulate::SimulateSettings settings;
+  contract::SettingTable table = simulate::setting_table(settings);
+  const auto loaded =
+      contract::load_settings(table, {invocation.arguments, invocation.environment, no_file});
+  if (!loaded.ok()) return fail(loaded.error().message, 2);
+  if (loaded->help) {
+    std::printf("%s%s", kIntroduction, contract::help_text(table).c_str());
+    return 0;
+  }
+  if (loaded->print_config) {
+    std::fputs(contract::print_settings(table).c_str(), stdout);
+    return 0;
+  }
+  const auto logging = start_log("info");
+  if (!logging.ok()) return fail(logging.error().message, 2);
+  const auto status = simulate::run_simulate(settings);
+  if (!status.ok()) {
+    return fail(status.error().message, status.error().blame == Blame::Client ? 2 : 1);
+  }
+  return *status;
+}
+
+}  // namespace sightline::cli

@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Sightline Authors
+"""CPU that the router spends per request, measured from outside.
+
+Method: one `sightline serve` (kv policy, real model files, template, tokenizer, block keys) in
+front of one `sightline simulate --instant`, which answers at once with a fixed text. A closed-loop
+client keeps c connections busy. CPU is user + system time of the router's process, from
+/proc/PID/stat, divided by the requests answered; the client and the engine are other processes
+and do not count. Each shape is warmed up first. "cold" texts are all different, "warm" ones are
+the same text again.
+"""
+
+import argparse
+import gzip
+import http.client
+import json
+import os
+import pathlib
+import random
+import sys
+import threading
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "hack"))
+
+from pictures import data_url, png  # noqa: E402
+from stack import Stack  # noqa: E402
+
+TICK_S = 1 / os.sysconf("SC_CLK_TCK")
+
+
+def cpu_seconds(pid):
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) * TICK_S
+
+
+def vocabulary():
+    """Words of natural texts of many kinds, from the tokenizer's test strings."""
+    words = set()
+    with gzip.open(ROOT / "tests/data/tokenizers/texts.jsonl.gz", "rt") as lines:
+        for line in lines:
+            row = json.loads(line)
+            if row["cat"] in ("ascii", "latin", "code", "normal", "big"):
+                words.update(w for w in row["text"].split() if 1 < len(w) < 16 and w.isascii())
+    return sorted(words)
+
+
+def text_of(words, size, seed):
+    rng = random.Random(seed)
+    out, length = [], 0
+    while length < size:
+        word = rng.choice(words)
+        out.append(word)
+        length += len(word) + 1
+    return " ".join(out)[:size]
+
+
+def text_body(text):
+    return json.dumps({"model": "demo", "max_tokens": 1,
+                       "messages": [{"role": "user", "content": text}]}).encode()
+
+
+def image_body(size, seed):
+    """A body of `size` bytes with one picture: a PNG file padded with random bytes."""
+    content = bytearray(png(1024, 1024, seed))
+    rng = random.Random(seed)
+    content += rng.randbytes(max(0, size * 3 // 4 - len(content) - 200))
+    parts = [{"type": "image_url", "image_url": {"url": data_url(bytes(content))}},
+             {"type": "text", "text": "What is shown in this picture?"}]
+    return json.dumps({"model": "demo", "max_tokens": 1,
+                       "messages": [{"role": "user", "content": parts}]}).encode()
+
+
+def drive(port, bodies, connections, seconds):
+    """Answers counted while every connection sends one request after the other."""
+    counts = [0] * connections
+    stop = time.monotonic() + seconds
+
+    def loop(k):
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+        i = k
+        while time.monotonic() < stop:
+            connection.request("POST", "/v1/chat/completions", bodies[i % len(bodies)],
+                               {"content-type": "application/json"})
+            answer = connection.getresponse()
+            answer.read()
+            if answer.status != 200:
+                raise RuntimeError(f"status {answer.status}")
+            counts[k] += 1
+            i += connections
+        connection.close()
+
+    threads = [threading.Thread(target=loop, args=(k,)) for k in range(connections)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return sum(counts)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("build", nargs="?", default="build/release")
+    parser.add_argument("--seconds", type=float, default=4.0)
+    arguments = parser.parse_args()
+    words = vocabulary()
+    shapes = [
+        ("200 tokens", [text_body(text_of(words, 800, s)) for s in range(64)]),
+        ("163 KB text, cold", [text_body(text_of(words, 163_000, s)) for s in range(300)]),
+        ("163 KB text, warm", [text_body(text_of(words, 163_000, 7))]),
+        ("923 KB image body", [image_body(923_000, s) for s in range(8)]),
+    ]
+    print(__doc__.split("\n\n", 1)[1])
+    print(f"{'shape':22} {'c':>3} {'requests':>9} {'CPU ms/request':>15}")
+    with Stack(arguments.build, model="qwen3-vl", engines=1, engine_flags=["--instant"],
+               router_flags=["--log-level", "warn"], ready_states=("ready", "unverified"),
+               logs=pathlib.Path(arguments.build) / "bench-logs") as stack:
+        for name, bodies in shapes:
+            for connections in (1, 32):
+                drive(stack.port, bodies, connections, 0.5)
+                before = cpu_seconds(stack.router.process.pid)
+                answered = drive(stack.port, bodies, connections, arguments.seconds)
+                spent = cpu_seconds(stack.router.process.pid) - before
+                print(f"{name:22} {connections:3} {answered:9} {spent / answered * 1e3:15.3f}",
+                      flush=True)
+    print("\nPeers on another 2-core machine, CPU ms/request at c=32 (200 tok / 32k tok / image):")
+    print("  nginx 1.22 0.025 / 0.07 / 0.35, smg 1.13 0.27 / 0.88 / 3.0, vllm-router 0.1.17 "
+          "0.47 / 1.8 / 1.6, Dynamo 1.6.1 1.1 / 55 / 14")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Sightline Authors
+"""Real clients, unmodified: the openai SDK, curl, and a client that leaves."""
+
+import http.server
+import json
+import socket
+import subprocess
+import threading
+import time
+
+import openai
+import pytest
+from pictures import data_url, image_part, png, text_part
+from stack import Stack, post
+
+
+@pytest.fixture(scope="module")
+def stack(build):
+    flags = ["--media-allow-private-addresses"]
+    with Stack(build, engines=2, router_flags=flags, engine_flags=["--block-size", "16"],
+               logs=build / "test-output/clients") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def client(stack):
+    return openai.OpenAI(base_url=f"http://127.0.0.1:{stack.port}/v1", api_key="sk-test",
+                         max_retries=0)
+
+
+def messages(seed, text="What is shown?"):
+    return [{"role": "user", "content": [image_part(png(224, 224, seed)), text_part(text)]}]
+
+
+def test_the_openai_sdk_gets_a_whole_answer_with_an_image(client):
+    answer = client.chat.completions.create(model="demo", messages=messages(1), max_tokens=5)
+    assert answer.choices[0].message.content
+    assert answer.usage.completion_tokens == 5
+    assert answer.usage.prompt_tokens > 64
+
+
+def test_the_openai_sdk_streams_with_an_image(client):
+    chunks = list(client.chat.completions.create(model="demo", messages=messages(2), max_tokens=5,
+                                                 stream=True))
+    assert "".join(c.choices[0].delta.content or "" for c in chunks)
+    assert all(c.choices for c in chunks), "the usage chunk was not asked for"
+    assert chunks[-1].choices[0].finish_reason
+
+
+def test_the_openai_sdk_gets_usage_when_it_asks(client):
+    for _ in range(2):
+        chunks = list(client.chat.completions.create(
+            model="demo", messages=messages(3), max_tokens=2, stream=True,
+            stream_options={"include_usage": True}))
+    assert not chunks[-1].choices
+    assert chunks[-1].usage.prompt_tokens_details.cached_tokens > 0
+
+
+def test_the_openai_sdk_completes_text_and_token_ids(client):
+    text = client.completions.create(model="demo", prompt="The kettle is", max_tokens=3)
+    assert text.choices[0].text
+    ids = client.completions.create(model="demo", prompt=[785, 80264, 374], max_tokens=3)
+    assert ids.usage.prompt_tokens == 3
+
+
+def test_the_openai_sdk_lists_models_and_sees_errors(client):
+    models = list(client.models.list())
+    assert [m.id for m in models] == ["demo"]
+    assert models[0].max_model_len == 32768
+    with pytest.raises(openai.NotFoundError) as error:
+        client.chat.completions.create(model="nobody", messages=messages(4))
+    assert error.value.body["param"] == "model"
+    with pytest.raises(openai.BadRequestError) as error:
+        part = {"type": "image_url", "image_url": {"url": "ftp://x/y"}}
+        client.chat.completions.create(model="demo", messages=[{"role": "user", "content": [part]}])
+    assert "messages[0].content[0]" in error.value.body["message"]
+
+
+def test_a_picture_by_url_and_as_data_is_one_identity(stack):
+    content = png(224, 224, seed=50)
+
+    class Pictures(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.send_header("content-type", "text/plain")
+            self.send_header("content-length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *_):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Pictures)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    url = f"http://127.0.0.1:{server.server_port}/photo?signature=1"
+
+    def body(image_url):
+        parts = [{"type": "image_url", "image_url": {"url": image_url}}, text_part("Look.")]
+        return {"model": "demo", "max_tokens": 1, "messages": [{"role": "user", "content": parts}]}
+
+    assert post(stack.port, body(url)).status == 200
+    stack.wait_until_quiet()
+    for again in (body(url), body(data_url(content)), body(url + "&x=2")):
+        answer = post(stack.port, again)
+        assert answer.overlap[0] >= 4
+        assert answer.usage["prompt_tokens_details"]["cached_tokens"] == 16 * answer.overlap[0]
+    server.shutdown()
+
+
+def test_a_clients_uuid_never_reaches_an_engine(stack):
+    part = {**image_part(png(224, 224, seed=60)), "uuid": "same"}
+    other = {**image_part(png(224, 224, seed=61)), "uuid": "same"}
+    answers = []
+    for item in (part, other):
+        answers.append(post(stack.port, {"model": "demo", "max_tokens": 1, "messages": [
+            {"role": "user", "content": [item, text_part("Look.")]}]}))
+        stack.wait_until_quiet()
+    assert [a.status for a in answers] == [200, 200]
+    assert answers[1].usage["prompt_tokens_details"]["cached_tokens"] == 0
+    alone = post(stack.port, {"model": "demo", "messages": [{"role": "user", "content": [
+        {"type": "image_url", "image_url": None, "uuid": "same"}]}]})
+    assert alone.status == 400
+    assert "uuid alone" in json.loads(alone.body)["error"]["message"]
+
+
+def test_placeholders_in_user_text_claim_no_overlap(stack):
+    body = {"model": "demo", "max_tokens": 1, "messages": [
+        {"role": "user", "content": "look: <|image_pad|> " + "and on and on " * 30}]}
+    for _ in range(2):
+        answer = post(stack.port, body)
+        assert answer.status == 200 and answer.overlap[0] == 0
+    assert 'reason="placeholder_mismatch"' in stack.router_metrics()
+
+
+def test_health_version_and_unknown_paths(stack):
+    assert stack.get(stack.port, "/health") == (200, b"")
+    status, body = stack.get(stack.port, "/version")
+    assert status == 200 and json.loads(body)["version"]
+    assert stack.get(stack.port, "/nothing")[0] == 404
+    assert stack.get(stack.port, "/v1/chat/completions")[0] == 405
+    assert stack.get(stack.admin_port, "/readyz?verbose")[0] == 200
+
+
+@pytest.fixture(scope="module")
+def slow_stack(build):
+    flags = ["--prefill-tokens-per-s", "100", "--decode-tokens-per-s", "25", "--block-size", "16"]
+    with Stack(build, engines=1, engine_flags=flags,
+               logs=build / "test-output/slow_clients") as running:
+        yield running
+
+
+def test_curl_shows_tokens_one_by_one(slow_stack):
+    body = json.dumps({"model": "demo", "stream": True, "max_tokens": 10,
+                       "messages": [{"role": "user", "content": "hi"}]})
+    process = subprocess.Popen(
+        ["curl", "-sN", f"http://127.0.0.1:{slow_stack.port}/v1/chat/completions",
+         "-H", "content-type: application/json", "-d", body], stdout=subprocess.PIPE)
+    times = [time.monotonic() for line in process.stdout if line.startswith(b"data: {")]
+    assert process.wait() == 0
+    # Ten tokens at 25 a second: were they held back and sent together, all gaps would be nothing.
+    assert len(times) >= 10
+    assert times[-1] - times[0] > 0.2
+    gaps = [b - a for a, b in zip(times, times[1:])]
+    assert sum(gap > 0.01 for gap in gaps) >= 6
+
+
+def test_a_client_that_leaves_during_a_long_prefill_stops_the_engine(slow_stack):
+    before = slow_stack.engine_metrics(0)
+    body = json.dumps({"model": "demo", "max_tokens": 4, "stream": True, "messages": [
+        {"role": "user", "content": "word " * 3000}]}).encode()  # 30 s of prefill
+    connection = socket.create_connection(("127.0.0.1", slow_stack.port))
+    connection.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\n"
+                       b"content-type: application/json\r\n"
+                       + f"content-length: {len(body)}\r\n\r\n".encode() + body)
+    slow_stack.wait_until(
+        lambda: slow_stack.engine_metrics(0)["vllm:num_requests_running"] == 1)
+    connection.close()
+    slow_stack.wait_until(
+        lambda: slow_stack.engine_metrics(0)["vllm:num_requests_running"] == 0, seconds=5)
+    slow_stack.wait_until(lambda: slow_stack.worker_states()[0]["in_flight"] == 0, seconds=5)
+    computed = sum(
+        slow_stack.engine_metrics(0)[name] - before.get(name, 0)
+        for name in slow_stack.engine_metrics(0) if name.startswith("sl_sim_prefill_tokens"))
+    assert computed < 1500, "far fewer tokens computed than the 3000 asked for"
+    assert "sightline_client_disconnects_total 1" in slow_stack.router_metrics()

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Sightline Authors
+"""What a client sees when an engine fails: the exact answer, each time."""
+
+import contextlib
+import json
+import socket
+import struct
+import threading
+
+import pytest
+from fake_engine import FakeEngine, answer_ok, chunk, response, stream_head, token_event
+from stack import Stack, post
+
+BODY = {"model": "demo", "messages": [{"role": "user", "content": "hello"}], "max_tokens": 4}
+STREAM = {**BODY, "stream": True}
+
+
+@contextlib.contextmanager
+def router(build, logs, *engines, flags=()):
+    with contextlib.ExitStack() as stack:
+        for engine in engines:
+            stack.enter_context(engine)
+        yield stack.enter_context(
+            Stack(build, workers=[e.worker for e in engines], ready_states=("unverified",),
+                  router_flags=list(flags), logs=logs)
+        )
+
+
+def error_of(answer):
+    return json.loads(answer.body)["error"]
+
+
+def close_now(connection, _request):
+    return False
+
+
+def reset_now(connection, _request):
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    return False
+
+
+def garbage(connection, _request):
+    connection.sendall(b"\x16\x03\x01 this is not HTTP at all\r\n\r\n")
+    return False
+
+
+def status(code, body):
+    def behave(connection, _request):
+        connection.sendall(response(code, body))
+        return True
+    return behave
+
+
+@pytest.mark.parametrize("failure", [close_now, reset_now, garbage, status(503, "busy"),
+                                     status(502, ""), status(504, "")])
+def test_an_engine_lost_before_its_first_byte_is_replaced_by_the_next_best(build, logs, failure):
+    # Both engines fail their first request, so whichever is chosen first, the other must answer.
+    failed = []
+
+    def fail_once(connection, request):
+        if not failed:
+            failed.append(1)
+            return failure(connection, request)
+        return answer_ok(connection, request)
+
+    a, b = FakeEngine("a", fail_once), FakeEngine("b", fail_once)
+    with router(build, logs, a, b) as stack:
+        answer = post(stack.port, BODY)
+        assert answer.status == 200
+        assert json.loads(answer.body)["choices"][0]["message"]["content"] == "fine"
+        assert len(a.requests) == 1 and len(b.requests) == 1
+        assert a.requests[0][3] == b.requests[0][3]
+        assert "sightline_retries_total" in stack.router_metrics()
+
+
+@pytest.mark.parametrize("failure,want_code", [(close_now, 502), (garbage, 502),
+                                               (status(503, "busy"), 502)])
+def test_without_another_engine_the_client_gets_one_clear_error(build, logs, failure, want_code):
+    with router(build, logs, FakeEngine("only", failure)) as stack:
+        answer = post(stack.port, BODY)
+        assert answer.status == want_code
+        error = error_of(answer)
+        assert error["type"] == "ServiceUnavailableError"
+        assert error["code"] == want_code and error["param"] is None
+        assert "127.0.0.1" not in answer.body.decode()
+        assert str(stack.workers[0]["url"]) not in answer.body.decode()
+
+
+def test_a_refused_connection_is_retried_and_the_dead_worker_is_left_alone(build, logs):
+    a, b = FakeEngine("a", answer_ok), FakeEngine("b", answer_ok)
+    with router(build, logs, a, b) as stack:
+        a.close()
+        for _ in range(6):
+            assert post(stack.port, BODY).status == 200
+        stack.wait_until(
+            lambda: {w["name"]: w["state"] for w in stack.worker_states()}["a"]
+            in ("suspect", "down")
+        )
+        assert len(b.requests) == 6
+
+
+def test_an_engine_that_says_nothing_costs_a_timeout_and_a_504(build, logs):
+    release = threading.Event()
+
+    def silent(_connection, _request):
+        release.wait(20)
+        return False
+
+    quick = ["--fleet-request-timeout", "1s"]
+    with router(build, logs, FakeEngine("only", silent), flags=quick) as stack:
+        answer = post(stack.port, BODY)
+        release.set()
+        assert answer.status == 504
+        assert error_of(answer)["type"] == "TimeoutError"
+
+
+def test_a_4xx_of_the_engine_is_the_clients(build, logs):
+    body = ('{"error":{"message":"max_tokens must be at least 1","type":"BadRequestError",'
+            '"param":"max_tokens","code":400}}')
+    a, b = FakeEngine("a", status(400, body)), FakeEngine("b", status(400, body))
+    with router(build, logs, a, b) as stack:
+        answer = post(stack.port, BODY)
+        assert answer.status == 400
+        assert answer.body.decode() == body
+        assert len(a.requests) + len(b.requests) == 1
+        assert {w["state"] for w in stack.worker_states()} == {"unverified"}
+
+
+def test_a_500_before_the_first_byte_reaches_the_client_and_proves_no_sickness(build, logs):
+    body = ('{"error":{"message":"media host refused","type":"InternalServerError",'
+            '"param":null,"code":500}}')
+    with router(build, logs, FakeEngine("only", status(500, body))) as stack:
+        for _ in range(3):
+            answer = post(stack.port, BODY)
+            assert answer.status == 500
+            assert answer.body.decode() == body
+        assert [w["state"] for w in stack.worker_states()] == ["unverified"]
+
+
+def test_an_engine_lost_in_mid_stream_ends_with_an_error_event_and_no_done(build, logs):
+    def die_midstream(connection, _request):
+        connection.sendall(stream_head() + chunk(token_event("one")) + chunk(token_event("two")))
+        return False
+
+    engines = [FakeEngine(name, die_midstream) for name in "ab"]
+    with router(build, logs, *engines) as stack:
+        answer = post(stack.port, STREAM)
+        assert answer.status == 200
+        assert len(answer.events) == 3
+        assert b'"one"' in answer.events[0] and b'"two"' in answer.events[1]
+        error = json.loads(answer.events[2])["error"]
+        assert error["type"] == "ServiceUnavailableError" and error["code"] == 502
+        assert b"[DONE]" not in answer.body
+
+
+def test_a_whole_answer_that_breaks_off_is_an_error_not_a_half_answer(build, logs):
+    def half(connection, _request):
+        connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n"
+                           b"content-length: 1000\r\n\r\n{\"id\":")
+        return False
+
+    engine = FakeEngine("a", half)
+    with router(build, logs, engine, FakeEngine("b", half)) as stack:
+        answer = post(stack.port, BODY)
+        assert answer.status == 502
+        assert error_of(answer)["type"] == "ServiceUnavailableError"
+
+
+def test_the_usage_chunk_that_the_router_asked_for_is_stripped_again(build, logs):
+    usage = 'data: {"id":"c","choices":[],"usage":{"prompt_tokens":5,"completion_tokens":1}}\n\n'
+
+    def with_usage(connection, request):
+        assert json.loads(request[3])["stream_options"]["include_usage"] is True
+        connection.sendall(stream_head() + chunk(token_event("one")) + chunk(usage)
+                           + chunk("data: [DONE]\n\n") + b"0\r\n\r\n")
+        return True
+
+    with router(build, logs, FakeEngine("a", with_usage)) as stack:
+        plain = post(stack.port, STREAM)
+        assert plain.body.decode() == token_event("one") + "data: [DONE]\n\n"
+        asked = post(stack.port, {**STREAM, "stream_options": {"include_usage": True}})
+        assert asked.body.decode() == token_event("one") + usage + "data: [DONE]\n\n"
+
+
+def test_bytes_that_the_router_has_no_reason_to_change_are_not_changed(build, logs):
+    engine = FakeEngine("a", answer_ok)
+    raw = ('{ "model":"demo" ,"messages":[{"role":"user","content":"h\\u00e9llo \\/ "}],'
+           '"unknown_field":{"x":[1.50,1e3]},\n"max_tokens":4}').encode()
+    with router(build, logs, engine) as stack:
+        headers = {"authorization": "Bearer sk-secret", "x-request-id": "mine", "x-other": "kept"}
+        answer = post(stack.port, raw, headers=headers)
+        assert answer.status == 200
+        _, path, seen, body = engine.requests[0]
+        assert body == raw and path == "/v1/chat/completions"
+        assert seen["authorization"] == "Bearer sk-secret"
+        assert seen["x-request-id"] == "mine" and seen["x-other"] == "kept"
+        assert answer.headers["x-request-id"] == "mine"
+        assert answer.headers["x-sightline-worker"] == "a"
+
+
+def test_other_paths_are_proxied_untouched(build, logs):
+    def echo(connection, request):
+        connection.sendall(response(201, request[3], "application/x-odd"))
+        return True
+
+    engine = FakeEngine("a", echo)
+    with router(build, logs, engine) as stack:
+        answer = post(stack.port, b"\x00\xffraw", path="/v1/embeddings?x=1")
+        assert answer.status == 201
+        assert answer.body == b"\x00\xffraw"
+        assert answer.headers["content-type"] == "application/x-odd"
+        assert engine.requests[0][1] == "/v1/embeddings?x=1"

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Sightline Authors
+"""Routing judged by the engines' own counters: reuse, exactness, no false claims, balance."""
+
+import collections
+import concurrent.futures
+import json
+import random
+import struct
+import zlib
+
+import pytest
+from pictures import image_part, png, text_part
+from stack import Stack, post
+
+BLOCK = 16
+ENGINES = 4
+
+
+def picture_body(content, question="What is shown in this picture?"):
+    parts = [image_part(content), text_part(question)]
+    return {"model": "demo", "max_tokens": 1, "messages": [{"role": "user", "content": parts}]}
+
+
+def send_all(stack, bodies, parallel=8):
+    """Answers in the order of the bodies: what was predicted and what the engine found."""
+    with concurrent.futures.ThreadPoolExecutor(parallel) as pool:
+        answers = list(pool.map(lambda body: post(stack.port, body), bodies))
+    for answer in answers:
+        assert answer.status == 200, answer.body
+    return answers
+
+
+def cached(answer):
+    return answer.usage["prompt_tokens_details"]["cached_tokens"]
+
+
+def predicted(answer):
+    return BLOCK * answer.overlap[0]
+
+
+@pytest.fixture(scope="module")
+def stack(build):
+    flags = ["--blocks", "32768", "--block-size", str(BLOCK)]
+    with Stack(build, engines=ENGINES, engine_flags=flags,
+               logs=build / "test-output/routing_truth") as running:
+        yield running
+
+
+def test_the_second_pass_over_a_thousand_images_finds_99_percent_of_the_reusable_blocks(stack):
+    pictures = [png(448, 448, seed=i) for i in range(1000)]
+    order = list(range(1000))
+    random.Random(1).shuffle(order)
+    send_all(stack, [picture_body(pictures[i]) for i in order])
+    stack.wait_until_quiet()
+    before = [stack.engine_metrics(i) for i in range(ENGINES)]
+    random.Random(2).shuffle(order)
+    answers = send_all(stack, [picture_body(pictures[i]) for i in order])
+    after = [stack.engine_metrics(i) for i in range(ENGINES)]
+
+    def grown(name):
+        return sum(a[name] - b[name] for a, b in zip(after, before))
+
+    reusable = sum((a.usage["prompt_tokens"] - 1) // BLOCK * BLOCK for a in answers)
+    hits = grown("vllm:prefix_cache_hits_total")
+    assert hits >= 0.99 * reusable
+    # The engines' counters and their answers tell the same story.
+    assert hits == sum(cached(a) for a in answers)
+    assert all(predicted(a) <= cached(a) for a in answers)
+
+
+def test_one_changed_byte_of_an_image_claims_no_block_of_it(stack):
+    base = png(448, 448, seed=123456)
+    send_all(stack, [picture_body(base)])
+    stack.wait_until_quiet()
+    at = base.index(b"123456")
+    changed = base[:at] + b"923456" + base[at + 6:]
+    # The text chunk's checksum must follow, or decoders refuse the file.
+    start = changed.index(b"tEXt")
+    end = at + 6
+    changed = changed[:end] + struct.pack(">I", zlib.crc32(changed[start:end])) + changed[end + 4:]
+    assert len(changed) == len(base) and changed != base
+    same = send_all(stack, [picture_body(base)])[0]
+    other = send_all(stack, [picture_body(changed)])[0]
+    assert predicted(same) == cached(same) > 15 * BLOCK
+    # Only blocks before the picture may be claimed: the system text, less than one block here.
+    assert predicted(other) == cached(other) == 0
+
+
+def test_ten_thousand_distinct_images_never_claim_a_block(build, logs):
+    flags = ["--blocks", "32768", "--block-size", str(BLOCK)]
+    with Stack(build, engines=ENGINES, engine_flags=flags, logs=logs) as fresh:
+        def bodies():
+            for seed in range(10_000):
+                yield json.dumps(picture_body(png(112, 112, seed=seed + 1_000_000))).encode()
+
+        wrong = 0
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            for answer in pool.map(lambda b: post(fresh.port, b), bodies()):
+                assert answer.status == 200
+                wrong += answer.overlap[0] > 0 or cached(answer) > 0
+        assert wrong == 0
+
+
+def test_a_shared_system_prompt_does_not_glue_idle_traffic_to_one_engine(build, logs):
+    system = "You are a careful assistant of a large shop. " * 12
+    flags = ["--blocks", "32768", "--block-size", str(BLOCK)]
+    with Stack(build, engines=ENGINES, engine_flags=flags, logs=logs) as fresh:
+        served = collections.Counter()
+        for i in range(400):
+            rng = random.Random(i)
+            question = " ".join(rng.choice(("boots", "lamp", "kettle", "price", "size", "colour"))
+                                for _ in range(40))
+            body = {"model": "demo", "max_tokens": 1, "messages": [
+                {"role": "system", "content": system}, {"role": "user", "content": question}]}
+            answer = post(fresh.port, body)
+            assert answer.status == 200
+            served[answer.worker] += 1
+        assert len(served) == ENGINES
+        for worker, count in served.items():
+            assert 60 <= count <= 140, served
+
+
+def test_text_before_a_picture_moves_its_blocks_and_claims_nothing_of_it(stack):
+    picture = png(448, 448, seed=777)
+    send_all(stack, [picture_body(picture)])
+    stack.wait_until_quiet()
+    parts = [text_part("Answer in one short sentence."), image_part(picture)]
+    body = {"model": "demo", "max_tokens": 1, "messages": [{"role": "user", "content": parts}]}
+    moved = send_all(stack, [body])[0]
+    assert predicted(moved) == cached(moved) == 0
+
+
+def test_salt_separates_tenants_and_repeats_within_one(stack):
+    body = picture_body(png(448, 448, seed=888))
+    first = {**body, "cache_salt": "tenant-a"}
+    send_all(stack, [first])
+    stack.wait_until_quiet()
+    again, other = send_all(stack, [first])[0], send_all(stack, [{**body, "cache_salt": "b"}])[0]
+    assert predicted(again) == cached(again) > 0
+    assert predicted(other) == cached(other) == 0
+
+
+def test_explain_tells_what_serving_then_does(stack):
+    body = picture_body(png(336, 448, seed=999))
+    send_all(stack, [body])
+    stack.wait_until_quiet()
+    explained = post(stack.admin_port, body, path="/v1/explain")
+    assert explained.status == 200, explained.body
+    plan = json.loads(explained.body)
+    answer = send_all(stack, [body])[0]
+    assert plan["choice"] == answer.worker
+    chosen = next(w for w in plan["workers"] if w["name"] == plan["choice"])
+    assert chosen["eligible"] and chosen["overlap_blocks"] == answer.overlap[0] > 0
+    assert plan["block_size"] == BLOCK
+    assert len(plan["token_ids"]) == answer.usage["prompt_tokens"]
+    assert len(plan["block_digests"]) == len(plan["token_ids"]) // BLOCK == answer.overlap[1]
+    assert all(len(digest) == 16 for digest in plan["block_digests"])
+    media = plan["media"][0]
+    assert (media["width"], media["height"]) == (336, 448)
+    assert media["length"] == 12 * 16
+    pads = plan["token_ids"][media["start"]:media["start"] + media["length"]]
+    assert set(pads) == {151655}
+    assert plan["token_ids"][media["start"] - 1] == 151652
+    assert "<|image_pad|>" in plan["prompt"]
+
+
+def test_explain_refuses_what_serving_refuses(stack):
+    for bad, want in [({"model": "nobody", "messages": []}, 404), ({"model": "demo"}, 400)]:
+        explained = post(stack.admin_port, bad, path="/v1/explain")
+        served = post(stack.port, bad)
+        assert explained.status == served.status == want

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "router/events/engine_feed.h"
+#include "router/index/exact_index.h"
+#include "router/keys/block_key.h"
+#include "tests/support/captures.h"
+
+namespace sightline::test {
+
+// Tokens per block of all recorded sessions.
+inline constexpr std::uint32_t kCapturedBlockSize = 32;
+
+// What a prediction is made for.
+struct AskedPrompt {
+  const std::vector<TokenId>& tokens;
+  std::vector<keys::MediaSpan> media;
+  std::optional<std::string> cache_salt;
+  std::optional<std::string> lora;
+};
+
+// A recorded session played back into an index: messages go in when they had arrived.
+class Playback {
+ public:
+  // messages outlives this.
+  Playback(const std::vector<CapturedMessage>& messages, events::NormaliserOptions options);
+
+  void play_until(double time_s);
+
+  // Cached tokens that the engine is expected to report.
+  [[nodiscard]] std::int64_t predict(const AskedPrompt& prompt) const;
+
+  [[nodiscard]] const index::ExactIndex& index() const { return index_; }
+  [[nodiscard]] events::EngineStatus status() const { return feed_.status(); }
+
+ private:
+  const std::vector<CapturedMessage>& messages_;
+  const std::string model_;
+  const EngineId engine_;
+  const keys::Scheme scheme_{contract::development_identity_key()};
+  index::ExactIndex index_;
+  events::EngineFeed feed_;
+  std::size_t next_ = 0;
+};
+
+}  // namespace sightline::test
