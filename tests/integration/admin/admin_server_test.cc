@@ -118,6 +118,19 @@ TEST_F(AdminServerTest, AClientThatBreaksOffItsBodyHurtsNobody) {
   EXPECT_EQ(get("/healthz").status, 200);
 }
 
+TEST_F(AdminServerTest, AClientThatStallsDoesNotHoldUpTheEnd) {
+  start();
+  const test::Socket half_body;
+  const test::Socket half_head;
+  ASSERT_TRUE(half_body.connect_to(server_.port()));
+  ASSERT_TRUE(half_head.connect_to(server_.port()));
+  half_body.send_all("POST /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc");
+  half_head.send_all("GET /healthz HTTP/1.1\r\nHo");
+  EXPECT_EQ(get("/healthz").status, 200);
+  server_.stop();
+  EXPECT_EQ(half_body.receive_all().find("200 OK"), std::string::npos);
+}
+
 TEST_F(AdminServerTest, AnExceptionInARouteIsA500AndTheServerGoesOn) {
   server_.add_route("GET", "/v1/fail", [](const AdminRequest&) -> AdminResponse {
     return {200, std::string().at(1) == 'x' ? "a" : "b"};

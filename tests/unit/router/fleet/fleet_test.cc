@@ -18,13 +18,13 @@ using std::chrono::seconds;
 WorkerSpec spec_of(const std::string& text) { return *contract::parse_worker(text); }
 
 Probe healthy_probe() {
-  Probe probe;
-  probe.models = std::vector<ServedModel>{{"m", "", 4096}, {"ad", "m", 0}};
-  probe.sources = std::vector<EventSource>{
-      {.rank = 0, .enabled = true, .endpoint = "tcp://*:5557", .replay_endpoint = "tcp://*:5657"}};
-  probe.load =
-      EngineLoad{.running = 1, .waiting = 2, .kv_usage = 0.5, .block_size = 16, .ranks = 1};
-  return probe;
+  const EventSource source{
+      .rank = 0, .enabled = true, .endpoint = "tcp://*:5557", .replay_endpoint = "tcp://*:5657"};
+  return {.health = Done{},
+          .models = std::vector<ServedModel>{{"m", "", 4096}, {"ad", "m", 0}},
+          .sources = std::vector<EventSource>{source},
+          .load = EngineLoad{
+              .running = 1, .waiting = 2, .kv_usage = 0.5, .block_size = 16, .ranks = 1}};
 }
 
 Probe failed_probe(bool refused) {
