@@ -6,6 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "common/base/result.h"
+#include "common/contract/setting_table.h"
+
 namespace sightline::simulate {
 
 // Upper bounds of settings.
@@ -72,5 +75,12 @@ struct SimulateSettings {
   // engine, for measuring what a proxy in front of it costs. Prompts are not looked at.
   bool instant = false;
 };
+
+// The flags, bound to the fields of settings, which must outlive the table.
+contract::SettingTable setting_table(SimulateSettings& settings);
+
+// Checks ranges, and that the port ranges of the engines do not overlap. Errors: InvalidArgument
+// naming the flag and a way out.
+Result<Done> validate(const SimulateSettings& settings);
 
 }  // namespace sightline::simulate

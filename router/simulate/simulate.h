@@ -3,14 +3,10 @@
 #pragma once
 
 #include "common/base/result.h"
-#include "common/contract/setting_table.h"
 
 #include "router/simulate/settings.h"
 
 namespace sightline::simulate {
-
-// The flags of `sightline simulate`, bound to the fields of settings, which must outlive the table.
-contract::SettingTable setting_table(SimulateSettings& settings);
 
 // `sightline simulate`: starts the engines, prints one line per engine (its `--worker` value) and
 // "ready" on standard output, serves until SIGINT or SIGTERM. The value is the exit status.

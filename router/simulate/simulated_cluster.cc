@@ -2,7 +2,8 @@
 // Copyright The Sightline Authors
 #include "router/simulate/simulated_cluster.h"
 
-#include <array>
+#include <algorithm>
+#include <cstdio>
 #include <future>
 #include <utility>
 
@@ -10,77 +11,17 @@
 
 #include "common/base/clock.h"
 #include "common/runtime/io_pool.h"
+#include "common/runtime/shutdown.h"
 
 #include "router/http/server.h"
 #include "router/simulate/engine_api.h"
+#include "router/simulate/simulate.h"
 
 namespace sightline::simulate {
 namespace {
 
 // Longest prompt plus answer in instant mode, where nothing depends on it.
 constexpr std::uint32_t kInstantModelLength = 1U << 20U;
-
-Error invalid(const std::string& message) {
-  return client_error(ErrorCode::InvalidArgument, message);
-}
-
-struct Range {
-  const char* flag;
-  double value;
-  double min;
-  double max;
-};
-
-Result<Done> check_ranges(const SimulateSettings& s) {
-  for (const Range& range : {
-           Range{"--engines", double(s.engines), 1, kEnginesMax},
-           Range{"--threads", double(s.threads), 1, kThreadsMax},
-           Range{"--block-size", double(s.block_size), 1, kBlockTokensMax},
-           Range{"--blocks", double(s.blocks), 2, kBlocksMax},
-           Range{"--mm-processor-cache-gb", s.mm_processor_cache_gb, 0, kCacheGibMax},
-           Range{"--prefill-tokens-per-s", s.prefill_tokens_per_s, 0, kRateMax},
-           Range{"--encoder-tokens-per-s", s.encoder_tokens_per_s, 0, kRateMax},
-           Range{"--decode-tokens-per-s", s.decode_tokens_per_s, 0, kRateMax},
-           Range{"--max-running", double(s.max_running), 1, kRunningMax},
-           Range{"--max-batched-tokens", double(s.max_batched_tokens), 1, kTokensMax},
-           Range{"--output-tokens-default", double(s.output_tokens_default), 1, kTokensMax},
-       }) {
-    if (range.value >= range.min && range.value <= range.max) continue;
-    return invalid(std::string(range.flag) + " must be within " +
-                   std::to_string(static_cast<std::uint64_t>(range.min)) + " … " +
-                   std::to_string(static_cast<std::uint64_t>(range.max)));
-  }
-  return Done{};
-}
-
-struct PortRange {
-  std::string flag;
-  std::uint32_t base;
-};
-
-Result<Done> check_ports(const SimulateSettings& s) {
-  const std::array ranges{PortRange{"--base-port", s.base_port},
-                          PortRange{"--events-base-port", s.events_base_port},
-                          PortRange{"--replay-base-port", s.replay_base_port}};
-  for (const PortRange& range : ranges) {
-    if (range.base + s.engines - 1 <= kPortMax) continue;
-    return invalid(range.flag + " " + std::to_string(range.base) + " leaves no room for " +
-                   std::to_string(s.engines) + " engines below port 65536: choose a lower one");
-  }
-  for (std::size_t a = 0; a < ranges.size(); ++a) {
-    for (std::size_t b = a + 1; b < ranges.size(); ++b) {
-      const PortRange& low = ranges[a].base <= ranges[b].base ? ranges[a] : ranges[b];
-      const PortRange& high = ranges[a].base <= ranges[b].base ? ranges[b] : ranges[a];
-      if (low.base == 0 || low.base + s.engines <= high.base) continue;
-      return invalid("the ports of " + low.flag + " " + std::to_string(low.base) + " and " +
-                     high.flag + " " + std::to_string(high.base) + " overlap for " +
-                     std::to_string(s.engines) +
-                     " engines: engine i takes base+i of each, so set " + high.flag + " to " +
-                     std::to_string(low.base + s.engines) + " or above");
-    }
-  }
-  return Done{};
-}
 
 std::uint16_t port_of(std::uint16_t base, std::uint32_t engine) {
   return base == 0 ? std::uint16_t{0} : static_cast<std::uint16_t>(base + engine);
@@ -98,7 +39,9 @@ Result<std::shared_ptr<const simapi::Model>> model_of(const SimulateSettings& s)
     model->max_model_len = kInstantModelLength;
     return std::shared_ptr<const simapi::Model>(std::move(model));
   }
-  if (s.model_path.empty()) return invalid("--model-path is missing: name a model directory");
+  if (s.model_path.empty())
+    return client_error(ErrorCode::InvalidArgument,
+                        "--model-path is missing: name a model directory");
   return simapi::load_model({.path = s.model_path,
                              .served_name = s.served_model_name,
                              .max_model_len = s.max_model_len,
@@ -142,16 +85,6 @@ void run_there(asio::io_context& context, Work work) {
 }
 
 }  // namespace
-
-Result<Done> validate(const SimulateSettings& settings) {
-  SL_TRY(check_ranges(settings));
-  SL_TRY(check_ports(settings));
-  SL_TRY(simengine::parse_event_format(settings.event_encoding));
-  if (settings.event_hashes != "int" && settings.event_hashes != "bytes") {
-    return invalid("--event-hashes must be \"int\" or \"bytes\"");
-  }
-  return Done{};
-}
 
 std::string EngineEndpoints::worker_flag(const std::string& name) const {
   return "name=" + name + ",url=" + url + ",events=" + events + ",replay=" + replay;
@@ -263,6 +196,21 @@ EngineCounters SimulatedCluster::counters(std::size_t engine) const {
   EngineCounters counters;
   run_there(*unit.context, [&] { counters = unit.api->counters(); });
   return counters;
+}
+
+Result<int> run_simulate(const SimulateSettings& settings) {
+  // Before any thread: blocks the signals in all of them.
+  Shutdown shutdown;
+  auto cluster = SL_TRY(SimulatedCluster::start(settings));
+  for (std::size_t i = 0; i < cluster->size(); ++i) {
+    const std::string name = "w" + std::to_string(i);
+    std::printf("engine %zu: --worker '%s'\n", i, cluster->endpoints(i).worker_flag(name).c_str());
+  }
+  std::printf("ready\n");
+  std::fflush(stdout);
+  shutdown.on_stop("engines", [&cluster] { cluster.reset(); });
+  shutdown.wait();
+  return 0;
 }
 
 }  // namespace sightline::simulate

@@ -13,10 +13,6 @@
 
 namespace sightline::simulate {
 
-// Checks ranges, and that the port ranges of the engines do not overlap. Errors: InvalidArgument
-// naming the flag and a way out.
-Result<Done> validate(const SimulateSettings& settings);
-
 // Where one engine listens.
 struct EngineEndpoints {
   std::string url;     // "http://127.0.0.1:8101"

@@ -188,36 +188,6 @@ TEST(SimulatedCluster, InstantModeAnswersAnyPromptInTheSameShape) {
   EXPECT_EQ(get(url, "/kv_event_sources").body, "{}");
 }
 
-TEST(SimulatedCluster, OverlappingPortRangesAreRefusedWithAHint) {
-  SimulateSettings settings = settings_of_one();
-  settings.engines = 4;
-  settings.base_port = 8101;
-  settings.events_base_port = 5557;
-  settings.replay_base_port = 5560;
-  const auto cluster = SimulatedCluster::start(settings);
-  ASSERT_FALSE(cluster.ok());
-  EXPECT_NE(cluster.error().message.find("set --replay-base-port to 5561 or above"),
-            std::string::npos)
-      << cluster.error().message;
-}
-
-TEST(SimulatedCluster, RefusesSettingsOutOfRangeByTheirFlag) {
-  const auto flag_of = [](void (*change)(SimulateSettings&)) {
-    SimulateSettings settings = settings_of_one();
-    change(settings);
-    const auto done = validate(settings);
-    return done.ok() ? std::string("accepted") : done.error().message.substr(0, 14);
-  };
-  EXPECT_EQ(flag_of([](SimulateSettings&) {}), "accepted");
-  EXPECT_EQ(flag_of([](SimulateSettings& s) { s.engines = 0; }), "--engines must");
-  EXPECT_EQ(flag_of([](SimulateSettings& s) { s.blocks = 1; }), "--blocks must ");
-  EXPECT_EQ(flag_of([](SimulateSettings& s) { s.prefill_tokens_per_s = -1; }), "--prefill-toke");
-  EXPECT_EQ(flag_of([](SimulateSettings& s) { s.event_hashes = "hex"; }), "--event-hashes");
-  EXPECT_EQ(flag_of([](SimulateSettings& s) { s.event_encoding = "v9"; }), "event encoding");
-  EXPECT_EQ(flag_of([](SimulateSettings& s) { s.base_port = 65535, s.engines = 2; }),
-            "--base-port 65");
-}
-
 TEST(SimulatedCluster, EndsWhileRequestsRun) {
   SimulateSettings settings = settings_of_one();
   settings.engines = 3;
