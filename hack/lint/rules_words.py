@@ -38,7 +38,7 @@ PRODUCT_CODE = _compiled([
     (r"\bthrow\b", "return a Result"),
     (r"\bsystem_clock::now\b|\bsteady_clock::now\b|\btime\s*\(\s*(?:nullptr|NULL|0)\s*\)",
      "take a Clock"),
-    (r"\bstd::thread\b", "use common/runtime/worker_thread.h"),
+    (r"\bstd::thread\b(?!::hardware_concurrency)", "use common/runtime/worker_thread.h"),
 ])
 ROUTER_CODE = _compiled([(r"\bstd::jthread\b", "use common/runtime/worker_thread.h")])
 

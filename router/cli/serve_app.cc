@@ -217,7 +217,7 @@ Result<std::unique_ptr<ServeApp>> ServeApp::create(ServeOptions options) {
        {"vocabulary", model->tokenizer->vocabulary_size()}});
   auto parts = std::make_unique<Parts>(std::move(options), key, std::move(model));
   SL_TRY(parts->build());
-  std::unique_ptr<ServeApp> app(new ServeApp(std::move(parts)));
+  auto app = std::make_unique<ServeApp>(std::move(parts));
   SL_TRY(app->parts_->listen());
   return app;
 }

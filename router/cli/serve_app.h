@@ -35,9 +35,10 @@ class ServeApp {
   // Stops accepting, lets running answers finish for up to drain_timeout, then ends everything.
   void stop();
 
- private:
   struct Parts;
-  explicit ServeApp(std::unique_ptr<Parts> parts);
+  explicit ServeApp(std::unique_ptr<Parts> parts);  // by create()
+
+ private:
   std::unique_ptr<Parts> parts_;
 };
 

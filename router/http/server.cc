@@ -183,7 +183,7 @@ struct Server::State {
 Server::Server(std::shared_ptr<State> state) : state_(std::move(state)) {}
 
 Result<std::unique_ptr<Server>> Server::create(IoPool& pool, ServerOptions options,
-                                               Handler handler) {
+                                               Responder handler) {
   auto endpoint = SL_TRY(resolve_listen(pool.context(0), options));
   auto context = std::make_shared<ServerContext>();
   context->options = std::move(options);

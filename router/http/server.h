@@ -85,7 +85,7 @@ class ResponseWriter {
 
 // Answers one request. Runs on the I/O thread that accepted the connection; request and writer
 // live until it returns.
-using Handler = std::function<Task<void>(Request&, ResponseWriter&)>;
+using Responder = std::function<Task<void>(Request&, ResponseWriter&)>;
 
 // HTTP/1.1 (RFC 9112) server: one SO_REUSEPORT listener per I/O thread, keep-alive, pipelining in
 // order, 100-continue, TCP_NODELAY. Whatever is ambiguous about a message's framing is refused.
@@ -95,7 +95,7 @@ class Server {
   // Errors: Unavailable (cannot listen there), InvalidArgument (host). The pool outlives the
   // server.
   static Result<std::unique_ptr<Server>> create(IoPool& pool, ServerOptions options,
-                                                Handler handler);
+                                                Responder handler);
   // drain(0).
   ~Server();
 

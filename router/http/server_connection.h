@@ -21,7 +21,7 @@ namespace sightline::http {
 // What the connections of one server share.
 struct ServerContext {
   ServerOptions options;
-  Handler handler;
+  Responder handler;
   std::atomic<std::size_t> connections{0};
   std::atomic<std::size_t> active_requests{0};
   std::atomic<bool> draining{false};

@@ -28,7 +28,7 @@ constexpr std::string_view kGet = "GET /a?b=c HTTP/1.1\r\nHost: x\r\n\r\n";
 
 class ServerTest : public testing::Test {
  protected:
-  void start(Handler handler, const ServerLimits& limits = {}) {
+  void start(Responder handler, const ServerLimits& limits = {}) {
     auto server = Server::create(pool_, {.limits = limits}, std::move(handler));
     ASSERT_TRUE(server.ok()) << server.error().message;
     server_ = std::move(server).value();
@@ -221,7 +221,7 @@ struct Departure {
   std::atomic<bool> waiting = false;
   std::atomic<bool> noticed = false;
 
-  Handler handler() {
+  Responder handler() {
     return [this](Request&, ResponseWriter& writer) -> Task<void> {
       Gate gone;
       writer.on_disconnect([&gone] { gone.open(); });

@@ -34,6 +34,15 @@ std::string start_of(RequestDecoder& decoder) { return decoder.method() + " " + 
 std::string start_of(ResponseDecoder& decoder) { return std::to_string(decoder.status()); }
 
 template <class Decoder>
+std::string fields_of(Decoder& decoder) {
+  std::string fields;
+  for (const auto field : decoder.headers()) {
+    fields += std::string(field.name) + "=" + std::string(field.value) + ";";
+  }
+  return fields;
+}
+
+template <class Decoder>
 Decoded decode(const std::vector<std::string>& pieces) {
   Decoder decoder(kLimits);
   Decoded result;
@@ -52,9 +61,7 @@ Decoded decode(const std::vector<std::string>& pieces) {
       }
       if (step.kind == Step::Kind::Head) {
         result.start = start_of(decoder);
-        for (const auto field : decoder.headers()) {
-          result.fields += std::string(field.name) + "=" + std::string(field.value) + ";";
-        }
+        result.fields = fields_of(decoder);
       }
       result.whole = step.kind == Step::Kind::End;
     }
