@@ -179,6 +179,25 @@ Window window_at(const char* p, std::size_t size_bytes) {
           bits(3) & valid, spaces,
           bits(1) & valid};
 }
+#else
+Window window_at(const char* p, std::size_t size_bytes) {
+  const std::uint8_t* table = char_table();
+  Window w;
+  for (std::size_t i = 0; i < std::min(size_bytes, kWindowBytes); ++i) {
+    const auto byte = static_cast<std::uint8_t>(p[i]);
+    if (byte >= 0x80) break;
+    const std::uint64_t bit = std::uint64_t{1} << i;
+    const auto char_class = static_cast<CharClass>(table[byte] & kClassMask);
+    w.valid |= bit;
+    w.letters |= char_class == CharClass::Letter ? bit : 0;
+    w.numbers |= char_class == CharClass::Number ? bit : 0;
+    w.blanks |= char_class == CharClass::Blank ? bit : 0;
+    w.newlines |= char_class == CharClass::Newline ? bit : 0;
+    w.spaces |= byte == ' ' ? bit : 0;
+    w.apostrophes |= byte == '\'' ? bit : 0;
+  }
+  return w;
+}
 #endif
 
 // Ends of contractions: a letter after 's, 't, … begins a word of its own.
@@ -248,13 +267,9 @@ std::size_t Scanner::word_end(std::size_t begin) {
 }
 
 std::uint64_t Scanner::starts_at(std::size_t begin) const {
-#ifdef __AVX2__
-  if (static_cast<std::uint8_t>(text_[begin]) < 0x80) {
-    const char* p = text_.data() + begin;
-    return word_starts(window_at(p, text_.size() - begin), p);
-  }
-#endif
-  return 0;
+  if (static_cast<std::uint8_t>(text_[begin]) >= 0x80) return 0;
+  const char* p = text_.data() + begin;
+  return word_starts(window_at(p, text_.size() - begin), p);
 }
 
 std::size_t Scanner::next(std::span<std::uint32_t> ends) {
