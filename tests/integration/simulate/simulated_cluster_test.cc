@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "common/base/clock.h"
 #include "common/base/json.h"
 
 #include "tests/fakes/run_task.h"
@@ -102,6 +103,22 @@ TEST(SimulatedCluster, AClientThatLeavesDuringALongPrefillStopsTheWork) {
   EXPECT_EQ(cluster->counters(0).aborted, 1U);
   EXPECT_LT(cluster->counters(0).prefill_tokens, 10'000U);
   EXPECT_EQ(cluster->counters(0).finished, 0U);
+}
+
+TEST(SimulatedCluster, PromptsTakeAsLongAsTheRateSaysAndCachedTokensTakeNone) {
+  SimulateSettings settings = settings_of_one();
+  settings.prefill_tokens_per_s = 2000;
+  const auto cluster = start(settings);
+  const std::string& url = cluster->endpoints(0).url;
+  const Question question{.body = chat(message("user", words(1000)), R"("max_tokens":1)")};
+  const Instant begin = system_clock().now();
+  const Answer first = ask(url, question);
+  const Duration took = system_clock().now() - begin;
+  EXPECT_GE(took, std::chrono::milliseconds(usage(first.body, "prompt_tokens") / 2 - 10));
+  const std::uint64_t computed = cluster->counters(0).prefill_tokens;
+  EXPECT_GE(computed, 1000U);
+  ask(url, question);
+  EXPECT_LE(cluster->counters(0).prefill_tokens - computed, 16U);
 }
 
 TEST(SimulatedCluster, RequestsBeyondTheRunningLimitWaitAndAreCounted) {
