@@ -32,8 +32,10 @@ if(SL_SANITIZE)
   string(REPLACE ";" "," sl_sanitize_list "${SL_SANITIZE}")
   add_compile_options(-fsanitize=${sl_sanitize_list} -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${sl_sanitize_list})
+  # With instrumentation g++ 12 takes sound code for uses of uninitialised values.
+  add_compile_options(-Wno-maybe-uninitialized)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
-    add_compile_options(-fno-sanitize=function)
+    add_compile_options(-fno-sanitize=function -Wno-unknown-warning-option)
   endif()
 endif()
 
