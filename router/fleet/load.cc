@@ -28,7 +28,7 @@ Reservation LoadCell::reserve(const Booking& booking, Instant now) {
     const std::lock_guard lock(mutex_);
     ++load_.in_flight;
     load_.prefill_tokens += booking.prefill_tokens;
-    load_.blocks += booking.blocks;
+    if (booking.decodes_at_once) load_.blocks += booking.blocks;
     load_.recent_prefill_blocks =
         recent_at(now) + static_cast<double>(booking.prefill_tokens) / booking.block_size;
     recent_since_ = now;
@@ -36,23 +36,25 @@ Reservation LoadCell::reserve(const Booking& booking, Instant now) {
   return {shared_from_this(), booking};
 }
 
-void LoadCell::end_prefill(const Booking& booking) {
+void LoadCell::end_prefill(const Booking& booking, bool decodes) {
   const std::lock_guard lock(mutex_);
   SL_CHECK(load_.prefill_tokens >= booking.prefill_tokens);
   load_.prefill_tokens -= booking.prefill_tokens;
+  if (decodes) load_.blocks += booking.blocks;
 }
 
-void LoadCell::end(const Booking& booking) {
+void LoadCell::end(const Booking& booking, bool decoded) {
   const std::lock_guard lock(mutex_);
-  SL_CHECK(load_.in_flight > 0 && load_.blocks >= booking.blocks);
+  SL_CHECK(load_.in_flight > 0 && (!decoded || load_.blocks >= booking.blocks));
   --load_.in_flight;
-  load_.blocks -= booking.blocks;
+  if (decoded) load_.blocks -= booking.blocks;
 }
 
 Reservation::Reservation(Reservation&& other) noexcept
-    : cell_(std::move(other.cell_)), booking_(other.booking_), prefilling_(other.prefilling_) {
-  other.cell_ = nullptr;
-}
+    : cell_(std::exchange(other.cell_, nullptr)),
+      booking_(other.booking_),
+      prefilling_(other.prefilling_),
+      decoding_(other.decoding_) {}
 
 Reservation& Reservation::operator=(Reservation&& other) noexcept {
   if (this == &other) return *this;
@@ -60,19 +62,22 @@ Reservation& Reservation::operator=(Reservation&& other) noexcept {
   cell_ = std::exchange(other.cell_, nullptr);
   booking_ = other.booking_;
   prefilling_ = other.prefilling_;
+  decoding_ = other.decoding_;
   return *this;
 }
 
 void Reservation::first_token() {
   if (!cell_ || !prefilling_) return;
   prefilling_ = false;
-  cell_->end_prefill(booking_);
+  cell_->end_prefill(booking_, !decoding_);
+  decoding_ = true;
 }
 
 void Reservation::release() {
   if (!cell_) return;
-  first_token();
-  cell_->end(booking_);
+  if (prefilling_) cell_->end_prefill(booking_, false);
+  prefilling_ = false;
+  cell_->end(booking_, decoding_);
   cell_ = nullptr;
 }
 

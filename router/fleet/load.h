@@ -13,15 +13,18 @@ namespace sightline::fleet {
 // Work that one request brings to a worker.
 struct Booking {
   std::uint64_t prefill_tokens = 0;  // prompt tokens that are not expected in the cache
-  std::uint64_t blocks = 0;          // KV blocks the prompt touches
-  std::uint32_t block_size = 1;      // tokens
+  std::uint64_t blocks = 0;          // KV blocks held while decoding
+  // The blocks weigh from the booking on: the first token of this request will not be seen. Else
+  // they weigh from the first token on, while before it the prefill does.
+  bool decodes_at_once = false;
+  std::uint32_t block_size = 1;  // tokens
 };
 
 // Work booked on a worker at one moment.
 struct Load {
   std::uint32_t in_flight = 0;       // requests
   std::uint64_t prefill_tokens = 0;  // of requests without a first token yet
-  std::uint64_t blocks = 0;          // of requests in flight
+  std::uint64_t blocks = 0;          // of requests that decode
   double recent_prefill_blocks = 0;  // computed lately, halved every kRecentHalfLife
 };
 
@@ -40,8 +43,8 @@ class LoadCell : public std::enable_shared_from_this<LoadCell> {
 
  private:
   friend class Reservation;
-  void end_prefill(const Booking& booking);
-  void end(const Booking& booking);
+  void end_prefill(const Booking& booking, bool decodes);
+  void end(const Booking& booking, bool decoded);
   [[nodiscard]] double recent_at(Instant now) const;
 
   mutable std::mutex mutex_;  // guards everything below
@@ -60,18 +63,22 @@ class Reservation {
   Reservation& operator=(const Reservation&) = delete;
   ~Reservation() { release(); }
 
-  // The first token has come: the prefill is done, the blocks stay in use.
+  // The first token has come: the prefill is done, decoding begins.
   void first_token();
   void release();
 
  private:
   friend class LoadCell;
   Reservation(std::shared_ptr<LoadCell> cell, const Booking& booking)
-      : cell_(std::move(cell)), booking_(booking), prefilling_(true) {}
+      : cell_(std::move(cell)),
+        booking_(booking),
+        prefilling_(true),
+        decoding_(booking.decodes_at_once) {}
 
   std::shared_ptr<LoadCell> cell_;
   Booking booking_;
   bool prefilling_ = false;
+  bool decoding_ = false;  // its blocks are counted
 };
 
 }  // namespace sightline::fleet

@@ -40,7 +40,7 @@ Task<Result<Done>> Proxy::serve(openai::Endpoint endpoint, http::Request& http,
     const Route route = route_of(request, keyed, *shortlist, decision);
 
     // 6 reserve: book the load before the first byte goes out.
-    fleet::Reservation reservation = reserve(route, keyed);
+    fleet::Reservation reservation = reserve(request, route, keyed);
 
     // 7 forward: the spliced body to the engine, its answer to the client as it comes.
     Attempt attempt = attempt_of(http, route, trace);
