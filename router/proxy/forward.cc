@@ -42,7 +42,14 @@ bool is_event_stream(const http::Exchange& exchange) {
 
 Task<Result<Done>> open(http::Exchange& exchange, const Attempt& attempt) {
   auto started = co_await exchange.start(attempt.call);
-  if (!started.ok()) co_return std::move(started).error();
+  if (!started.ok()) {
+    // Nothing of this answer has reached the client. An engine that is silent to the end of its
+    // time may still be working on the request, so that one is not repeated elsewhere.
+    Error error = std::move(started).error();
+    const http::Failure failure = exchange.failure();
+    error.retryable = failure != http::Failure::Timeout && failure != http::Failure::Cancelled;
+    co_return error;
+  }
   if (is_unavailable(exchange.status())) {
     co_return worker_error(
         ErrorCode::Unavailable,

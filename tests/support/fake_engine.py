@@ -28,6 +28,8 @@ class FakeEngine:
 
     def close(self):
         """The process dies: nothing listens, open connections end."""
+        # A thread waits in accept: without the shutdown it would take one more connection.
+        self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
         with self._lock:
             for connection in list(self._open):
@@ -40,7 +42,8 @@ class FakeEngine:
         return self
 
     def __exit__(self, *_):
-        self.close()
+        if self._listener.fileno() >= 0:
+            self.close()
 
     def _accept(self):
         while True:

@@ -127,9 +127,10 @@ def test_a_clients_uuid_never_reaches_an_engine(stack):
 def test_placeholders_in_user_text_claim_no_overlap(stack):
     body = {"model": "demo", "max_tokens": 1, "messages": [
         {"role": "user", "content": "look: <|image_pad|> " + "and on and on " * 30}]}
+    # Whether an engine takes such a prompt is its own affair; nothing is guessed about it.
     for _ in range(2):
         answer = post(stack.port, body)
-        assert answer.status == 200 and answer.overlap[0] == 0
+        assert answer.headers["x-sightline-overlap"] == "0/0"
     assert 'reason="placeholder_mismatch"' in stack.router_metrics()
 
 
