@@ -182,7 +182,9 @@ class Builder {
         return Done{};
       }
       default:
-        if (!value.is_null()) return syntax(simdjson::N_ATOM_ERROR, node.begin);
+        // Read as a result: its conversion to bool would throw on a malformed null.
+        bool is_null = false;
+        if (const auto error = value.is_null().get(is_null)) return syntax(error, node.begin);
         return Done{};
     }
   }

@@ -90,7 +90,14 @@ TEST(Json, MalformedTextIsRefusedWithoutACrash) {
                            "[1]]",
                            "{\"a\":1,}",
                            "{1:2}",
-                           "[truex]"}) {
+                           "[truex]",
+                           "[nul]",
+                           "[nulx]",
+                           "{\"a\":nulll}",
+                           "[n]",
+                           "[null",
+                           "[tru",
+                           "[f]"}) {
     EXPECT_FALSE(Document::parse(text).ok()) << text;
   }
 }
