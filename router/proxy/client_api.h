@@ -9,7 +9,7 @@
 #include "common/runtime/task.h"
 
 #include "router/http/message.h"
-#include "router/http/response_writer.h"
+#include "router/http/server.h"
 #include "router/proxy/serve.h"
 
 namespace sightline::proxy {

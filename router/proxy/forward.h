@@ -13,7 +13,7 @@
 #include "router/http/client.h"
 #include "router/http/exchange.h"
 #include "router/http/message.h"
-#include "router/http/response_writer.h"
+#include "router/http/server.h"
 #include "router/openai/usage.h"
 
 namespace sightline::proxy {

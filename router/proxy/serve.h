@@ -11,7 +11,7 @@
 
 #include "router/fleet/load.h"
 #include "router/http/message.h"
-#include "router/http/response_writer.h"
+#include "router/http/server.h"
 #include "router/openai/edits.h"
 #include "router/proxy/forward.h"
 #include "router/proxy/pipeline.h"

@@ -11,7 +11,7 @@
 #include "common/runtime/task.h"
 
 #include "router/http/message.h"
-#include "router/http/response_writer.h"
+#include "router/http/server.h"
 #include "router/simapi/answer.h"
 #include "router/simapi/media_input.h"
 #include "router/simapi/model.h"
