@@ -51,6 +51,8 @@ Result<Value> Evaluator::evaluate(const Expression& expression, Scope& scope) {
   }
   auto result = evaluate_kind(expression, scope);
   --depth_;
+  // Operations that ran out of steps give any value, or fail for want of one.
+  if (meter_.is_exhausted()) return check_limits(expression.line).error();
   if (result.ok() && result->depth() > python::kValueDepthMax) {
     return error_at(expression.line, ErrorCode::TooLarge, "the value is nested too deeply");
   }

@@ -31,13 +31,8 @@ Value number_of(const json::Value& value) {
   if (raw.find_first_of(".eE") == std::string_view::npos) {
     return Value::big_integer(std::string(raw));
   }
-  if (const auto number = value.number()) return Value::real(*number);
-  // Out of a double's range: from_chars leaves open in which direction, the exponent's sign tells.
-  const bool is_tiny = raw.find("e-") != std::string_view::npos ||
-                       raw.find("E-") != std::string_view::npos ||
-                       raw.find_first_of("eE") == std::string_view::npos;
-  const double magnitude = is_tiny ? 0.0 : std::numeric_limits<double>::infinity();
-  return Value::real(raw.front() == '-' ? -magnitude : magnitude);
+  // Without a number it is one below the smallest double: documents refuse those that are too big.
+  return Value::real(value.number().value_or(raw.front() == '-' ? -0.0 : 0.0));
 }
 
 }  // namespace
