@@ -11,7 +11,8 @@ from tree import Finding, module_of
 RULES = {
     "dead-file": "every source belongs to a target and every header is included somewhere",
     "test-missing": "every source of a pure module has tests/unit/<path>_test.cc",
-    "cmake-edge": "the DEPS of a module are edges of modules.txt",
+    "cmake-edge": "the DEPS of a module are the modules it includes, and edges of modules.txt",
+    "unused-edge": "every edge of modules.txt is used by an include",
 }
 
 _CALL = re.compile(r"\bsl_(module|test|bench)\s*\(\s*(\w+)([^)]*)\)")
@@ -72,14 +73,42 @@ def _tests(tree):
             yield Finding(path, 1, "test-missing", f"add {test}")
 
 
+def _included(tree):
+    """{module: modules whose headers it includes}"""
+    edges = {}
+    for path in tree.product():
+        targets = {module_of(include.name) for include in tree.includes(path) if include.quoted}
+        edges.setdefault(module_of(path), set()).update(targets - {None, module_of(path)})
+    return edges
+
+
+def _deps(text):
+    for match in _CALL.finditer(text):
+        deps = re.search(r"\bDEPS\b(.*?)(?:\bLIBS\b|$)", match.group(3), re.DOTALL)
+        yield from deps.group(1).split() if deps else []
+
+
 def _edges(tree):
-    edges = tables.module_edges()
+    edges, included = tables.module_edges(), _included(tree)
     names = {module.split("/")[1]: module for module in edges}
     for path in tree.match("common/*/CMakeLists.txt", "router/*/CMakeLists.txt"):
         module = module_of(path)
-        for match in _CALL.finditer(tree.text(path)):
-            deps = re.search(r"\bDEPS\b(.*?)(?:\bLIBS\b|$)", match.group(3), re.DOTALL)
-            for dep in deps.group(1).split() if deps else []:
-                if names.get(dep) not in edges.get(module, set()):
-                    yield Finding(path, 1, "cmake-edge",
-                                  f"{module} may not depend on {dep} (hack/lint/modules.txt)")
+        deps = {names.get(dep, dep) for dep in _deps(tree.text(path))}
+        used = included.get(module, set())
+        for dep in sorted(deps - edges.get(module, set())):
+            yield Finding(path, 1, "cmake-edge",
+                          f"{module} may not depend on {dep} (hack/lint/modules.txt)")
+        for dep in sorted(used - deps):
+            yield Finding(path, 1, "cmake-edge", f"it includes {dep}: add it to DEPS")
+        for dep in sorted(deps - used):
+            yield Finding(path, 1, "cmake-edge", f"nothing includes {dep}: take it out of DEPS")
+    if tree.has("hack/lint/modules.txt"):
+        yield from _unused_edges(tree, edges, included)
+
+
+def _unused_edges(tree, edges, included):
+    for module, allowed in edges.items():
+        if tree.has(f"{module}/CMakeLists.txt"):
+            for target in sorted(allowed - included.get(module, set())):
+                yield Finding("hack/lint/modules.txt", 1, "unused-edge",
+                              f"{module} does not use {target}: delete the edge")

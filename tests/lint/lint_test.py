@@ -29,6 +29,7 @@ CONTRACT = {
     "CMakeLists.txt": "sl_add_modules(common/contract router/keys)\n",
     "common/contract/CMakeLists.txt": "sl_module(contract)\n",
 }
+USES_CONTRACT = {"router/keys/CMakeLists.txt": "sl_module(keys DEPS contract)\n"}
 SETTINGS = {
     **CONTRACT,
     "common/contract/serve_settings.h":
@@ -43,6 +44,7 @@ SETTINGS = {
 }
 METRICS = {
     **CONTRACT,
+    **USES_CONTRACT,
     "common/contract/metric_table.h":
         SPDX + '#pragma once\n\nconstexpr MetricSpec kTwice{"sightline_twice_total"};\n',
     "router/keys/twice.cc": included(
@@ -51,6 +53,7 @@ METRICS = {
 }
 ROUTES = {
     **CONTRACT,
+    **USES_CONTRACT,
     "common/contract/names.h":
         SPDX + '#pragma once\n\nconstexpr std::string_view kTwicePath = "/twice";\n',
     "router/keys/twice.cc": included(SOURCE, '"common/contract/names.h"'),
@@ -155,6 +158,12 @@ PLANTED = {
     "16 MB of test data": ("test-data", {
         "tests/data/pictures/README.md": "Made here.\n",
         "tests/data/pictures/a.txt": "a" * (16 << 20)}),
+    "a dependency that nothing includes": ("cmake-edge", {
+        "router/keys/CMakeLists.txt": "sl_module(keys DEPS base)\n"}),
+    "an include that is no dependency": ("cmake-edge", {
+        **ROUTES, "router/keys/CMakeLists.txt": "sl_module(keys)\n"}),
+    "an edge that nothing uses": ("unused-edge", {
+        "hack/lint/modules.txt": "the table of this repository is read, not this one\n"}),
     "a link to nowhere": ("dead-link", {"README.md": "See [it](docs/none.md).\n"}),
     "a link to no heading": ("dead-link", {"README.md": "# Tiny\n\nSee [it](#huge).\n"}),
     "bad form": ("clang-format", {"router/keys/twice.cc": SOURCE.replace("2 * value", "2*value")}),
