@@ -282,7 +282,7 @@ Task<void> ServerConnection::answer() {
     const auto& make = context_.options.refusal;
     const auto error = internal_error("the request was left without an answer");
     auto response = make ? make(500, error) : default_refusal(500, error);
-    co_await send(std::move(response));
+    static_cast<void>(co_await send(std::move(response)));
   }
   if (phase_ == Phase::Streaming) abort();
   context_.active_requests.fetch_sub(1, std::memory_order_relaxed);

@@ -95,7 +95,7 @@ TEST_F(ServerTest, GivesTheHandlerWhatTheClientSent) {
   auto note = [&seen](Request& request, ResponseWriter& writer) -> Task<void> {
     seen = request;
     Response empty;
-    co_await writer.send(std::move(empty));
+    static_cast<void>(co_await writer.send(std::move(empty)));
   };
   start(note);
   auto client = connect();
@@ -120,7 +120,7 @@ TEST_F(ServerTest, ReadsALargeBodyWithRoomForTheParserBehindIt) {
     spare_bytes = request.body.capacity() - request.body.size();
     seen = std::move(request.body);
     Response empty;
-    co_await writer.send(std::move(empty));
+    static_cast<void>(co_await writer.send(std::move(empty)));
   };
   start(note);
   for (const std::size_t size : {0U, 1U, 4096U, 1U << 20U, (1U << 20U) + 1, 20U << 20U}) {
@@ -163,12 +163,12 @@ TEST_F(ServerTest, StreamsChunksAsTheHandlerWritesThem) {
   auto stream = [](Request&, ResponseWriter& writer) -> Task<void> {
     EXPECT_FALSE(writer.started());
     Headers headers{{"content-type", "text/event-stream"}, {"content-length", "9"}};
-    co_await writer.begin(200, std::move(headers));
+    static_cast<void>(co_await writer.begin(200, std::move(headers)));
     EXPECT_TRUE(writer.started());
-    co_await writer.write("data: a\n\n");
-    co_await writer.write("");
-    co_await writer.write("data: b\n\n");
-    co_await writer.finish();
+    static_cast<void>(co_await writer.write("data: a\n\n"));
+    static_cast<void>(co_await writer.write(""));
+    static_cast<void>(co_await writer.write("data: b\n\n"));
+    static_cast<void>(co_await writer.finish());
   };
   start(stream);
   const std::string want =
@@ -206,8 +206,8 @@ TEST_F(ServerTest, AnswersForAHandlerThatDoesNot) {
 TEST_F(ServerTest, CutsTheConnectionWhenTheHandlerStopsInTheMiddleOfABody) {
   auto stop = [](Request&, ResponseWriter& writer) -> Task<void> {
     Headers none;
-    co_await writer.begin(200, std::move(none));
-    co_await writer.write("part");
+    static_cast<void>(co_await writer.begin(200, std::move(none)));
+    static_cast<void>(co_await writer.write("part"));
   };
   start(stop);
   auto client = connect();
@@ -272,7 +272,7 @@ TEST_F(ServerTest, HoldsBackTheHandlerWhenTheClientDoesNotRead) {
   auto pour = [&](Request&, ResponseWriter& writer) -> Task<void> {
     const std::string chunk(65536, 'x');
     Headers none;
-    co_await writer.begin(200, std::move(none));
+    static_cast<void>(co_await writer.begin(200, std::move(none)));
     for (;;) {
       const auto result = co_await writer.write(chunk);
       if (!result.ok()) break;
@@ -307,7 +307,7 @@ TEST_F(ServerTest, GivesUpOnAClientThatNeverReads) {
   auto pour = [&](Request&, ResponseWriter& writer) -> Task<void> {
     const std::string chunk(1U << 20U, 'x');
     Headers none;
-    co_await writer.begin(200, std::move(none));
+    static_cast<void>(co_await writer.begin(200, std::move(none)));
     for (;;) {
       const auto result = co_await writer.write(chunk);
       if (result.ok()) continue;
@@ -349,7 +349,7 @@ TEST_F(ServerTest, DoesNotCountTheHandlersTimeAsIdle) {
     deadline.set(milliseconds(200));
     co_await later.wait();
     Response empty;
-    co_await writer.send(std::move(empty));
+    static_cast<void>(co_await writer.send(std::move(empty)));
   };
   start(slow, {.header_timeout = milliseconds(40), .idle_timeout = milliseconds(40)});
   auto client = connect();
@@ -383,7 +383,7 @@ TEST_F(ServerTest, DrainsByFinishingRequestsAndClosingIdleConnections) {
     waiting = true;
     co_await gate.wait();
     Response empty;
-    co_await writer.send(std::move(empty));
+    static_cast<void>(co_await writer.send(std::move(empty)));
   };
   start(wait);
   auto idle = connect();
