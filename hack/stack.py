@@ -82,15 +82,17 @@ class Stack:
         self.ports = options.pop("ports", {"engines": (0, 0, 0), "router": 0, "admin": 0})
         self.simulator = None
         self.router = None
-        # Given workers (name, url, …) instead of simulated engines.
-        self.workers = options.pop("workers", None) or []
+        # Given workers (name, url, …) instead of simulated engines; an empty list: none by flag.
+        given = options.pop("workers", None)
+        self.simulates = given is None
+        self.workers = list(given or [])
         self.ready_states = options.pop("ready_states", ("ready",))
         if options:
             raise TypeError(f"unknown options {sorted(options)}")
 
     def __enter__(self):
         try:
-            if not self.workers:
+            if self.simulates:
                 self.start_engines()
             self.start_router()
         except BaseException:

@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "common/base/bytes.h"
 #include "common/contract/setting_table.h"
 
 namespace sightline::contract {
@@ -133,6 +134,16 @@ Error unknown_field(const std::string& name) {
                  "; a worker has " + list);
 }
 
+// Clients see a worker's name but no engine's address: 32 bits of FNV-1a over "host:port", which
+// stay the same from start to start.
+std::string name_of_address(const std::string& host, std::uint16_t port) {
+  std::uint32_t digest = 2166136261U;
+  for (const char c : host + ":" + std::to_string(port)) {
+    digest = (digest ^ static_cast<unsigned char>(c)) * 16777619U;
+  }
+  return "worker-" + to_hex(std::uint64_t{digest}).substr(8);
+}
+
 }  // namespace
 
 std::span<const std::string_view> worker_fields() { return kFields; }
@@ -166,8 +177,7 @@ Result<WorkerSpec> worker_from_fields(std::span<const NamedField> fields) {
     SL_TRY(read_field(fields[i], spec));
   }
   if (spec.url.empty()) return invalid("a worker needs url=http://HOST:PORT");
-  if (spec.name.empty()) spec.name = spec.host + ":" + std::to_string(spec.port);
-  if (!is_name(spec.name)) return invalid("url=" + spec.url + " makes no good name: add name=...");
+  if (spec.name.empty()) spec.name = name_of_address(spec.host, spec.port);
   return spec;
 }
 

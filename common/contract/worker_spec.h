@@ -15,7 +15,8 @@ namespace sightline::contract {
 // What the operator of the router says about one worker (one engine API server). Everything but
 // the URL may be left out: the engine is asked for it, and what is given here wins.
 struct WorkerSpec {
-  std::string name;  // unique; host:port of the URL unless given; [A-Za-z0-9._:-], at most 63
+  std::string
+      name;  // unique; a digest of the URL's address unless given; [A-Za-z0-9._:-], at most 63
   std::string url;   // "http://host:port", no path
   std::string host;  // of the URL, without the brackets of an IPv6 address
   std::uint16_t port = 0;

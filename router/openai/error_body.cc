@@ -11,6 +11,8 @@ std::string_view type_of(int status) {
   switch (status) {
     case 400:
     case 413:
+    case 414:
+    case 431:
       return "BadRequestError";
     case 401:
       return "AuthenticationError";
@@ -63,8 +65,9 @@ int http_status_of(const Error& error) {
   return 500;
 }
 
-std::string error_body(const Error& error) {
-  const int status = http_status_of(error);
+std::string error_body(const Error& error) { return error_body(error, http_status_of(error)); }
+
+std::string error_body(const Error& error, int status) {
   std::string body = R"({"error":{"message":)";
   json::append_quoted(body, error.message);
   body += R"(,"type":)";

@@ -16,6 +16,8 @@ int http_status_of(const Error& error);
 // {"error":{"message","type","param","code"}} as vLLM 0.32 and OpenAI write it; type is vLLM's
 // ("BadRequestError", "NotFoundError", …), code the HTTP status.
 std::string error_body(const Error& error);
+// The same for a status that was decided elsewhere (the HTTP server's own refusals).
+std::string error_body(const Error& error, int status);
 
 // The error as an event of a stream that has begun: "data: {…}\n\n". No "[DONE]" follows it, so
 // that a client can tell a broken stream from a finished one.

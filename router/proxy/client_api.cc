@@ -149,9 +149,7 @@ http::Response ClientApi::refusal(int status, const Error& error) const {
   const char* limit = status == 413 ? "body-bytes-max" : status == 431 ? "header-bytes-max" : "";
   if (*limit != '\0') services_.metrics.counter(contract::kLimitHitsTotal, {limit}).add();
   services_.metrics.counter(contract::kRequestsTotal, {"refused", std::to_string(status)}).add();
-  http::Response response = error_response(error);
-  response.status = status;
-  return response;
+  return json_response(status, openai::error_body(error, status));
 }
 
 std::string ClientApi::models_body() const {

@@ -102,7 +102,7 @@ TEST(LoadSettings, WorkersOfAllSourcesAddUpAndTheStrongerSourceWinsPerName) {
   std::vector<std::string> texts;
   for (const WorkerSpec& worker : outcome.settings.workers) texts.push_back(worker_text(worker));
   EXPECT_EQ(texts, (std::vector<std::string>{"name=a,url=http://file:1", "name=b,url=http://flag:2",
-                                             "name=c,url=http://e:3", "name=e:4,url=http://e:4"}));
+                                             "name=c,url=http://e:3", "name=worker-3b4a0fee,url=http://e:4"}));
 }
 
 TEST(LoadSettings, AStrongerSourceReplacesAList) {
@@ -205,7 +205,7 @@ const std::vector<ErrorCase> kFileErrors = {
      "name, url, events, replay, block_size, drain"},
     {"same name twice in a source",
      {{"--worker", "url=http://a:1", "--worker", "url=http://a:1/"}, {}, ""},
-     "workers (flag --worker): the worker name 'a:1' is there twice"},
+     "workers (flag --worker): the worker name 'worker-dbbd3e69' is there twice"},
 };
 
 TEST(LoadSettings, EveryErrorNamesTheSettingTheSourceAndWhatIsAllowed) {

@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Sightline Authors
+"""Running the router: limits, settings, workers that come and go, the orderly end."""
+
+import json
+import pathlib
+import re
+import signal
+import subprocess
+import threading
+
+import pytest
+from fake_engine import FakeEngine, answer_ok
+from pictures import image_part, png, text_part
+from stack import Stack, post
+
+IMAGE_FILES = pathlib.Path(__file__).resolve().parents[2] / "data/image-files"
+
+
+def chat(content, **more):
+    return {"model": "demo", "max_tokens": 1, "messages": [{"role": "user", "content": content}],
+            **more}
+
+
+def error_of(answer):
+    return json.loads(answer.body)["error"]
+
+
+def limit_hits(stack, limit):
+    match = re.search(rf'sightline_limit_hits_total{{limit="{limit}"}} (\d+)',
+                      stack.router_metrics())
+    return int(match.group(1)) if match else 0
+
+
+@pytest.fixture(scope="module")
+def small(build):
+    """A router with low limits in front of one engine."""
+    flags = ["--body-bytes-max", "256KiB", "--header-bytes-max", "4KiB", "--media-images-max", "2",
+             "--media-image-bytes-max", "2KiB", "--max-model-len", "600"]
+    with Stack(build, engines=1, router_flags=flags,
+               logs=build / "test-output/small") as running:
+        yield running
+
+
+def test_every_limit_has_a_clear_error_and_a_metric(small):
+    picture = image_part(png(64, 64, seed=1))
+    noise = image_part(bytes(range(256)) * 16)
+    cases = [
+        ("body-bytes-max", json.dumps(chat("x" * 300_000)), {}, 413),
+        ("header-bytes-max", json.dumps(chat("x")), {"x-long": "y" * 5000}, 431),
+        ("media-images-max", chat([picture] * 3), {}, 400),
+        ("media-image-bytes-max", chat([noise]), {}, 413),
+        ("max-model-len", chat("word " * 700), {}, 400),
+    ]
+    for limit, body, headers, want_status in cases:
+        before = limit_hits(small, limit)
+        try:
+            answer = post(small.port, body, headers=headers)
+        except (BrokenPipeError, ConnectionResetError):
+            pytest.fail(f"{limit}: the connection was cut before the answer could be read")
+        assert answer.status == want_status, (limit, answer.body)
+        assert error_of(answer)["message"] and error_of(answer)["code"] == want_status
+        small.wait_until(lambda: limit_hits(small, limit) == before + 1, seconds=5)
+    assert post(small.port, chat([picture, picture])).status == 200
+
+
+def test_malformed_requests_get_400_and_hurt_nobody(small):
+    for body in (b"", b"{", b"[1,2]", b'{"messages":[nul]}', b"\xff\xfe", b'{"messages":{}}',
+                 b'{"model":"demo","messages":[{"role":"user","content":[{"type":"image_url",'
+                 b'"image_url":{"url":"data:image/png;base64,@@@@"}}]}]}',
+                 b'{"model":"demo","messages":[{"role":"user","content":[{"type":"image_url",'
+                 b'"image_url":{"url":"data:image/png;base64,bm90IGFuIGltYWdl"}}]}]}'):
+        answer = post(small.port, body)
+        assert answer.status == 400, (body, answer.body)
+        assert error_of(answer)["type"] == "BadRequestError"
+    assert post(small.port, chat("still here")).status == 200
+
+
+def test_beyond_the_concurrency_limit_requests_are_told_to_come_back(build, logs):
+    release = threading.Event()
+
+    def slow(connection, request):
+        release.wait(20)
+        return answer_ok(connection, request)
+
+    engine = FakeEngine("slow", slow)
+    with engine, Stack(build, workers=[engine.worker], ready_states=("unverified",), logs=logs,
+                       router_flags=["--concurrent-requests-max", "2"]) as stack:
+        waiting = [threading.Thread(target=post, args=(stack.port, chat("x"))) for _ in range(2)]
+        for thread in waiting:
+            thread.start()
+        stack.wait_until(lambda: len(engine.requests) == 2)
+        answer = post(stack.port, chat("one too many"))
+        release.set()
+        assert answer.status == 503 and answer.headers["retry-after"] == "1"
+        stack.wait_until(lambda: limit_hits(stack, "concurrent-requests-max") == 1, seconds=5)
+        for thread in waiting:
+            thread.join()
+
+
+def test_sigterm_lets_a_stream_finish_and_ends_cleanly(build, logs):
+    flags = ["--decode-tokens-per-s", "20"]
+    with Stack(build, engines=1, engine_flags=flags, logs=logs) as stack:
+        answers = []
+        body = chat("tell me", stream=True, max_tokens=20)
+        stream = threading.Thread(target=lambda: answers.append(post(stack.port, body)))
+        stream.start()
+        stack.wait_until(lambda: stack.worker_states()[0]["in_flight"] == 1)
+        stack.router.process.send_signal(signal.SIGTERM)
+        stream.join(20)
+        assert stack.router.process.wait(20) == 0
+        assert answers[0].status == 200 and answers[0].events[-1] == b"[DONE]"
+        with pytest.raises(OSError):
+            post(stack.port, body)
+
+
+def yaml_of(stack, workers):
+    lines = ["workers:"]
+    for worker in workers:
+        lines += [f"  - name: {worker['name']}", f"    url: {worker['url']}"]
+    return "\n".join(lines) + "\n"
+
+
+def test_workers_of_the_configuration_file_come_and_go_without_a_restart(build, logs):
+    with Stack(build, engines=2, logs=logs) as engines:
+        directory = logs / "config"
+        directory.mkdir(parents=True, exist_ok=True)
+        file = directory / "router.yaml"
+        both = engines.workers
+        file.write_text(yaml_of(engines, both[:1]))
+        with Stack(build, workers=[], logs=logs / "second",
+                   router_flags=["--config", file]) as router:
+            def names():
+                return {w["name"]: w["state"] for w in router.worker_states()}
+
+            router.wait_until(lambda: names() == {"w0": "ready"})
+            replacement = directory / "next.yaml"
+            replacement.write_text(yaml_of(engines, both))
+            replacement.rename(file)
+            router.wait_until(lambda: names() == {"w0": "ready", "w1": "ready"})
+            file.write_text("workers:\n  - nonsense: 1\n")
+            router.wait_until(
+                lambda: 'config_reloads_total{result="refused"} 1' in router.router_metrics())
+            assert names() == {"w0": "ready", "w1": "ready"}
+            file.write_text(yaml_of(engines, both[1:]))
+            router.wait_until(lambda: names() == {"w1": "ready"})
+            assert post(router.port, chat("hello")).worker == "w1"
+
+
+def test_a_worker_given_by_its_url_alone_configures_itself(build, logs):
+    with Stack(build, engines=1, logs=logs, engine_flags=["--block-size", "32"]) as engines:
+        url_only = [{"url": engines.workers[0]["url"]}]
+        with Stack(build, workers=url_only, logs=logs / "second") as router:
+            state = router.worker_states()[0]
+            assert state["block_size"] == 32 and state["state"] == "ready"
+            assert "127.0.0.1" not in state["name"]
+            body = chat([image_part(png(448, 448, seed=5)), text_part("What is it?")])
+            post(router.port, body)
+            router.wait_until_quiet()
+            answer = post(router.port, body)
+            assert answer.overlap[0] >= 8
+            assert answer.usage["prompt_tokens_details"]["cached_tokens"] == 32 * answer.overlap[0]
+
+
+def test_a_late_router_learns_what_engines_already_hold_by_replay(build, logs):
+    body = chat([image_part(png(448, 448, seed=6)), text_part("What is it?")])
+    with Stack(build, engines=1, logs=logs) as early:
+        assert post(early.port, body).status == 200
+        early.wait_until_quiet()
+        with Stack(build, workers=early.workers, logs=logs / "late") as late:
+            late.wait_until(lambda: late.worker_states()[0]["blocks"] > 0)
+            assert post(late.port, body).overlap[0] == 17
+
+
+def test_one_log_line_a_request_tells_the_decision(small):
+    body = chat([image_part(png(64, 64, seed=2)), text_part("What is it?")])
+    answer = post(small.port, body, headers={"x-request-id": "log-line-test"})
+    assert answer.status == 200
+
+    def lines_of_request():
+        return [line for line in small.router.log_path.read_text().splitlines()
+                if "request_id=log-line-test" in line]
+
+    small.wait_until(lines_of_request, seconds=5)
+    lines = lines_of_request()
+    assert len(lines) == 1
+    assert re.search(r"\[ROUTING\] Best: worker_w0 with \d+/\d+ blocks overlap", lines[0])
+    for field in ("tokens=", "images=1", "queue_ms=", "prefill_ms=", "total_ms="):
+        assert field in lines[0]
+    assert "What is it?" not in small.router.log_path.read_text()
+
+
+def test_a_format_that_only_the_engine_reads_goes_on_unharmed_and_claims_nothing(build, logs):
+    engine = FakeEngine("a", answer_ok)
+    with engine, Stack(build, workers=[engine.worker], ready_states=("unverified",),
+                       logs=logs) as stack:
+        part = image_part((IMAGE_FILES / "plain.avif").read_bytes())
+        assert post(stack.port, chat([part, text_part("x")])).status == 200
+        sent = json.loads(engine.requests[0][3])["messages"][0]["content"][0]
+        assert sent["image_url"] == part["image_url"]
+        assert re.fullmatch("[0-9a-f]{64}", sent["uuid"])
+        for line in ('sightline_media_items_total{outcome="unknown"} 1',
+                     'sightline_unrouted_overlap_total{reason="unknown_media"} 1'):
+            stack.wait_until(lambda line=line: line in stack.router_metrics(), seconds=5)
+
+
+def test_media_hosts_inside_the_network_are_refused_by_default(small):
+    part = {"type": "image_url", "image_url": {"url": "http://127.0.0.1:1/secret"}}
+    answer = post(small.port, chat([part]))
+    assert answer.status == 400
+    assert error_of(answer)["param"] == "messages[0].content[0]"
+
+
+def test_adapters_are_models_of_their_own_and_share_no_blocks_with_the_base(build, logs):
+    with Stack(build, engines=1, logs=logs, engine_flags=["--lora-module", "ad"]) as stack:
+        models = json.loads(stack.get(stack.port, "/v1/models")[1])["data"]
+        assert {m["id"]: m["parent"] for m in models} == {"demo": None, "ad": "demo"}
+        body = chat([image_part(png(448, 448, seed=9)), text_part("What is it?")])
+        assert post(stack.port, body).status == 200
+        stack.wait_until_quiet()
+        adapted = {**body, "model": "ad"}
+        first = post(stack.port, adapted)
+        stack.wait_until_quiet()
+        second = post(stack.port, adapted)
+        cached = [a.usage["prompt_tokens_details"]["cached_tokens"] for a in (first, second)]
+        assert (first.overlap[0], second.overlap[0]) == (0, 17) and cached == [0, 272]
+
+
+def run(build, *arguments):
+    return subprocess.run([build / "bin/sightline", *arguments], capture_output=True, text=True,
+                          timeout=20)
+
+
+def test_the_program_teaches_how_it_is_called(build):
+    assert run(build, "--version").stdout.startswith("sightline ")
+    for arguments in (["--help"], ["serve", "--help"], ["simulate", "--help"]):
+        result = run(build, *arguments)
+        assert result.returncode == 0 and "--model-path" in result.stdout
+    wrong = run(build, "serve", "--model-pth", "x")
+    assert wrong.returncode == 2 and "--model-path" in wrong.stderr
+    missing = run(build, "serve", "--model-path", "/nonexistent", "--worker", "url=http://h:1")
+    assert missing.returncode == 1 and "config.json" in missing.stderr
+    shown = run(build, "serve", "--port", "8123", "--print-config")
+    assert shown.returncode == 0 and re.search(r"port: 8123 +# flag --port", shown.stdout)
+    overlapping = run(build, "simulate", "--engines", "4", "--base-port", "8101",
+                      "--events-base-port", "8103", "--model-path", build / "models/qwen2-vl")
+    assert overlapping.returncode != 0 and "overlap" in overlapping.stderr
