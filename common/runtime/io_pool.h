@@ -63,7 +63,7 @@ Task<std::invoke_result_t<Work&>> run_on_compute(IoPool& pool, Work work) {
   using Value = std::invoke_result_t<Work&>;
   using Slot = std::conditional_t<std::is_void_v<Value>, std::monostate, std::optional<Value>>;
   Slot slot{};
-  auto call = [&work, &slot]() noexcept {
+  auto call = [&]() noexcept {
     if constexpr (std::is_void_v<Value>) {
       work();
     } else {
