@@ -57,13 +57,6 @@ LogLevel level_of(WorkerState state) {
   return is_normal ? LogLevel::Info : LogLevel::Warn;
 }
 
-// The same engines, apart from their ids and what was learnt of their block size.
-bool same_endpoints(const std::vector<EngineEndpoints>& a, const std::vector<EngineEndpoints>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
-    return x.rank == y.rank && x.events == y.events && x.bind == y.bind && x.replay == y.replay;
-  });
-}
-
 }  // namespace
 
 class Fleet::State {
@@ -135,6 +128,18 @@ class Fleet::State {
 
   // Draws the verdict, and makes it known where it changed. Any change of `view` is published.
   void settle(Member& member, Effects& effects) {
+    settle_one(member, effects);
+    std::vector<const Worker*> alive;
+    for (const Member& m : members) {
+      if (m.standing.is_alive) alive.push_back(&m.view);
+    }
+    const std::uint32_t common = common_block_size(alive);
+    for (Member& m : members) {
+      if (std::exchange(m.standing.block_size_common, common) != common) settle_one(m, effects);
+    }
+  }
+
+  void settle_one(Member& member, Effects& effects) {
     member.standing.is_drained = member.spec.drain;
     member.standing.is_suspect = member.suspect_until.has_value();
     Verdict verdict = judge(member.view, member.standing);

@@ -55,7 +55,34 @@ Verdict judge(const Worker& worker, const Standing& standing) {
     return {WorkerState::Unverified,
             "the engine does not tell its block size, and no event has come yet"};
   }
+  if (standing.block_size_common != 0 && worker.block_size != standing.block_size_common) {
+    return {WorkerState::Excluded, "its blocks have " + std::to_string(worker.block_size) +
+                                       " tokens, those of most workers " +
+                                       std::to_string(standing.block_size_common) +
+                                       ": start all engines with one --block-size"};
+  }
   return {WorkerState::Ready, ""};
+}
+
+std::uint32_t common_block_size(const std::vector<const Worker*>& workers) {
+  std::uint32_t common = 0;
+  std::ptrdiff_t most = 0;
+  for (const Worker* candidate : workers) {
+    if (candidate->engines.empty() || candidate->block_size == 0) continue;
+    const auto votes = std::count_if(workers.begin(), workers.end(), [&](const Worker* other) {
+      return !other->engines.empty() && other->block_size == candidate->block_size;
+    });
+    if (votes <= most) continue;
+    most = votes;
+    common = candidate->block_size;
+  }
+  return common;
+}
+
+bool same_endpoints(const std::vector<EngineEndpoints>& a, const std::vector<EngineEndpoints>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
+    return x.rank == y.rank && x.events == y.events && x.bind == y.bind && x.replay == y.replay;
+  });
 }
 
 std::shared_ptr<const Worker> FleetSnapshot::find(std::string_view name) const {

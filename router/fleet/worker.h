@@ -101,8 +101,16 @@ struct Standing {
   std::string failure;      // of the last failed probe or request
   std::uint32_t block_size_explicit = 0;  // tokens, by the operator, 0: not given
   std::uint32_t block_size_events = 0;    // tokens, as events tell, 0: none came
+  std::uint32_t block_size_common = 0;    // tokens, of most workers, 0: none is known
   std::string unknown_events;             // why there are no engines
 };
+
+// The block size that most of these workers with readable events have, the first one's where
+// votes are equal; 0 if none is known. Blocks of different sizes cannot be compared.
+std::uint32_t common_block_size(const std::vector<const Worker*>& workers);
+
+// The same engines, apart from their ids and what was learnt of their block size.
+bool same_endpoints(const std::vector<EngineEndpoints>& a, const std::vector<EngineEndpoints>& b);
 
 struct Verdict {
   WorkerState state = WorkerState::Starting;

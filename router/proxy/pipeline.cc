@@ -3,7 +3,6 @@
 #include "router/proxy/pipeline.h"
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include "router/proxy/offload.h"
@@ -120,15 +119,12 @@ Keyed Pipeline::key(const openai::Request& request, const prepare::Prepared& pre
 }
 
 std::optional<std::uint32_t> Pipeline::block_size() const {
+  // The fleet lets only workers of one block size be precise.
   const auto fleet = services_.fleet.snapshot();
-  std::map<std::uint32_t, std::size_t> votes;
   for (const auto& worker : fleet->workers) {
-    if (worker->is_precise() && worker->block_size > 0) ++votes[worker->block_size];
+    if (worker->is_precise() && worker->block_size > 0) return worker->block_size;
   }
-  const auto most = std::max_element(
-      votes.begin(), votes.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-  if (most == votes.end()) return std::nullopt;
-  return most->first;
+  return std::nullopt;
 }
 
 routing::Candidate Pipeline::candidate_of(const fleet::Worker& worker, const Keyed& keyed,

@@ -63,7 +63,7 @@ class Pipeline {
   std::uint64_t take_turn() { return turn_.fetch_add(1, std::memory_order_relaxed); }
   [[nodiscard]] std::uint64_t next_turn() const { return turn_.load(std::memory_order_relaxed); }
 
-  // Tokens per block that most workers with precise events use; nothing if there is none.
+  // Tokens per block of the workers with precise events; nothing if there is none.
   [[nodiscard]] std::optional<std::uint32_t> block_size() const;
 
  private:

@@ -162,6 +162,24 @@ def test_a_worker_given_by_its_url_alone_configures_itself(build, logs):
             assert answer.usage["prompt_tokens_details"]["cached_tokens"] == 32 * answer.overlap[0]
 
 
+def test_an_engine_with_another_block_size_is_visibly_excluded_and_claims_nothing(build, logs):
+    body = chat([image_part(png(448, 448, seed=8)), text_part("What is it?")])
+    with Stack(build, engines=2, logs=logs) as same, \
+            Stack(build, engines=1, logs=logs / "odd", engine_flags=["--block-size", "32"]) as odd:
+        workers = same.workers + [{**odd.workers[0], "name": "odd"}]
+        assert post(odd.engine_port(0), body).status == 200
+        with Stack(build, workers=workers, logs=logs / "mixed",
+                   ready_states=("ready", "excluded")) as mixed:
+            mixed.wait_until(lambda: mixed.worker_states()[2]["state"] == "excluded")
+            states = mixed.worker_states()
+            assert [w["state"] for w in states[:2]] == ["ready", "ready"]
+            assert "32" in states[2]["reason"] and "16" in states[2]["reason"]
+            assert 'worker_state{worker="odd",state="excluded"} 1' in mixed.router_metrics()
+            plan = json.loads(post(mixed.admin_port, body, path="/v1/explain").body)
+            assert plan["block_size"] == 16
+            assert [w["overlap_blocks"] for w in plan["workers"]] == [0, 0, 0]
+
+
 def test_a_late_router_learns_what_engines_already_hold_by_replay(build, logs):
     body = chat([image_part(png(448, 448, seed=6)), text_part("What is it?")])
     with Stack(build, engines=1, logs=logs) as early:

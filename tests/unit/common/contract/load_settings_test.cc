@@ -102,7 +102,8 @@ TEST(LoadSettings, WorkersOfAllSourcesAddUpAndTheStrongerSourceWinsPerName) {
   std::vector<std::string> texts;
   for (const WorkerSpec& worker : outcome.settings.workers) texts.push_back(worker_text(worker));
   EXPECT_EQ(texts, (std::vector<std::string>{"name=a,url=http://file:1", "name=b,url=http://flag:2",
-                                             "name=c,url=http://e:3", "name=worker-3b4a0fee,url=http://e:4"}));
+                                             "name=c,url=http://e:3",
+                                             "name=worker-3b4a0fee,url=http://e:4"}));
 }
 
 TEST(LoadSettings, AStrongerSourceReplacesAList) {
