@@ -158,6 +158,8 @@ class Evaluator {
   Result<Value> call_macro(const Macro& macro, const python::Arguments& arguments);
   Result<Value> call_function(const Function& function, const python::Arguments& arguments);
 
+  // Whoever descends takes the levels back when it returns without an error.
+  Result<Done> descend(std::size_t levels, std::uint32_t line);
   Scope& open_scope(Scope* parent);
   void close_scope(Scope& scope);
   template <class T, class... Args>

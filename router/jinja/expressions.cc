@@ -46,9 +46,7 @@ Result<bool> compare_pair(Comparison comparison, const Value& left, const Value&
 
 Result<Value> Evaluator::evaluate(const Expression& expression, Scope& scope) {
   if (!meter_.spend()) return check_limits(expression.line).error();
-  if (++depth_ > kEvaluationDepthMax) {
-    return error_at(expression.line, ErrorCode::TooLarge, "maximum recursion depth exceeded");
-  }
+  SL_TRY(descend(1, expression.line));
   auto result = evaluate_kind(expression, scope);
   --depth_;
   // Operations that ran out of steps give any value, or fail for want of one.

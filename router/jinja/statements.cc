@@ -32,6 +32,12 @@ Result<Done> Evaluator::check_limits(std::uint32_t line) const {
                       " steps for this request");
 }
 
+Result<Done> Evaluator::descend(std::size_t levels, std::uint32_t line) {
+  depth_ += levels;
+  if (depth_ <= kEvaluationDepthMax) return Done{};
+  return error_at(line, ErrorCode::TooLarge, "maximum recursion depth exceeded");
+}
+
 Scope& Evaluator::open_scope(Scope* parent) {
   if (free_scopes_.empty()) {
     scopes_.push_back(std::make_unique<Scope>());
@@ -60,12 +66,16 @@ Result<Done> Evaluator::append(std::string& out, std::string_view text) const {
 }
 
 Result<Evaluator::Flow> Evaluator::execute(const Block& block, Scope& scope, std::string& out) {
+  if (block.empty()) return Flow::Next;
+  SL_TRY(descend(1, block.front().line));
+  Flow flow = Flow::Next;
   for (const Statement& statement : block) {
     if (!meter_.spend()) return check_limits(statement.line).error();
-    const Flow flow = SL_TRY(execute_statement(statement, scope, out));
-    if (flow != Flow::Next) return flow;
+    flow = SL_TRY(execute_statement(statement, scope, out));
+    if (flow != Flow::Next) break;
   }
-  return Flow::Next;
+  --depth_;
+  return flow;
 }
 
 Result<Evaluator::Flow> Evaluator::execute_statement(const Statement& statement, Scope& scope,
@@ -223,9 +233,7 @@ Result<Done> Evaluator::execute_call_block(const Statement& statement, Scope& sc
 
 Result<Value> Evaluator::call_macro(const Macro& macro, const python::Arguments& arguments) {
   const Statement& definition = macro.definition();
-  if (++depth_ > kEvaluationDepthMax) {
-    return error_at(definition.line, ErrorCode::TooLarge, "maximum recursion depth exceeded");
-  }
+  SL_TRY(descend(kMacroDepth, definition.line));
   const auto& parameters = definition.parameters;
   if (arguments.positional.size() > parameters.size()) {
     return error_at(definition.line, ErrorCode::InvalidArgument,
@@ -258,7 +266,7 @@ Result<Value> Evaluator::call_macro(const Macro& macro, const python::Arguments&
   std::string out;
   SL_TRY(execute(definition.body, scope, out));
   close_scope(scope);
-  --depth_;
+  depth_ -= kMacroDepth;
   return Value::text(std::move(out));
 }
 

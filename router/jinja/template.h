@@ -24,8 +24,10 @@ inline constexpr std::size_t kSourceBytesMax = 1U << 20U;
 inline constexpr std::size_t kNestingMax = 60;
 // Levels of an expression's tree: also bounds chains such as a + b + c + …
 inline constexpr std::size_t kExpressionDepthMax = 300;
-// Evaluations within one another, over all macro calls: bounds the native stack.
-inline constexpr std::size_t kEvaluationDepthMax = 700;
+// Expressions, blocks and (counting kMacroDepth each) macro calls within one another: bounds the
+// native stack, to about a megabyte. CPython's own limit allows some 150 macro calls.
+inline constexpr std::size_t kEvaluationDepthMax = 500;
+inline constexpr std::size_t kMacroDepth = 3;
 // range() of more items fails, as in Jinja2's sandbox (3.1).
 inline constexpr std::int64_t kRangeItemsMax = 100'000;
 

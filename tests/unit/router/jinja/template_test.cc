@@ -56,6 +56,12 @@ TEST(Template, RecursionIsBounded) {
         "{% macro f() %}{% call f() %}{{ caller() }}{% endcall %}{% endmacro %}{{ f() }}"}) {
     EXPECT_EQ(rendered(source), "error: line 1: maximum recursion depth exceeded") << source;
   }
+  std::string nested = "{% macro f() %}";
+  for (int i = 0; i < 50; ++i) nested += "{% if true %}";
+  nested += "{{ f() }}";
+  for (int i = 0; i < 50; ++i) nested += "{% endif %}";
+  EXPECT_EQ(rendered(nested + "{% endmacro %}{{ f() }}"),
+            "error: line 1: maximum recursion depth exceeded");
 }
 
 TEST(Template, OutputIsBounded) {
