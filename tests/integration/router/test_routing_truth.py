@@ -131,6 +131,15 @@ def test_text_before_a_picture_moves_its_blocks_and_claims_nothing_of_it(stack):
     assert predicted(moved) == cached(moved) == 0
 
 
+def test_a_prompt_of_whole_blocks_computes_its_last_block_again(stack):
+    body = {"model": "demo", "max_tokens": 1, "prompt": list(range(1000, 1000 + 4 * BLOCK))}
+    post(stack.port, body, path="/v1/completions")
+    stack.wait_until_quiet()
+    again = post(stack.port, body, path="/v1/completions")
+    assert again.headers["x-sightline-overlap"] == "3/4"
+    assert cached(again) == 3 * BLOCK
+
+
 def test_salt_separates_tenants_and_repeats_within_one(stack):
     body = picture_body(png(448, 448, seed=888))
     first = {**body, "cache_salt": "tenant-a"}
