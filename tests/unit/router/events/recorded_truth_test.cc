@@ -14,7 +14,7 @@
 #include "router/events/vllm_codec.h"
 #include "router/index/exact_index.h"
 #include "router/keys/block_key.h"
-#include "tests/support/captures.h"
+#include "tests/support/playback.h"
 
 namespace sightline::events {
 namespace {
@@ -22,9 +22,9 @@ namespace {
 using test::CapturedMessage;
 using test::CapturedPrompt;
 using test::CapturedSession;
+using test::Playback;
 
 constexpr EngineId kEngine{3};
-constexpr std::uint32_t kBlockSize = 32;
 // Placeholders of vision, image and video in Qwen2-VL's vocabulary.
 const std::vector<TokenId> kQwenMediaTokens = {151655, 151656};
 
@@ -32,52 +32,15 @@ NormaliserOptions options_of(EngineId engine, std::vector<TokenId> media_tokens)
   return {.engine = engine, .model = "tiny", .media_tokens = std::move(media_tokens)};
 }
 
-// A session played back: messages go in when they had arrived.
-class Playback {
- public:
-  Playback(const std::vector<CapturedMessage>& messages, NormaliserOptions options)
-      : messages_(messages),
-        engine_(options.engine),
-        feed_(std::move(options), StreamOptions{}, scheme_, index_) {
-    EXPECT_FALSE(feed_.start().has_value());
+std::int64_t predict(const Playback& playback, const CapturedPrompt& prompt) {
+  std::vector<keys::MediaSpan> media;
+  for (const auto& item : prompt.media) {
+    media.push_back({keys::identifier_hash(item.identifier), item.offset, item.length});
   }
-
-  void play_until(double time_s) {
-    for (; next_ < messages_.size() && messages_[next_].received_s < time_s; ++next_) {
-      const auto& frames = messages_[next_].frames;
-      const std::vector<ByteView> views(frames.begin(), frames.end());
-      EXPECT_FALSE(feed_.live(views, WallTime{}).has_value());
-    }
-  }
-
-  [[nodiscard]] std::int64_t predict(const CapturedPrompt& prompt) const {
-    std::vector<keys::MediaSpan> media;
-    for (const auto& item : prompt.media) {
-      media.push_back({keys::identifier_hash(item.identifier), item.offset, item.length});
-    }
-    const std::optional<std::string> lora(prompt.model == "ad" ? prompt.model : "");
-    const keys::Scope scope{.model = "tiny",
-                            .cache_salt = prompt.cache_salt,
-                            .lora = lora->empty() ? std::nullopt : lora};
-    const auto sequence =
-        keys::block_keys(scheme_, scheme_.root(scope),
-                         {.tokens = prompt.token_ids, .media = media, .block_size = kBlockSize});
-    const auto leading = index_.match(sequence.keys).of(engine_).gpu_blocks;
-    return static_cast<std::int64_t>(
-        kBlockSize * keys::usable_overlap(leading, prompt.token_ids.size(), kBlockSize));
-  }
-
-  [[nodiscard]] const index::ExactIndex& index() const { return index_; }
-  [[nodiscard]] EngineStatus status() const { return feed_.status(); }
-
- private:
-  const std::vector<CapturedMessage>& messages_;
-  const EngineId engine_;
-  const keys::Scheme scheme_{contract::development_identity_key()};
-  index::ExactIndex index_;
-  EngineFeed feed_;
-  std::size_t next_ = 0;
-};
+  std::optional<std::string> lora;
+  if (prompt.model == "ad") lora = prompt.model;
+  return playback.predict({prompt.token_ids, std::move(media), prompt.cache_salt, lora});
+}
 
 constexpr double kEndOfTime_s = 1e18;
 
@@ -100,7 +63,7 @@ Outcome replay(const CapturedSession& session, const std::vector<CapturedPrompt>
     if (!usage) continue;
     EXPECT_EQ(usage->prompt_tokens, static_cast<std::int64_t>(prompt.token_ids.size()));
     playback.play_until(exchange.started_s);
-    const auto predicted = playback.predict(prompt);
+    const auto predicted = predict(playback, prompt);
     ++outcome.compared;
     if (predicted > usage->cached_tokens) outcome.overestimates.insert(*prompt.n);
     if (predicted < usage->cached_tokens) outcome.underestimates.insert(*prompt.n);
@@ -114,7 +77,7 @@ Outcome replay(const CapturedSession& session, const std::vector<CapturedPrompt>
 void expect_nothing_unclear(const EngineStatus& status) {
   EXPECT_EQ(status.undecodable_messages, 0U);
   EXPECT_EQ(status.stream.gaps, 0U);
-  EXPECT_EQ(status.block_size, kBlockSize);
+  EXPECT_EQ(status.block_size, test::kCapturedBlockSize);
   EXPECT_FALSE(status.block_size_conflict.has_value());
   const auto& counts = status.normaliser;
   EXPECT_EQ(counts.unknown_parent, 0U);
@@ -180,9 +143,9 @@ TEST(RecordedSessions, ConcurrentRequestsHitWhatWasHeldBeforeOrAfterTheFirst) {
                                      [](const auto& candidate) { return !candidate.n; });
     ASSERT_NE(prompt, session.prompts.end());
     playback.play_until(started_s);
-    const auto before = playback.predict(*prompt);
+    const auto before = predict(playback, *prompt);
     playback.play_until(started_s + 1);
-    const auto after = playback.predict(*prompt);
+    const auto after = predict(playback, *prompt);
     std::multiset<std::int64_t> want = {before};
     while (want.size() < cached.size()) want.insert(after);
     EXPECT_LT(before, after);
