@@ -41,6 +41,12 @@ TEST(Content, PlaceholdersStandInFrontOfFlatTexts) {
   EXPECT_EQ(seen(ContentFormat::String, kMixed), "'<img>\\n<img>\\n<vid>\\na\\nb' 1:0 2:2 3:1 4:0");
 }
 
+TEST(Content, PlaceholdersInTheTextCountAsPlaced) {
+  EXPECT_EQ(seen(ContentFormat::String, R"(["a <img>", {"image_url": "u"}, {"image_url": "v"}])"),
+            "'<img>\\na <img>' 1:0 2:0");
+  EXPECT_EQ(seen(ContentFormat::String, R"(["<vid>"])"), "'<vid>'");
+}
+
 TEST(Content, AUuidMakesTheFieldsTellTheKind) {
   EXPECT_EQ(seen(ContentFormat::OpenAi,
                  R"([{"type": "image_url", "video_url": {"url": "v"}, "uuid": "x"}])"),

@@ -17,6 +17,7 @@ TEST(Lexer, BlocksTakeTheirLineWithThem) {
   EXPECT_EQ(rendered("a\n  {% if true %}\n  b\n  {% endif %}\nc\n"), "a\n  b\nc");
   EXPECT_EQ(rendered("a\n  {# note #}\nb"), "a\nb");
   EXPECT_EQ(rendered("a {% if true %} b {% endif %} c"), "a  b  c");
+  EXPECT_EQ(rendered("{{ 1 }}  {% if true %}x{% endif %}  {# c #}"), "1  x  ");
   EXPECT_EQ(rendered("  {{ 1 }}\n{{ 2 }}\n\n"), "  1\n2\n");
 }
 

@@ -53,6 +53,9 @@ TEST(Statements, BreakAndContinueWorkInInnerBranches) {
   EXPECT_EQ(rendered("{% for x in range(9) %}{% if x == 1 %}{% continue %}{% endif %}"
                      "{% if x == 4 %}{% break %}{% endif %}{{ x }}{% endfor %}"),
             "023");
+  // Jinja2 counts iterations that end by themselves only.
+  EXPECT_EQ(rendered("{% for x in [1, 2] %}{{ x }}{% continue %}{% else %}none{% endfor %}"),
+            "12none");
 }
 
 TEST(Statements, AssignmentsInLoopsEndWithTheIteration) {
