@@ -81,7 +81,8 @@ Copies announced(const std::string& endpoint) {
 Copies held(const std::string& url) {
   const auto document = json::Document::parse(get(url, "/sim/blocks").body);
   Copies copies;
-  for (const json::Value block : *document->root().find("blocks")) {
+  const auto blocks = document->root().find("blocks");
+  for (const json::Value block : *blocks) {
     const std::string hash(*block.find("event_hash")->string());
     copies[hash] = *block.find("copies")->integer();
   }
