@@ -94,7 +94,9 @@ Task<Result<prepare::Prepared>> Pipeline::prepare(const openai::Request& request
     auto media = SL_TRY(prepare::resolve_media(request, *downloads, rules));
     return prepare::prepare_prompt(model, request, std::move(media), prompt_options);
   };
-  auto prepared = co_await offload(services_.pool, request.document.text().size(), std::move(work));
+  std::size_t bytes = request.document.text().size();
+  for (const auto& download : *downloads) bytes += download ? download->size() : 0;
+  auto prepared = co_await offload(services_.pool, bytes, std::move(work));
   co_return prepared;
 }
 
