@@ -59,6 +59,7 @@ int http_status_of(const Error& error) {
     case ErrorCode::Corrupt:
       return client ? 400 : 502;
     case ErrorCode::Cancelled:
+      return 499;  // never sent: nginx's mark for a client that left, for logs and metrics
     case ErrorCode::Internal:
       return 500;
   }

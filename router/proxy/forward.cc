@@ -40,6 +40,12 @@ bool is_event_stream(const http::Exchange& exchange) {
   return type && type->starts_with("text/event-stream");
 }
 
+// An exchange is cancelled only because the client left: no fault of the engine.
+Error seen_from_here(Error error) {
+  if (error.code != ErrorCode::Cancelled) return error;
+  return client_error(ErrorCode::Cancelled, "the client left");
+}
+
 Task<Result<Done>> open(http::Exchange& exchange, const Attempt& attempt) {
   auto started = co_await exchange.start(attempt.call);
   if (!started.ok()) {
@@ -121,7 +127,8 @@ Task<Result<Done>> relay_events(http::Exchange& exchange, StreamTap& tap,
 Task<Result<Answer>> relay_stream(http::Exchange& exchange, const Attempt& attempt,
                                   http::ResponseWriter& client) {
   Answer answer{.status = exchange.status()};
-  auto begun = co_await client.begin(answer.status, answer_headers(exchange, attempt));
+  http::Headers headers = answer_headers(exchange, attempt);
+  auto begun = co_await client.begin(answer.status, std::move(headers));
   if (!begun.ok()) co_return std::move(begun).error();
   StreamTap tap(attempt, answer);
   auto relayed = co_await relay_events(exchange, tap, client);
@@ -152,30 +159,21 @@ Task<Result<Answer>> relay_whole(http::Exchange& exchange, const Attempt& attemp
   co_return answer;
 }
 
-}  // namespace
-
-Task<Result<Answer>> forward(http::Client& engines, const Attempt& attempt,
-                             http::ResponseWriter& client) {
-  http::Exchange exchange(engines);
-  const CancelOnDisconnect guard(client, exchange);
-  auto opened = co_await open(exchange, attempt);
-  if (!opened.ok()) co_return std::move(opened).error();
+Task<Result<Answer>> relay(http::Exchange& exchange, const Attempt& attempt,
+                           http::ResponseWriter& client) {
   if (is_event_stream(exchange)) {
-    auto answer = co_await relay_stream(exchange, attempt, client);
-    co_return answer;
+    auto streamed = co_await relay_stream(exchange, attempt, client);
+    co_return streamed;
   }
-  auto answer = co_await relay_whole(exchange, attempt, client);
-  co_return answer;
+  auto whole = co_await relay_whole(exchange, attempt, client);
+  co_return whole;
 }
 
-Task<Result<Answer>> pass_through(http::Client& engines, const Attempt& attempt,
-                                  http::ResponseWriter& client) {
-  http::Exchange exchange(engines);
-  const CancelOnDisconnect guard(client, exchange);
-  auto opened = co_await open(exchange, attempt);
-  if (!opened.ok()) co_return std::move(opened).error();
+Task<Result<Answer>> relay_bytes(http::Exchange& exchange, const Attempt& attempt,
+                                 http::ResponseWriter& client) {
   Answer answer{.status = exchange.status()};
-  auto written = co_await client.begin(answer.status, answer_headers(exchange, attempt));
+  http::Headers headers = answer_headers(exchange, attempt);
+  auto written = co_await client.begin(answer.status, std::move(headers));
   while (written.ok()) {
     auto bytes = co_await exchange.read_some();
     if (!bytes.ok()) {
@@ -190,6 +188,31 @@ Task<Result<Answer>> pass_through(http::Client& engines, const Attempt& attempt,
   if (written.ok()) written = co_await client.finish();
   if (!written.ok()) co_return std::move(written).error();
   co_return answer;
+}
+
+using Relay = Task<Result<Answer>> (*)(http::Exchange&, const Attempt&, http::ResponseWriter&);
+
+Task<Result<Answer>> carry_out(http::Client& engines, const Attempt& attempt,
+                               http::ResponseWriter& client, Relay relay_answer) {
+  http::Exchange exchange(engines);
+  const CancelOnDisconnect guard(client, exchange);
+  auto opened = co_await open(exchange, attempt);
+  if (!opened.ok()) co_return seen_from_here(std::move(opened).error());
+  auto answer = co_await relay_answer(exchange, attempt, client);
+  if (!answer.ok()) co_return seen_from_here(std::move(answer).error());
+  co_return answer;
+}
+
+}  // namespace
+
+Task<Result<Answer>> forward(http::Client& engines, const Attempt& attempt,
+                             http::ResponseWriter& client) {
+  return carry_out(engines, attempt, client, relay);
+}
+
+Task<Result<Answer>> pass_through(http::Client& engines, const Attempt& attempt,
+                                  http::ResponseWriter& client) {
+  return carry_out(engines, attempt, client, relay_bytes);
 }
 
 http::Headers engine_headers(const http::Headers& client, std::string_view request_id) {

@@ -4,6 +4,7 @@
 
 import http.server
 import json
+import re
 import socket
 import subprocess
 import threading
@@ -179,10 +180,15 @@ def test_a_client_that_leaves_during_a_long_prefill_stops_the_engine(slow_stack)
     connection.close()
     slow_stack.wait_until(
         lambda: slow_stack.engine_metrics(0)["vllm:num_requests_running"] == 0, seconds=5)
+    # It was the client's own doing: the worker stays in service.
+    assert slow_stack.worker_states()[0]["state"] == "ready"
     slow_stack.wait_until(lambda: slow_stack.worker_states()[0]["in_flight"] == 0, seconds=5)
     computed = sum(
         slow_stack.engine_metrics(0)[name] - before.get(name, 0)
         for name in slow_stack.engine_metrics(0) if name.startswith("sl_sim_prefill_tokens"))
+    log = slow_stack.router.log_path.read_text()
+    assert "state=suspect" not in log
+    assert re.search(r"status=499 .*error=cancelled blame=client", log)
     assert computed < 1500, "far fewer tokens computed than the 3000 asked for"
     slow_stack.wait_until(
         lambda: "sightline_client_disconnects_total 1" in slow_stack.router_metrics(), seconds=5)

@@ -20,6 +20,7 @@ TEST(ErrorBody, TheStatusFollowsTheBlame) {
   EXPECT_EQ(http_status_of(client_error(ErrorCode::InvalidArgument, "")), 400);
   EXPECT_EQ(http_status_of(client_error(ErrorCode::TooLarge, "")), 413);
   EXPECT_EQ(http_status_of(client_error(ErrorCode::Timeout, "")), 408);
+  EXPECT_EQ(http_status_of(client_error(ErrorCode::Cancelled, "")), 499);
   EXPECT_EQ(http_status_of(worker_error(ErrorCode::Timeout, "", true)), 504);
   EXPECT_EQ(http_status_of(worker_error(ErrorCode::Unavailable, "", true)), 502);
   EXPECT_EQ(http_status_of(worker_error(ErrorCode::Corrupt, "", true)), 502);
