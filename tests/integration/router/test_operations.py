@@ -2,6 +2,7 @@
 # Copyright The Sightline Authors
 """Running the router: limits, settings, workers that come and go, the orderly end."""
 
+import http.server
 import json
 import pathlib
 import re
@@ -11,7 +12,7 @@ import threading
 
 import pytest
 from fake_engine import FakeEngine, answer_ok
-from pictures import image_part, png, text_part
+from pictures import data_url, image_part, png, text_part
 from stack import Stack, post
 
 IMAGE_FILES = pathlib.Path(__file__).resolve().parents[2] / "data/image-files"
@@ -220,6 +221,68 @@ def test_a_format_that_only_the_engine_reads_goes_on_unharmed_and_claims_nothing
         for line in ('sightline_media_items_total{outcome="unknown"} 1',
                      'sightline_unrouted_overlap_total{reason="unknown_media"} 1'):
             stack.wait_until(lambda line=line: line in stack.router_metrics(), seconds=5)
+
+
+def test_a_passive_audit_leaves_streams_as_the_client_asked_for_them(build, logs):
+    engine = FakeEngine("a", answer_ok)
+    with engine, Stack(build, workers=[engine.worker], ready_states=("unverified",), logs=logs,
+                       router_flags=["--audit-usage", "passive"]) as stack:
+        raw = json.dumps(chat("x", stream=True)).encode()
+        assert post(stack.port, raw).status == 200
+        assert engine.requests[0][3] == raw
+
+
+@pytest.mark.parametrize("forward", ["bytes", "url"])
+def test_a_fetched_image_goes_on_as_the_bytes_that_were_hashed_unless_told_otherwise(
+        build, logs, forward):
+    content = png(64, 64, seed=3)
+
+    class Pictures(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.send_header("content-length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *_):
+            pass
+
+    host = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Pictures)
+    threading.Thread(target=host.serve_forever, daemon=True).start()
+    url = f"http://127.0.0.1:{host.server_port}/p.png"
+    engine = FakeEngine("a", answer_ok)
+    flags = ["--media-forward", forward, "--media-allow-private-addresses"]
+    with engine, Stack(build, workers=[engine.worker], ready_states=("unverified",), logs=logs,
+                       router_flags=flags) as stack:
+        parts = [{"type": "image_url", "image_url": {"url": url, "detail": "low"}}]
+        assert post(stack.port, chat(parts)).status == 200
+        sent = json.loads(engine.requests[0][3])["messages"][0]["content"][0]
+        want = url if forward == "url" else data_url(content)
+        assert sent["image_url"] == {"url": want, "detail": "low"}
+        assert re.fullmatch("[0-9a-f]{64}", sent["uuid"])
+    host.shutdown()
+
+
+def test_an_image_error_of_the_media_host_is_the_clients_and_names_the_part(build, logs):
+    class Nothing(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_error(404)
+
+        def log_message(self, *_):
+            pass
+
+    host = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Nothing)
+    threading.Thread(target=host.serve_forever, daemon=True).start()
+    engine = FakeEngine("a", answer_ok)
+    with engine, Stack(build, workers=[engine.worker], ready_states=("unverified",), logs=logs,
+                       router_flags=["--media-allow-private-addresses"]) as stack:
+        url = f"http://127.0.0.1:{host.server_port}/p.png"
+        parts = [text_part("a"), {"type": "image_url", "image_url": {"url": url}}]
+        answer = post(stack.port, chat(parts))
+        assert answer.status == 422
+        assert error_of(answer)["param"] == "messages[0].content[1]"
+        assert not engine.requests
+    host.shutdown()
 
 
 def test_media_hosts_inside_the_network_are_refused_by_default(small):

@@ -174,6 +174,15 @@ def test_explain_tells_what_serving_then_does(stack):
     assert "<|image_pad|>" in plan["prompt"]
 
 
+def test_explain_takes_completions_with_text_and_token_ids(stack):
+    for prompt, want_text in (("The kettle is red.", "The kettle is red."), ([785, 374, 2518], "")):
+        explained = post(stack.admin_port, {"model": "demo", "prompt": prompt}, path="/v1/explain")
+        plan = json.loads(explained.body)
+        assert plan["prompt"] == want_text and plan["media"] == []
+        if want_text == "":
+            assert plan["token_ids"] == prompt
+
+
 def test_explain_refuses_what_serving_refuses(stack):
     for bad, want in [({"model": "nobody", "messages": []}, 404), ({"model": "demo"}, 400)]:
         explained = post(stack.admin_port, bad, path="/v1/explain")
