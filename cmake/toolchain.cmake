@@ -32,8 +32,6 @@ if(SL_SANITIZE)
   string(REPLACE ";" "," sl_sanitize_list "${SL_SANITIZE}")
   add_compile_options(-fsanitize=${sl_sanitize_list} -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${sl_sanitize_list})
-  # With instrumentation g++ 12 takes sound code for uses of uninitialised values.
-  add_compile_options(-Wno-maybe-uninitialized)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
     add_compile_options(-fno-sanitize=function -Wno-unknown-warning-option)
   endif()
@@ -46,3 +44,9 @@ target_compile_options(sl_warnings INTERFACE
     -Woverloaded-virtual -Wno-missing-field-initializers -Werror>
   # False positives of g++ 12 on operator+(const char*, std::string) (GCC bug 105651).
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
+if(SL_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # Instrumented, g++ 12 takes sound code for uses of uninitialised values, and the frames of
+  # Asio's coroutines for freed by another operator than they came from.
+  target_compile_options(sl_warnings INTERFACE
+    -Wno-maybe-uninitialized $<$<COMPILE_LANGUAGE:CXX>:-Wno-mismatched-new-delete>)
+endif()
