@@ -28,7 +28,6 @@ Reservation LoadCell::reserve(const Booking& booking, Instant now) {
     const std::lock_guard lock(mutex_);
     ++load_.in_flight;
     load_.prefill_tokens += booking.prefill_tokens;
-    if (booking.decodes_at_once) load_.blocks += booking.blocks;
     load_.recent_prefill_blocks =
         recent_at(now) + static_cast<double>(booking.prefill_tokens) / booking.block_size;
     recent_since_ = now;
@@ -36,24 +35,29 @@ Reservation LoadCell::reserve(const Booking& booking, Instant now) {
   return {shared_from_this(), booking};
 }
 
-void LoadCell::end_prefill(const Booking& booking, bool decodes) {
+void LoadCell::begin_decoding(const Booking& booking) {
   const std::lock_guard lock(mutex_);
   SL_CHECK(load_.prefill_tokens >= booking.prefill_tokens);
   load_.prefill_tokens -= booking.prefill_tokens;
-  if (decodes) load_.blocks += booking.blocks;
+  load_.blocks += booking.blocks;
 }
 
-void LoadCell::end(const Booking& booking, bool decoded) {
+void LoadCell::end(const Booking& booking, bool decoding) {
   const std::lock_guard lock(mutex_);
-  SL_CHECK(load_.in_flight > 0 && (!decoded || load_.blocks >= booking.blocks));
+  SL_CHECK(load_.in_flight > 0);
   --load_.in_flight;
-  if (decoded) load_.blocks -= booking.blocks;
+  if (decoding) {
+    SL_CHECK(load_.blocks >= booking.blocks);
+    load_.blocks -= booking.blocks;
+  } else {
+    SL_CHECK(load_.prefill_tokens >= booking.prefill_tokens);
+    load_.prefill_tokens -= booking.prefill_tokens;
+  }
 }
 
 Reservation::Reservation(Reservation&& other) noexcept
     : cell_(std::exchange(other.cell_, nullptr)),
       booking_(other.booking_),
-      prefilling_(other.prefilling_),
       decoding_(other.decoding_) {}
 
 Reservation& Reservation::operator=(Reservation&& other) noexcept {
@@ -61,22 +65,18 @@ Reservation& Reservation::operator=(Reservation&& other) noexcept {
   release();
   cell_ = std::exchange(other.cell_, nullptr);
   booking_ = other.booking_;
-  prefilling_ = other.prefilling_;
   decoding_ = other.decoding_;
   return *this;
 }
 
 void Reservation::first_token() {
-  if (!cell_ || !prefilling_) return;
-  prefilling_ = false;
-  cell_->end_prefill(booking_, !decoding_);
+  if (!cell_ || decoding_) return;
   decoding_ = true;
+  cell_->begin_decoding(booking_);
 }
 
 void Reservation::release() {
   if (!cell_) return;
-  if (prefilling_) cell_->end_prefill(booking_, false);
-  prefilling_ = false;
   cell_->end(booking_, decoding_);
   cell_ = nullptr;
 }

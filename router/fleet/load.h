@@ -10,14 +10,13 @@
 
 namespace sightline::fleet {
 
-// Work that one request brings to a worker.
+// Work that one request brings to a worker: what of its prompt is not expected in the cache.
+// Blocks that are reused cost neither computing nor memory, and requests that share them would
+// else count them many times.
 struct Booking {
-  std::uint64_t prefill_tokens = 0;  // prompt tokens that are not expected in the cache
-  std::uint64_t blocks = 0;          // KV blocks held while decoding
-  // The blocks weigh from the booking on: the first token of this request will not be seen. Else
-  // they weigh from the first token on, while before it the prefill does.
-  bool decodes_at_once = false;
-  std::uint32_t block_size = 1;  // tokens
+  std::uint64_t prefill_tokens = 0;  // weigh until the first token
+  std::uint64_t blocks = 0;          // the same in KV blocks: weigh from the first token on
+  std::uint32_t block_size = 1;      // tokens
 };
 
 // Work booked on a worker at one moment.
@@ -43,8 +42,8 @@ class LoadCell : public std::enable_shared_from_this<LoadCell> {
 
  private:
   friend class Reservation;
-  void end_prefill(const Booking& booking, bool decodes);
-  void end(const Booking& booking, bool decoded);
+  void begin_decoding(const Booking& booking);
+  void end(const Booking& booking, bool decoding);
   [[nodiscard]] double recent_at(Instant now) const;
 
   mutable std::mutex mutex_;  // guards everything below
@@ -63,22 +62,19 @@ class Reservation {
   Reservation& operator=(const Reservation&) = delete;
   ~Reservation() { release(); }
 
-  // The first token has come: the prefill is done, decoding begins.
+  // The first token has come: the prefill is done, decoding begins. An answer that comes as a
+  // whole has no such moment; its prefill weighs to the end.
   void first_token();
   void release();
 
  private:
   friend class LoadCell;
   Reservation(std::shared_ptr<LoadCell> cell, const Booking& booking)
-      : cell_(std::move(cell)),
-        booking_(booking),
-        prefilling_(true),
-        decoding_(booking.decodes_at_once) {}
+      : cell_(std::move(cell)), booking_(booking) {}
 
   std::shared_ptr<LoadCell> cell_;
   Booking booking_;
-  bool prefilling_ = false;
-  bool decoding_ = false;  // its blocks are counted
+  bool decoding_ = false;
 };
 
 }  // namespace sightline::fleet

@@ -63,14 +63,12 @@ Proxy::Route Proxy::route_of(const openai::Request& request, const Keyed& keyed,
   return route;
 }
 
-fleet::Reservation Proxy::reserve(const openai::Request& request, const Route& route,
-                                  const Keyed& keyed) const {
-  const std::uint64_t cached = usable_blocks(route.candidate) * keyed.job.block_size;
-  const bool is_short = request.max_tokens.value_or(kShortAnswerTokens + 1) <= kShortAnswerTokens;
+fleet::Reservation Proxy::reserve(const Route& route, const Keyed& keyed) const {
+  const std::uint64_t reused = usable_blocks(route.candidate);
+  const std::uint64_t reused_tokens = reused * keyed.job.block_size;
   const fleet::Booking booking{
-      .prefill_tokens = keyed.job.prompt_tokens - std::min(keyed.job.prompt_tokens, cached),
-      .blocks = is_short ? 0 : routing::touched_blocks(keyed.job),
-      .decodes_at_once = !request.stream,
+      .prefill_tokens = keyed.job.prompt_tokens - std::min(keyed.job.prompt_tokens, reused_tokens),
+      .blocks = routing::touched_blocks(keyed.job) - reused,
       .block_size = keyed.job.block_size};
   return route.worker->load->reserve(booking, services_.clock.now());
 }

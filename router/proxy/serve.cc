@@ -40,14 +40,14 @@ Task<Result<Done>> Proxy::serve(openai::Endpoint endpoint, http::Request& http,
     const Route route = route_of(request, keyed, *shortlist, decision);
 
     // 6 reserve: book the load before the first byte goes out.
-    fleet::Reservation reservation = reserve(request, route, keyed);
+    fleet::Reservation reservation = reserve(route, keyed);
 
     // 7 forward: the spliced body to the engine, its answer to the client as it comes.
     Attempt attempt = attempt_of(http, route, trace);
     attempt.call.body = pieces;
     attempt.strip_usage = asks_for_usage(request);
-    attempt.on_first_token = [&reservation, &trace] {
-      reservation.first_token();
+    attempt.on_first_token = [&] {
+      if (request.stream) reservation.first_token();
       trace.first_token();
     };
     trace.sent(route.expectation);

@@ -23,11 +23,6 @@ namespace sightline::proxy {
 // Engines that one request may be tried on.
 inline constexpr std::size_t kAttemptsMax = 4;
 
-// An answer of at most this many tokens is over before its decoding weighs: its blocks are not
-// booked. The cost rule counts a block in decode like a block to be computed, so otherwise one
-// short answer on its way would outweigh a picture that the engine holds.
-inline constexpr std::uint64_t kShortAnswerTokens = 64;
-
 // The life of a request, from the client's bytes to the last byte of the answer.
 // Thread safety: methods on any I/O thread; a request stays on the thread it came to.
 class Proxy {
@@ -55,8 +50,7 @@ class Proxy {
 
   [[nodiscard]] Route route_of(const openai::Request& request, const Keyed& keyed,
                                const Shortlist& shortlist, const routing::Decision& decision) const;
-  [[nodiscard]] fleet::Reservation reserve(const openai::Request& request, const Route& route,
-                                           const Keyed& keyed) const;
+  [[nodiscard]] fleet::Reservation reserve(const Route& route, const Keyed& keyed) const;
   [[nodiscard]] openai::EditedBody edit(const openai::Request& request,
                                         const prepare::Prepared& prepared) const;
   [[nodiscard]] Attempt attempt_of(const http::Request& http, const Route& route,

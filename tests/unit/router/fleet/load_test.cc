@@ -30,16 +30,13 @@ TEST(Load, APrefillWeighsUntilTheFirstTokenAndDecodingAfterIt) {
   EXPECT_EQ(cell->read(kStart).blocks, 0U);
 }
 
-TEST(Load, AnAnswerWhoseFirstTokenIsNotSeenDecodesFromTheStart) {
+TEST(Load, WithoutAFirstTokenThePrefillWeighsToTheEnd) {
   const auto cell = std::make_shared<LoadCell>();
-  Booking booking = kBooking;
-  booking.decodes_at_once = true;
   {
-    Reservation reservation = cell->reserve(booking, kStart);
-    EXPECT_EQ(cell->read(kStart).blocks, 12U);
-    reservation.first_token();
-    EXPECT_EQ(cell->read(kStart).blocks, 12U);
+    const Reservation reservation = cell->reserve(kBooking, kStart);
+    EXPECT_EQ(cell->read(kStart).prefill_tokens, 160U);
   }
+  EXPECT_EQ(cell->read(kStart).prefill_tokens, 0U);
   EXPECT_EQ(cell->read(kStart).blocks, 0U);
 }
 
