@@ -31,8 +31,8 @@ std::string_view name_of(Reason reason);
 // least busy one is charged kSpreadWeight of the difference, up to kSpreadBlocksMax. So a prefix
 // that all requests share spreads over idle engines instead of gluing them to the first one that
 // held it, while a long conversation's own prefix outweighs the charge.
-inline constexpr double kSpreadWeight = 0.25;
-inline constexpr double kSpreadBlocksMax = 64.0;
+inline constexpr double kSpreadWeight = 0.4;
+inline constexpr double kSpreadBlocksMax = 256.0;
 // KV use is compared in steps of this size: the engines report it about once a second, and a
 // difference smaller than a step would send all requests of that second to one engine.
 inline constexpr double kKvUseStep = 0.1;

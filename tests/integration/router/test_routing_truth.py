@@ -19,10 +19,10 @@ ENGINES = 4
 
 def picture_body(content, question="What is shown in this picture?"):
     parts = [image_part(content), text_part(question)]
-    return {"model": "demo", "max_tokens": 1, "messages": [{"role": "user", "content": parts}]}
+    return {"model": "demo", "messages": [{"role": "user", "content": parts}]}
 
 
-def send_all(stack, bodies, parallel=8):
+def send_all(stack, bodies, parallel=16):
     """Answers in the order of the bodies: what was predicted and what the engine found."""
     with concurrent.futures.ThreadPoolExecutor(parallel) as pool:
         answers = list(pool.map(lambda body: post(stack.port, body), bodies))

@@ -90,10 +90,10 @@ TEST(Select, APrefixThatAllShareSpreadsOverIdleEngines) {
 TEST(Select, ALongConversationStaysWhereItsPrefixIs) {
   Rng rng(3);
   std::vector<Candidate> candidates = idle(2);
-  candidates[0].gpu_blocks = 200;
+  candidates[0].gpu_blocks = 500;
   candidates[0].recent_prefill_blocks = 1e6;
   const Decision decision =
-      select({.prompt_tokens = 16 * 220, .block_size = 16}, candidates, {kSettings}, rng);
+      select({.prompt_tokens = 16 * 520, .block_size = 16}, candidates, {kSettings}, rng);
   EXPECT_EQ(decision.chosen, 0U);
   EXPECT_DOUBLE_EQ(decision.scores[0].spread_blocks, kSpreadBlocksMax);
 }
