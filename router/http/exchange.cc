@@ -192,9 +192,7 @@ Task<Result<Done>> Exchange::start(const Call& call) {
   auto connected =
       co_await state.connections->connect(call.endpoint, call.timeouts.connect, state.dial);
   if (!connected.ok()) {
-    const auto code = connected.error().code;
-    state.failure = code == ErrorCode::Timeout ? Failure::Timeout : Failure::Connect;
-    if (state.cancelled) state.failure = Failure::Cancelled;
+    state.failure = state.cancelled ? Failure::Cancelled : Failure::Connect;
     co_return std::move(connected).error();
   }
   state.wire = std::move(connected).value();

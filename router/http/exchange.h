@@ -37,12 +37,12 @@ struct Call {
 // How an exchange failed.
 enum class Failure {
   None,
-  Connect,    // no connection: nothing was sent
+  Connect,    // no connection, or none in time: nothing was sent
   NoAnswer,   // connected and sent (perhaps in part), closed before any byte of the response
   BrokenOff,  // closed before the response's end
   Corrupt,    // bytes that are not HTTP
   TooLarge,   // the response exceeds a limit
-  Timeout,    // one of ExchangeTimeouts passed
+  Timeout,    // one of ExchangeTimeouts but connect passed
   Cancelled,  // cancel() was called
 };
 

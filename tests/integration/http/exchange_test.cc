@@ -11,6 +11,9 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "common/runtime/worker_thread.h"
 
@@ -347,6 +350,47 @@ TEST_F(ExchangeTest, SaysWhenNobodyListens) {
   EXPECT_EQ(outcome.failure, Failure::Connect);
   EXPECT_TRUE(outcome.error->retryable);
   EXPECT_FALSE(outcome.response_begun);
+}
+
+// A listener whose queue is full: the kernel drops further handshakes.
+class FullListener {
+ public:
+  FullListener() : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(::bind(socket_, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+    EXPECT_EQ(::listen(socket_, 0), 0);
+    socklen_t size = sizeof address_;
+    EXPECT_EQ(::getsockname(socket_, reinterpret_cast<sockaddr*>(&address_), &size), 0);
+    for (int i = 0; i < 8; ++i) {
+      fillers_.push_back(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0));
+      static_cast<void>(
+          ::connect(fillers_.back(), reinterpret_cast<sockaddr*>(&address_), sizeof address_));
+    }
+  }
+  ~FullListener() {
+    for (const int filler : fillers_) ::close(filler);
+    ::close(socket_);
+  }
+  [[nodiscard]] std::uint16_t port() const { return ntohs(address_.sin_port); }
+
+ private:
+  int socket_;
+  sockaddr_in address_{};
+  std::vector<int> fillers_;
+};
+
+TEST_F(ExchangeTest, SaysWhenNoConnectionComesAboutInTime) {
+  const FullListener full;
+  auto request = call();
+  request.endpoint.port = full.port();
+  request.timeouts.connect = milliseconds(100);
+  const auto outcome = run(request);
+  EXPECT_EQ(outcome.failure, Failure::Connect);
+  ASSERT_TRUE(outcome.error);
+  EXPECT_EQ(outcome.error->code, ErrorCode::Timeout);
+  EXPECT_TRUE(outcome.error->retryable);
 }
 
 TEST_F(ExchangeTest, ResolvesNamesAndSaysWhenThereIsNone) {
