@@ -46,19 +46,29 @@ void finish_with_draw(Indices& tied, Decision& decision, Rng& rng) {
   decision.chosen = tied[rng.below(static_cast<std::uint32_t>(tied.size()))];
 }
 
+double tolerance_blocks(const Job& job, const contract::RoutingSettings& settings) {
+  return settings.tie_tolerance_blocks +
+         settings.tie_tolerance_ratio * static_cast<double>(touched_blocks(job));
+}
+
 // Indices of the candidates whose charged cost is within the tolerance of the least.
-Indices tied_by_cost(const Job& job, const std::vector<Score>& scores,
-                     const contract::RoutingSettings& settings) {
+Indices tied_by_cost(const std::vector<Score>& scores, double tolerance) {
   const auto charged = [&](std::size_t i) {
     return scores[i].cost.total_blocks + scores[i].spread_blocks;
   };
   Indices tied = all_of(scores.size());
   double least = charged(0);
   for (const std::size_t i : tied) least = std::min(least, charged(i));
-  const double tolerance = settings.tie_tolerance_blocks +
-                           settings.tie_tolerance_ratio * static_cast<double>(touched_blocks(job));
   std::erase_if(tied, [&](std::size_t i) { return charged(i) > least + tolerance; });
   return tied;
+}
+
+// True if the chosen one is ahead only because recent work is charged.
+bool is_spread(const Decision& decision, double tolerance) {
+  const double chosen = decision.scores[decision.chosen].cost.total_blocks;
+  return std::any_of(decision.scores.begin(), decision.scores.end(), [&](const Score& other) {
+    return other.cost.total_blocks + tolerance < chosen;
+  });
 }
 
 void break_ties(Indices tied, std::span<const Candidate> candidates, Decision& decision, Rng& rng) {
@@ -74,6 +84,12 @@ void break_ties(Indices tied, std::span<const Candidate> candidates, Decision& d
   decision.reason = Reason::LowestKvUse;
   if (tied.size() == 1) return;
   finish_with_draw(tied, decision, rng);
+}
+
+void pick_by_cost(double tolerance, std::span<const Candidate> candidates, Decision& decision,
+                  Rng& rng) {
+  break_ties(tied_by_cost(decision.scores, tolerance), candidates, decision, rng);
+  if (is_spread(decision, tolerance)) decision.reason = Reason::Spread;
 }
 
 void pick_by_load(std::span<const Candidate> candidates, Decision& decision, Rng& rng) {
@@ -94,6 +110,8 @@ std::string_view name_of(Reason reason) {
       return "only_candidate";
     case Reason::LeastCost:
       return "least_cost";
+    case Reason::Spread:
+      return "spread";
     case Reason::FewestInFlight:
       return "fewest_in_flight";
     case Reason::LowestKvUse:
@@ -115,7 +133,7 @@ Decision select(const Job& job, std::span<const Candidate> candidates, const Cho
   if (candidates.size() == 1) return decision;
   switch (settings.policy) {
     case contract::Policy::Kv:
-      break_ties(tied_by_cost(job, decision.scores, settings), candidates, decision, rng);
+      pick_by_cost(tolerance_blocks(job, settings), candidates, decision, rng);
       break;
     case contract::Policy::LeastLoaded:
       pick_by_load(candidates, decision, rng);

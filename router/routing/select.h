@@ -20,6 +20,7 @@ namespace sightline::routing {
 enum class Reason : std::uint8_t {
   OnlyCandidate,
   LeastCost,  // no other within the tie tolerance
+  Spread,     // the same once recent work is charged; by cost alone another one is ahead
   FewestInFlight,
   LowestKvUse,
   Draw,    // equal in everything: seeded random

@@ -87,6 +87,18 @@ TEST(Select, APrefixThatAllShareSpreadsOverIdleEngines) {
   }
 }
 
+TEST(Select, AChoiceThatOnlyRecentWorkExplainsSaysSo) {
+  Rng rng(3);
+  std::vector<Candidate> candidates = idle(2);
+  candidates[0].gpu_blocks = 5;
+  EXPECT_EQ(select(kJob, candidates, {kSettings}, rng).reason, Reason::LeastCost);
+  candidates[0].recent_prefill_blocks = 100;
+  const Decision decision = select(kJob, candidates, {kSettings}, rng);
+  EXPECT_EQ(decision.chosen, 1U);
+  EXPECT_EQ(decision.reason, Reason::Spread);
+  EXPECT_EQ(name_of(decision.reason), "spread");
+}
+
 TEST(Select, ALongConversationStaysWhereItsPrefixIs) {
   Rng rng(3);
   std::vector<Candidate> candidates = idle(2);
