@@ -112,8 +112,10 @@ Keyed Pipeline::key(const openai::Request& request, const prepare::Prepared& pre
   keyed.blocks = keys::block_keys(services_.scheme, services_.scheme.root(scope),
                                   {.tokens = tokens, .media = spans, .block_size = size});
   keyed.job = {.prompt_tokens = prepared.prompt.tokens.size(), .block_size = size};
-  keyed.exact = prepared.is_exact();
-  if (prepared.prompt.tokens.empty() && !keyed.exact) {
+  // The engine reports on a batch as a whole, of which only the first prompt is known here.
+  const openai::CompletionBody* completion = request.completion();
+  keyed.exact = prepared.is_exact() && (completion == nullptr || completion->prompts == 1);
+  if (prepared.prompt.tokens.empty() && !prepared.is_exact()) {
     keyed.job.prompt_tokens = request.document.text().size() / kBytesPerTokenGuess;
     keyed.prompt_estimated = true;
   }

@@ -23,7 +23,8 @@ namespace sightline::proxy {
 struct Keyed {
   keys::BlockSequence blocks;  // of the known tokens
   routing::Job job;
-  bool exact = false;             // the blocks and the job cover the whole prompt as it is
+  // The blocks and the job are all that the engine will report on: its counts must equal ours.
+  bool exact = false;
   bool prompt_estimated = false;  // job.prompt_tokens is a guess from the body's size
 };
 

@@ -140,6 +140,23 @@ def test_a_prompt_of_whole_blocks_computes_its_last_block_again(stack):
     assert cached(again) == 3 * BLOCK
 
 
+def test_a_batch_is_routed_by_its_first_prompt_and_proves_nothing_about_predictions(stack):
+    def audited():
+        # A request leaves this gauge last, after its metrics are counted.
+        stack.wait_until(lambda: "\nsightline_requests_active 0\n" in stack.router_metrics())
+        return [line for line in stack.router_metrics().splitlines()
+                if line.startswith(("sightline_predictions_total",
+                                    "sightline_prompt_token_mismatch_total"))]
+
+    prompts = [list(range(n, n + 4 * BLOCK)) for n in (3000, 5000)]
+    before = audited()
+    answer = post(stack.port, {"model": "demo", "max_tokens": 1, "prompt": prompts},
+                  path="/v1/completions")
+    assert answer.status == 200 and answer.headers["x-sightline-overlap"] == "0/4"
+    # The engine reports the sum over the batch, the router knows the first prompt.
+    assert audited() == before
+
+
 def test_salt_separates_tenants_and_repeats_within_one(stack):
     body = picture_body(png(448, 448, seed=888))
     first = {**body, "cache_salt": "tenant-a"}
