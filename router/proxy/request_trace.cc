@@ -28,9 +28,11 @@ RequestTrace::~RequestTrace() {
 
 void RequestTrace::parsed(bool stream) { stream_ = stream; }
 
-void RequestTrace::prepared(std::size_t prompt_tokens, std::size_t images, std::string_view gap) {
+void RequestTrace::prepared(std::size_t prompt_tokens, bool estimated, std::size_t images,
+                            std::string_view gap) {
   prepared_at_ = services_.clock.now();
   prompt_tokens_ = prompt_tokens;
+  prompt_estimated_ = estimated;
   images_ = images;
   gap_ = gap;
 }
@@ -76,6 +78,7 @@ void RequestTrace::write_log(Instant end) const {
   fields.emplace_back("status", status_);
   fields.emplace_back("stream", stream_);
   fields.emplace_back("tokens", prompt_tokens_);
+  if (prompt_estimated_) fields.emplace_back("tokens_estimated", true);
   fields.emplace_back("images", images_);
   if (gap_ != "none") fields.emplace_back("not_counted", gap_);
   if (retries_ > 0) fields.emplace_back("retries", retries_);

@@ -40,7 +40,9 @@ class RequestTrace {
   [[nodiscard]] const std::string& request_id() const { return request_id_; }
 
   void parsed(bool stream);
-  void prepared(std::size_t prompt_tokens, std::size_t images, std::string_view gap);
+  // estimated: prompt_tokens is a guess, and the log line says so.
+  void prepared(std::size_t prompt_tokens, bool estimated, std::size_t images,
+                std::string_view gap);
   void sent(const Expectation& expectation);
   void first_token();
   void retried(std::string_view worker, const Error& error);
@@ -65,6 +67,7 @@ class RequestTrace {
   Instant first_token_at_{};
   bool stream_ = false;
   std::size_t prompt_tokens_ = 0;
+  bool prompt_estimated_ = false;
   std::size_t images_ = 0;
   std::uint32_t retries_ = 0;
   std::string gap_ = "none";

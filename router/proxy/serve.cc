@@ -25,7 +25,8 @@ Task<Result<Done>> Proxy::serve(openai::Endpoint endpoint, http::Request& http,
 
   // 3 key: tokens and media to block keys.
   const Keyed keyed = pipeline_.key(request, *prepared);
-  trace.prepared(keyed.job.prompt_tokens, prepared->media.size(), prepare::name_of(prepared->gap));
+  trace.prepared(keyed.job.prompt_tokens, keyed.prompt_estimated, prepared->media.size(),
+                 prepare::name_of(prepared->gap));
 
   const openai::EditedBody body = edit(request, *prepared);
   const std::vector<std::string_view> pieces = body.pieces();

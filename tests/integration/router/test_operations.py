@@ -209,6 +209,19 @@ def test_one_log_line_a_request_tells_the_decision(small):
     assert "What is it?" not in small.router.log_path.read_text()
 
 
+def test_a_guessed_prompt_length_is_labelled_in_the_log_line(small):
+    body = chat("hello", truncate_prompt_tokens=4)
+    assert post(small.port, body, headers={"x-request-id": "guess-test"}).status == 200
+
+    def lines():
+        return [line for line in small.router.log_path.read_text().splitlines()
+                if "request_id=guess-test" in line]
+
+    small.wait_until(lines, seconds=5)
+    assert "not_counted=uncounted_field" in lines()[0]
+    assert "tokens_estimated=true" in lines()[0]
+
+
 def test_a_format_that_only_the_engine_reads_goes_on_unharmed_and_claims_nothing(build, logs):
     engine = FakeEngine("a", answer_ok)
     with engine, Stack(build, workers=[engine.worker], ready_states=("unverified",),
