@@ -9,7 +9,7 @@ BUILD := build/$(PRESET)
 PYTHON := build/venv/bin/python
 LINT := /usr/bin/python3 hack/lint
 
-.PHONY: help setup build demo-build test-build demo serve test test-goldens lint format bench asan ci clean
+.PHONY: help setup build demo-build test-build demo serve test test-goldens lint format bench test-asan test-tsan instrumented-build ci clean
 
 help: ## this text
 	@echo "Sightline. On a fresh Debian 12 machine 'make demo' or 'make test' is all it takes."
@@ -30,6 +30,11 @@ demo-build: build
 test-build: setup
 	@cmake --preset $(PRESET) --log-level=WARNING >/dev/null
 	@cmake --build $(BUILD) -j$(JOBS)
+
+# Programs and tests, without what only measures.
+instrumented-build: setup
+	@cmake --preset $(PRESET) --log-level=WARNING >/dev/null
+	@cmake --build $(BUILD) -j$(JOBS) --target tested
 
 demo: demo-build ## two simulated engines and the router: see a picture's second request go home
 	@$(PYTHON) hack/demo --build $(BUILD)
@@ -52,9 +57,13 @@ format: setup ## rewrite C++ sources with clang-format
 bench: test-build ## measure: tokenizer, block keys, index, cost per request; prints the method
 	@tests/bench/run $(BUILD)
 
-asan: ## build and run the C++ tests under AddressSanitizer and UBSan
-	@$(MAKE) --no-print-directory test-build PRESET=asan
-	@ctest --test-dir build/asan --output-on-failure -j2 --no-tests=error
+test-asan: ## all tests of the programs under AddressSanitizer, UBSan and LeakSanitizer
+	@$(MAKE) --no-print-directory instrumented-build PRESET=asan
+	@hack/run_tests build/asan
+
+test-tsan: ## all tests of the programs under ThreadSanitizer
+	@$(MAKE) --no-print-directory instrumented-build PRESET=tsan
+	@hack/run_tests build/tsan
 
 ci: ## what CI runs: lint, clean build, all tests
 	@.ci/run

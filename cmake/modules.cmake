@@ -32,6 +32,9 @@ function(sl_module name)
   endforeach()
 endfunction()
 
+# Everything that tests run: test programs (their data with them) and products.
+add_custom_target(tested)
+
 # sl_test(<name> DEPS module… [LIBS …] [LABELS …] [SOURCES …]): one GoogleTest binary `test_<name>`
 # from all *_test.cc below the calling directory. A skipped test fails the run: a test that can
 # not run here must be registered elsewhere, not skipped.
@@ -49,6 +52,7 @@ function(sl_test name)
   foreach(dep IN LISTS ARG_DEPS)
     target_link_libraries(${target} PRIVATE sightline::${dep})
   endforeach()
+  add_dependencies(tested ${target})
   add_test(NAME ${name} COMMAND ${target} --gtest_brief=1)
   set_tests_properties(${name} PROPERTIES
     TIMEOUT 300 FAIL_REGULAR_EXPRESSION "SKIPPED" LABELS "${ARG_LABELS}")

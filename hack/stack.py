@@ -2,6 +2,7 @@
 # Copyright The Sightline Authors
 """Starts simulated engines and the router as real processes on free ports, and stops them."""
 
+import contextlib
 import http.client
 import json
 import os
@@ -13,6 +14,8 @@ import subprocess
 import threading
 import time
 
+# Instrumented programs (make test-asan, make test-tsan) are slower by this much.
+SLOWDOWN = float(os.environ.get("SL_SLOWDOWN", "1"))
 READY_S = 30
 
 
@@ -39,7 +42,7 @@ class Program:
 
     def wait_for(self, pattern, seconds=READY_S):
         """The first line that matches; an error with the program's log otherwise."""
-        deadline = time.monotonic() + seconds
+        deadline = time.monotonic() + seconds * SLOWDOWN
         while True:
             try:
                 line = self._queue.get(timeout=max(0.0, deadline - time.monotonic()))
@@ -56,15 +59,21 @@ class Program:
         return "\n".join(self.lines) + "\n" + self.log_path.read_text(errors="replace")[-4000:]
 
     def stop(self, signal_number=signal.SIGTERM):
+        """Ends it. An error unless it ended well: killed by a test, or by itself with status 0."""
+        hangs = False
         if self.process.poll() is None:
             self.process.send_signal(signal_number)
             try:
-                self.process.wait(timeout=20)
+                self.process.wait(timeout=20 * SLOWDOWN)
             except subprocess.TimeoutExpired:
+                hangs = True
                 self.process.kill()
                 self.process.wait()
         self._log.close()
-        return self.process.returncode
+        status = self.process.returncode
+        if hangs or status not in (0, -signal.SIGKILL):
+            end = "did not end when told to" if hangs else f"ended with status {status}"
+            raise RuntimeError(f"{self.process.args[:2]} {end}:\n{self.log()}")
 
 
 class Stack:
@@ -138,12 +147,13 @@ class Stack:
         self.wait_until(lambda: all(w["state"] in self.ready_states for w in self.worker_states()))
 
     def stop(self):
-        for program in (self.router, self.simulator):
-            if program is not None:
-                program.stop()
+        with contextlib.ExitStack() as both:
+            for program in (self.simulator, self.router):
+                if program is not None:
+                    both.callback(program.stop)
 
     def wait_until(self, condition, seconds=READY_S):
-        deadline = time.monotonic() + seconds
+        deadline = time.monotonic() + seconds * SLOWDOWN
         while not condition():
             if time.monotonic() > deadline:
                 raise RuntimeError(f"not so after {seconds} s:\n{self.router.log()}")
@@ -152,7 +162,7 @@ class Stack:
     # What the processes say of themselves.
 
     def get(self, port, path):
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30 * SLOWDOWN)
         connection.request("GET", path)
         answer = connection.getresponse()
         body = answer.read()
@@ -211,7 +221,7 @@ class Answer:
 def post(port, body, path="/v1/chat/completions", headers=None):
     """Sends a request and reads its answer to the end, streams event by event."""
     answer = Answer()
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120 * SLOWDOWN)
     start = time.monotonic()
     payload = body if isinstance(body, (bytes, str)) else json.dumps(body)
     connection.request(

@@ -21,11 +21,6 @@
 #include "common/base/json.h"
 #include "common/contract/names.h"
 
-#ifdef __SANITIZE_ADDRESS__
-// The library drops tasks that its threads have not come to when the process ends.
-extern "C" const char* __lsan_default_suppressions() { return "leak:libcpprest.so\n"; }
-#endif
-
 namespace sightline::runtime {
 namespace {
 

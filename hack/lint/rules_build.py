@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Every source is built, every header is used, every pure source is tested."""
+"""Every source is built, every header is used, every pure source is tested; sanitizers' reports
+are left aside for third-party libraries only."""
 
 import re
 
@@ -13,8 +14,10 @@ RULES = {
     "test-missing": "every source of a pure module has tests/unit/<path>_test.cc",
     "cmake-edge": "the DEPS of a module are the modules it includes, and edges of modules.txt",
     "unused-edge": "every edge of modules.txt is used by an include",
+    "suppression": "a suppression of hack/sanitizers names a shared library, below its reason",
 }
 
+_SUPPRESSION = re.compile(r"[a-z_]+:lib[\w+-]+\.so")
 _CALL = re.compile(r"\bsl_(module|test|bench)\s*\(\s*(\w+)([^)]*)\)")
 
 
@@ -23,6 +26,7 @@ def check(tree):
     yield from _dead_headers(tree)
     yield from _tests(tree)
     yield from _edges(tree)
+    yield from _suppressions(tree)
 
 
 def _directories_up(path):
@@ -112,3 +116,14 @@ def _unused_edges(tree, edges, included):
             for target in sorted(allowed - included.get(module, set())):
                 yield Finding("hack/lint/modules.txt", 1, "unused-edge",
                               f"{module} does not use {target}: delete the edge")
+
+
+def _suppressions(tree):
+    for path in tree.match("hack/sanitizers/*.txt"):
+        reason = False
+        for number, line in enumerate(tree.lines(path), 1):
+            if line and not line.startswith("#") and not (reason and _SUPPRESSION.fullmatch(line)):
+                yield Finding(path, number, "suppression",
+                              "write kind:libNAME.so below a comment with the reason; mend the "
+                              "report if it is about own code")
+            reason = line.startswith("#")
