@@ -9,7 +9,7 @@ BUILD := build/$(PRESET)
 PYTHON := build/venv/bin/python
 LINT := /usr/bin/python3 hack/lint
 
-.PHONY: help setup build demo-build test-build demo serve test test-goldens lint format bench test-asan test-tsan instrumented-build ci clean
+.PHONY: help setup build demo-build test-build demo serve test test-goldens lint format bench bench-peers test-asan test-tsan instrumented-build ci clean
 
 help: ## this text
 	@echo "Sightline. On a fresh Debian 12 machine 'make demo' or 'make test' is all it takes."
@@ -56,6 +56,9 @@ format: setup ## rewrite C++ sources with clang-format
 
 bench: test-build ## measure: tokenizer, block keys, index, cost per request; prints the method
 	@tests/bench/run $(BUILD)
+
+bench-peers: test-build ## compare the cost with nginx's, and with PEERS=smg,vllm-router,sglang-router
+	@$(PYTHON) tests/bench/peers/run $(BUILD) --peers "$(PEERS)"
 
 test-asan: ## all tests of the programs under AddressSanitizer, UBSan and LeakSanitizer
 	@$(MAKE) --no-print-directory instrumented-build PRESET=asan

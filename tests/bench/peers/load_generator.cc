@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+
+// The load for comparing routers; tests/bench/peers/run starts it. One of
+//   load_generator requests PORT CONNECTIONS SECONDS EXPECT   bodies: lines of standard input
+//   load_generator streams PORT STREAMS SECONDS               body: standard input
+//   load_generator engine INTERVAL_MS EVENTS
+
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+#include <string>
+
+#include "tests/bench/peers/load.h"
+
+namespace sightline::bench {
+namespace {
+
+http::Endpoint at_port(const char* text) {
+  return {"127.0.0.1", static_cast<std::uint16_t>(std::atoi(text))};
+}
+
+std::size_t number(const char* text) { return static_cast<std::size_t>(std::atoll(text)); }
+
+Duration seconds(const char* text) {
+  return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(std::atof(text)));
+}
+
+std::vector<std::string> lines_of_input() {
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(std::cin, line);) lines.push_back(line);
+  return lines;
+}
+
+int choose(int count, char** arguments) {
+  const std::string what = count > 1 ? arguments[1] : "";
+  if (what == "requests" && count == 6) {
+    RequestLoad load{.to = at_port(arguments[2]),
+                     .bodies = lines_of_input(),
+                     .connections = number(arguments[3]),
+                     .time = seconds(arguments[4]),
+                     .expect = arguments[5]};
+    if (!load.bodies.empty() && load.connections > 0) return run(load);
+  }
+  if (what == "streams" && count == 5) {
+    const auto lines = lines_of_input();
+    if (!lines.empty()) {
+      return run(StreamLoad{.to = at_port(arguments[2]),
+                            .body = lines.front(),
+                            .streams = number(arguments[3]),
+                            .time = seconds(arguments[4])});
+    }
+  }
+  if (what == "engine" && count == 4) {
+    return run(PacedEngine{.interval = std::chrono::milliseconds(number(arguments[2])),
+                           .events = number(arguments[3])});
+  }
+  std::fprintf(stderr, "usage: see the beginning of load_generator.cc\n");
+  return 2;
+}
+
+}  // namespace
+}  // namespace sightline::bench
+
+int main(int count, char** arguments) { return sightline::bench::choose(count, arguments); }

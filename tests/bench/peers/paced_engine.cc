@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include <atomic>
+#include <cstdio>
+
+#include <asio/basic_waitable_timer.hpp>
+#include <asio/redirect_error.hpp>
+
+#include "common/runtime/io_pool.h"
+
+#include "router/http/server.h"
+#include "tests/bench/peers/load.h"
+
+namespace sightline::bench {
+namespace {
+
+using Timer = asio::basic_waitable_timer<std::chrono::steady_clock,
+                                         asio::wait_traits<std::chrono::steady_clock>, Executor>;
+
+constexpr std::string_view kModels =
+    R"({"object":"list","data":[{"id":"demo","object":"model","owned_by":"vllm"}]})";
+constexpr std::string_view kMetrics =
+    "# TYPE vllm:num_requests_running gauge\nvllm:num_requests_running 0\n"
+    "# TYPE vllm:num_requests_waiting gauge\nvllm:num_requests_waiting 0\n";
+// As vLLM writes a token's event, about 200 bytes.
+constexpr std::string_view kBeforeTime =
+    R"(data: {"id":"chatcmpl-0123456789abcdef0123456789abcdef","object":"chat.completion.chunk",)"
+    R"("created":1760000000,"model":"demo","choices":[{"index":0,"delta":{"content":")";
+constexpr std::string_view kAfterTime =
+    "\"},\"logprobs\":null,\"finish_reason\":null,\"token_ids\":null}]}\n\n";
+// Streams that begin together are spread over the interval, so that their events do not coincide.
+constexpr std::uint64_t kSpreadSteps = 997;
+
+std::string event_now() {
+  const auto now = std::to_string(system_clock().now().time_since_epoch().count());
+  std::string event(kBeforeTime);
+  event += kTimeMark;
+  event += now;
+  event += kTimeMark;
+  event += kAfterTime;
+  return event;
+}
+
+Task<void> stream(const PacedEngine& engine, IoPool& pool, http::ResponseWriter& writer) {
+  static std::atomic<std::uint64_t> turn{0};
+  http::Headers headers{{"content-type", "text/event-stream; charset=utf-8"}};
+  auto sent = co_await writer.begin(200, std::move(headers));
+  Timer timer(pool.context(0));
+  const auto phase = turn.fetch_add(1) * 389 % kSpreadSteps;
+  Instant next = system_clock().now() + engine.interval * phase / kSpreadSteps;
+  for (std::size_t i = 0; i < engine.events && sent.ok(); ++i, next += engine.interval) {
+    timer.expires_at(std::chrono::time_point_cast<Timer::duration>(next));
+    asio::error_code code;
+    auto token = asio::redirect_error(use_task, code);
+    co_await timer.async_wait(token);
+    const std::string event = event_now();
+    sent = co_await writer.write(event);
+  }
+  static constexpr std::string_view kDone = "data: [DONE]\n\n";
+  if (sent.ok()) sent = co_await writer.write(kDone);
+  if (sent.ok()) sent = co_await writer.finish();
+}
+
+Task<void> answer(const PacedEngine& engine, IoPool& pool, http::Request& request,
+                  http::ResponseWriter& writer) {
+  if (request.method == "POST") {
+    co_await stream(engine, pool, writer);
+    co_return;
+  }
+  http::Response response;
+  if (request.path() == "/v1/models") response.body = kModels;
+  if (request.path() == "/metrics") response.body = kMetrics;
+  if (request.path() == "/kv_event_sources") response.status = 404;
+  const auto sent = co_await writer.send(std::move(response));
+  static_cast<void>(sent);
+}
+
+}  // namespace
+
+int run(const PacedEngine& engine) {
+  IoPool pool({.io_threads = 1, .compute_threads = 1});
+  const auto server =
+      http::Server::create(pool, {}, [&](http::Request& request, http::ResponseWriter& writer) {
+        return answer(engine, pool, request, writer);
+      });
+  if (!server.ok()) {
+    std::fprintf(stderr, "%s\n", server.error().message.c_str());
+    return 1;
+  }
+  std::printf("ready %d\n", (*server)->port());
+  std::fflush(stdout);
+  while (std::getchar() != EOF) continue;
+  (*server)->drain(Duration::zero());
+  pool.stop();
+  return 0;
+}
+
+}  // namespace sightline::bench
