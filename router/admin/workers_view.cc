@@ -31,7 +31,7 @@ std::string events_json(const std::optional<EngineStatus>& status) {
 }
 
 struct Sources {
-  const events::EventSubscriber& subscriber;
+  const subscriber::EventSubscriber& subscriber;
   const index::PrefixIndex& index;
 };
 

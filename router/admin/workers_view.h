@@ -8,9 +8,10 @@
 
 #include "common/runtime/metrics.h"
 
-#include "router/events/zmq_subscriber.h"
+#include "router/events/engine_feed.h"
 #include "router/fleet/fleet.h"
 #include "router/index/prefix_index.h"
+#include "router/subscriber/zmq_subscriber.h"
 
 namespace sightline::admin {
 
@@ -19,7 +20,7 @@ namespace sightline::admin {
 class WorkersView {
  public:
   // All outlive the view.
-  WorkersView(const fleet::Fleet& fleet, const events::EventSubscriber& subscriber,
+  WorkersView(const fleet::Fleet& fleet, const subscriber::EventSubscriber& subscriber,
               const index::PrefixIndex& index)
       : fleet_(fleet), subscriber_(subscriber), index_(index) {}
 
@@ -36,7 +37,7 @@ class WorkersView {
                       runtime::Metrics& metrics);
 
   const fleet::Fleet& fleet_;
-  const events::EventSubscriber& subscriber_;
+  const subscriber::EventSubscriber& subscriber_;
   const index::PrefixIndex& index_;
   std::map<std::string, std::uint64_t> totals_;  // as last seen, by engine and counter
 };

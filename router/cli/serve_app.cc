@@ -19,7 +19,6 @@
 #include "router/admin/explain.h"
 #include "router/admin/workers_view.h"
 #include "router/cli/engine_watch.h"
-#include "router/events/zmq_subscriber.h"
 #include "router/fleet/config_watch.h"
 #include "router/fleet/fleet.h"
 #include "router/fleet/fleet_control.h"
@@ -29,6 +28,7 @@
 #include "router/media/fetcher.h"
 #include "router/proxy/client_api.h"
 #include "router/proxy/serve.h"
+#include "router/subscriber/zmq_subscriber.h"
 
 namespace sightline::cli {
 namespace {
@@ -105,9 +105,9 @@ struct ServeApp::Parts {
   std::shared_ptr<const prepare::Model> model;
   runtime::Metrics metrics;
   index::ExactIndex index;
-  std::unique_ptr<events::EventSubscriber> subscriber;
-  std::optional<EngineWatch> watch;
   std::optional<fleet::Fleet> fleet;
+  std::unique_ptr<subscriber::EventSubscriber> subscriber;
+  std::optional<EngineWatch> watch;
   std::optional<fleet::FleetControl> control;
   IoPool pool;
   http::Client engines;
@@ -130,13 +130,16 @@ struct ServeApp::Parts {
 
 Result<Done> ServeApp::Parts::build() {
   const ServeSettings& settings = options.settings;
-  subscriber = SL_TRY(events::EventSubscriber::create({}, scheme, index, system_clock()));
-  watch.emplace(*subscriber, *model, proxy::scope_model(settings));
   const fleet::FleetListeners listeners{
       .engine_ready = [this](const fleet::EngineEndpoints& e) { watch->engine_ready(e); },
       .engine_removed = [this](EngineId e) { watch->engine_removed(e); }};
   fleet.emplace(fleet::Fleet::Options{.probe_interval = settings.fleet.probe_interval}, listeners,
                 metrics, system_clock());
+  subscriber::SubscriberOptions subscription;
+  subscription.on_change = [this](const events::EngineStatus& s) { tell_fleet(*fleet, s); };
+  subscriber =
+      SL_TRY(subscriber::EventSubscriber::create(subscription, scheme, index, system_clock()));
+  watch.emplace(*fleet, *subscriber, *model, proxy::scope_model(settings));
   control.emplace(settings.fleet, *fleet, metrics, system_clock());
   services.emplace(proxy::Services{.settings = settings,
                                    .identity = identity,
@@ -160,7 +163,6 @@ Result<Done> ServeApp::Parts::build() {
 
 Result<Done> ServeApp::Parts::listen() {
   const ServeSettings& settings = options.settings;
-  watch->start(*fleet);
   control->start(settings.workers);
   http::ServerOptions server_options{.host = settings.server.host,
                                      .port = settings.server.port,
@@ -238,7 +240,6 @@ void ServeApp::stop() {
   }
   if (parts_->admin) parts_->admin->stop();
   if (parts_->control) parts_->control->stop();
-  if (parts_->watch) parts_->watch->stop();
   parts_->pool.stop();
 }
 

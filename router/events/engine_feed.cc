@@ -23,6 +23,20 @@ std::chrono::milliseconds lag_of(double batch_timestamp_s, WallTime now) {
 
 }  // namespace
 
+std::string_view reason_of(EngineHealth health) {
+  switch (health) {
+    case EngineHealth::Waiting:
+      return "waiting for the first event connection";
+    case EngineHealth::Disconnected:
+      return "event connection lost";
+    case EngineHealth::Replaying:
+      return "replaying events";
+    case EngineHealth::Verified:
+      return "";
+  }
+  return "";
+}
+
 EngineFeed::EngineFeed(NormaliserOptions normaliser, StreamOptions stream,
                        const keys::Scheme& scheme, index::PrefixIndex& index)
     : engine_(normaliser.engine), stream_(stream), state_(std::move(normaliser), scheme, index) {}
@@ -40,6 +54,10 @@ std::optional<std::uint64_t> EngineFeed::live(std::span<const ByteView> frames, 
 
 std::optional<std::uint64_t> EngineFeed::reconnected(WallTime now) {
   return carry_out(stream_.reconnected(), now);
+}
+
+std::optional<std::uint64_t> EngineFeed::relearn(bool replay, WallTime now) {
+  return carry_out(stream_.relearn(replay), now);
 }
 
 std::optional<std::uint64_t> EngineFeed::replayed(std::span<const ByteView> frames, WallTime now) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 
 #include "common/base/bytes.h"
 #include "common/base/clock.h"
@@ -15,13 +16,25 @@
 
 namespace sightline::events {
 
+// Whether the index may be believed about an engine.
+enum class EngineHealth : std::uint8_t {
+  Waiting,       // never connected to its publisher
+  Disconnected,  // the connection is lost: what happens there is not heard
+  Replaying,     // messages are missing, or it may be another process: a replay will tell
+  Verified,      // all that was announced is applied
+};
+
+// Why not, as one sentence; empty when it may.
+std::string_view reason_of(EngineHealth health);
+
 // How far one engine's events have come.
 struct EngineStatus {
   EngineId engine;
-  std::optional<std::uint64_t> sequence;  // of the last message applied
-  double batch_timestamp_s = 0;           // engine's clock, of the last batch; 0: none yet
-  std::chrono::milliseconds lag{0};       // applied - batch time, of the last batch; >= 0
-  bool connected = false;                 // to its publisher; set by who owns the socket
+  std::optional<std::uint64_t> sequence;        // of the last message applied
+  double batch_timestamp_s = 0;                 // engine's clock, of the last batch; 0: none yet
+  std::chrono::milliseconds lag{0};             // applied - batch time, of the last batch; >= 0
+  EngineHealth health = EngineHealth::Waiting;  // set by who owns the socket
+  std::uint64_t connections_lost = 0;           // likewise
   bool replaying = false;
   std::optional<std::uint32_t> block_size;           // tokens; of the events, else configured
   std::optional<std::uint32_t> block_size_conflict;  // exclude the worker from overlap
@@ -43,6 +56,8 @@ class EngineFeed {
   std::optional<std::uint64_t> live(std::span<const ByteView> frames, WallTime now);
   // The connection to the publisher is here again after a loss.
   std::optional<std::uint64_t> reconnected(WallTime now);
+  // See EventStream::relearn.
+  std::optional<std::uint64_t> relearn(bool replay, WallTime now);
   std::optional<std::uint64_t> replayed(std::span<const ByteView> frames, WallTime now);
   std::optional<std::uint64_t> replay_timed_out(WallTime now);
 

@@ -82,7 +82,26 @@ StreamStep EventStream::live(Message message) {
 
 StreamStep EventStream::reconnected() {
   StreamStep step;
-  if (options_.replay_available) ask(last_ ? Mode::Filling : Mode::Joining, step);
+  if (options_.replay_available) {
+    ask(last_ ? Mode::Filling : Mode::Joining, step);
+  } else if (last_) {
+    forget(step);
+  }
+  return step;
+}
+
+StreamStep EventStream::relearn(bool replay) {
+  StreamStep step;
+  ++statistics_.relearns;
+  forget(step);
+  if (replay && options_.replay_available) {
+    ask(Mode::Joining, step);
+    return step;
+  }
+  mode_ = Mode::Live;
+  gap_open_ = false;
+  exhausted_ = true;  // the next message is not the first one: no replay for that
+  drain(step);
   return step;
 }
 
@@ -120,6 +139,8 @@ StreamStep EventStream::replay_ended(bool timed_out) {
   }
   const bool closed = last_ && !buffered_.empty() && buffered_.front().sequence <= *last_ + 1;
   if (gap_open_ && closed) ++statistics_.gaps_recovered;
+  // Cut short, and no live message says that nothing is missing after what came.
+  if (timed_out && last_ && !closed) forget(step);
   gap_open_ = false;
   mode_ = Mode::Live;
   exhausted_ = true;

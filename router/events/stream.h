@@ -52,6 +52,7 @@ struct StreamStatistics {
   std::uint64_t replays = 0;          // replays asked for
   std::uint64_t replay_timeouts = 0;  // of these, without an end
   std::uint64_t buffer_overflows = 0;
+  std::uint64_t relearns = 0;  // times somebody asked to learn the state anew
 };
 
 // What one input makes due, in this order.
@@ -78,8 +79,12 @@ class EventStream {
   StreamStep start();
   StreamStep live(Message message);
   // The publisher was lost and is here again, perhaps as another process: has it say so by a
-  // replay. Messages lost meanwhile come with it.
+  // replay, with which messages lost meanwhile come. Without replay nothing can vouch for what is
+  // held, so it is dropped.
   StreamStep reconnected();
+  // What is held is wrong: drops it. With a replay it is learned from all that the publisher still
+  // has, else from the next message on.
+  StreamStep relearn(bool replay);
   // An answer of the replay asked for last. Ignored while none runs.
   StreamStep replayed(Message message);
   // The replay asked for last came to its end, or its time was up.

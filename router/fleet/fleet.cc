@@ -28,10 +28,10 @@ struct Effects {
     std::string message;
     std::vector<LogField> fields;
   };
+  std::vector<Line> lines;
   std::vector<EngineId> removed;
   std::vector<EngineEndpoints> ready;
   std::vector<std::string> gone_workers;
-  std::vector<Line> lines;
 };
 
 struct Member {
@@ -45,17 +45,6 @@ struct Member {
   std::optional<Instant> suspect_until;
   Instant next_probe;
 };
-
-bool differs_only_in_drain(WorkerSpec a, const WorkerSpec& b) {
-  a.drain = b.drain;
-  return a == b;
-}
-
-LogLevel level_of(WorkerState state) {
-  const bool is_normal = state == WorkerState::Ready || state == WorkerState::Starting ||
-                         state == WorkerState::Draining;
-  return is_normal ? LogLevel::Info : LogLevel::Warn;
-}
 
 }  // namespace
 
@@ -90,7 +79,7 @@ class Fleet::State {
   // The member that a probe was taken for, unless it was replaced since.
   Member* find(const WorkerSpec& spec) {
     Member* member = find(spec.name);
-    return member != nullptr && differs_only_in_drain(spec, member->spec) ? member : nullptr;
+    return member != nullptr && same_but_for_drain(spec, member->spec) ? member : nullptr;
   }
 
   Member new_member(const WorkerSpec& spec) const {
@@ -121,6 +110,7 @@ class Fleet::State {
     drop_engines(member, effects);
     for (EngineEndpoints& engine : engines) {
       engine.engine = EngineId{next_engine++};
+      engine.unverified = "waiting for the first event connection";
       effects.ready.push_back(engine);
     }
     member.view.engines = std::move(engines);
@@ -173,6 +163,7 @@ class Fleet::State {
   }
 
   void act(const Effects& effects) const {
+    for (const Effects::Line& line : effects.lines) log(line.level, line.message, line.fields);
     for (const EngineId engine : effects.removed) {
       if (listeners.engine_removed) listeners.engine_removed(engine);
     }
@@ -180,14 +171,13 @@ class Fleet::State {
       if (listeners.engine_ready) listeners.engine_ready(engine);
     }
     for (const std::string& worker : effects.gone_workers) metrics.remove_worker(worker);
-    for (const Effects::Line& line : effects.lines) log(line.level, line.message, line.fields);
   }
 
   void replace_members(const std::vector<WorkerSpec>& workers, Effects& effects) {
     std::vector<Member> next;
     for (const WorkerSpec& spec : workers) {
       Member* old = find(spec.name);
-      if (old != nullptr && differs_only_in_drain(old->spec, spec)) {
+      if (old != nullptr && same_but_for_drain(old->spec, spec)) {
         old->spec = spec;
         next.push_back(std::move(*old));
         old->spec.name.clear();
@@ -271,6 +261,22 @@ class Fleet::State {
     }
   }
 
+  // Changes what is known of an engine; `change` says whether it did.
+  void change(EngineId engine, const auto& change) {
+    Effects effects;
+    {
+      const std::lock_guard lock(mutex);
+      for (Member& member : members) {
+        for (EngineEndpoints& endpoints : member.view.engines) {
+          if (endpoints.engine != engine || !change(member, endpoints, effects)) continue;
+          settle(member, effects);
+          publish();
+        }
+      }
+    }
+    act(effects);
+  }
+
   void learn_block_size(Member& member, std::uint32_t block_size, Effects& effects) {
     const std::uint32_t configured = member.view.block_size_configured;
     member.standing.block_size_events = block_size;
@@ -302,20 +308,17 @@ void Fleet::set_workers(const std::vector<WorkerSpec>& workers) {
 }
 
 void Fleet::set_block_size_from_events(EngineId engine, std::uint32_t block_size) {
-  Effects effects;
-  {
-    const std::lock_guard lock(state_->mutex);
-    for (Member& member : state_->members) {
-      const auto& engines = member.view.engines;
-      const bool is_its = std::any_of(engines.begin(), engines.end(),
-                                      [engine](const auto& e) { return e.engine == engine; });
-      if (!is_its || block_size == 0 || member.standing.block_size_events == block_size) continue;
-      state_->learn_block_size(member, block_size, effects);
-      state_->settle(member, effects);
-      state_->publish();
-    }
-  }
-  state_->act(effects);
+  state_->change(engine, [&](Member& member, EngineEndpoints& /*of it*/, Effects& effects) {
+    if (block_size == 0 || member.standing.block_size_events == block_size) return false;
+    state_->learn_block_size(member, block_size, effects);
+    return true;
+  });
+}
+
+void Fleet::set_event_health(EngineId engine, std::string_view unverified) {
+  state_->change(engine, [&](Member& /*of it*/, EngineEndpoints& endpoints, Effects& /*none*/) {
+    return std::exchange(endpoints.unverified, unverified) != unverified;
+  });
 }
 
 void Fleet::report_failure(std::string_view worker, std::string_view reason) {

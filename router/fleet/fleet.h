@@ -52,6 +52,10 @@ class Fleet {
   // operator's configuration the worker is excluded from overlap. Unknown engines are ignored.
   void set_block_size_from_events(EngineId engine, std::uint32_t block_size);
 
+  // Whether the index may be believed about an engine: `unverified` says why not, empty: it may.
+  // An engine begins unverified. Known to requests when this returns. Unknown engines are ignored.
+  void set_event_health(EngineId engine, std::string_view unverified);
+
   // A request to the worker failed in a way that makes it suspect, or reached it well.
   void report_failure(std::string_view worker, std::string_view reason);
   void report_success(std::string_view worker);

@@ -3,6 +3,7 @@
 #include "router/fleet/worker.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace sightline::fleet {
 
@@ -24,6 +25,12 @@ std::string_view name_of(WorkerState state) {
       return "down";
   }
   return "down";
+}
+
+LogLevel level_of(WorkerState state) {
+  const bool is_normal = state == WorkerState::Ready || state == WorkerState::Starting ||
+                         state == WorkerState::Draining;
+  return is_normal ? LogLevel::Info : LogLevel::Warn;
 }
 
 bool Worker::serves(std::string_view model) const {
@@ -51,6 +58,10 @@ Verdict judge(const Worker& worker, const Standing& standing) {
                                          " data-parallel ranks behind one URL: which of them gets "
                                          "a request is not known"};
   }
+  const bool none_is_verified =
+      std::none_of(worker.engines.begin(), worker.engines.end(),
+                   [](const EngineEndpoints& engine) { return engine.unverified.empty(); });
+  if (none_is_verified) return {WorkerState::Unverified, worker.engines.front().unverified};
   if (worker.block_size == 0) {
     return {WorkerState::Unverified,
             "the engine does not tell its block size, and no event has come yet"};
@@ -65,18 +76,22 @@ Verdict judge(const Worker& worker, const Standing& standing) {
 }
 
 std::uint32_t common_block_size(const std::vector<const Worker*>& workers) {
-  std::uint32_t common = 0;
-  std::ptrdiff_t most = 0;
-  for (const Worker* candidate : workers) {
-    if (candidate->engines.empty() || candidate->block_size == 0) continue;
-    const auto votes = std::count_if(workers.begin(), workers.end(), [&](const Worker* other) {
-      return !other->engines.empty() && other->block_size == candidate->block_size;
-    });
-    if (votes <= most) continue;
-    most = votes;
-    common = candidate->block_size;
+  std::vector<std::pair<std::uint32_t, std::size_t>> votes;  // in the order of the workers
+  for (const Worker* worker : workers) {
+    if (worker->engines.empty() || worker->block_size == 0) continue;
+    auto vote = std::find_if(votes.begin(), votes.end(),
+                             [&](const auto& v) { return v.first == worker->block_size; });
+    if (vote == votes.end()) vote = votes.insert(votes.end(), {worker->block_size, 0});
+    ++vote->second;
   }
-  return common;
+  const auto most = std::max_element(
+      votes.begin(), votes.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most == votes.end() ? 0 : most->first;
+}
+
+bool same_but_for_drain(contract::WorkerSpec a, const contract::WorkerSpec& b) {
+  a.drain = b.drain;
+  return a == b;
 }
 
 bool same_endpoints(const std::vector<EngineEndpoints>& a, const std::vector<EngineEndpoints>& b) {

@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "common/base/ids.h"
+#include "common/base/log.h"
+#include "common/contract/worker_spec.h"
 
 #include "router/fleet/load.h"
 
@@ -33,6 +35,9 @@ inline constexpr std::array kWorkerStates = {
 // "starting", "ready", …: as in /v1/workers and metrics.
 std::string_view name_of(WorkerState state);
 
+// At which a worker's entry into the state is logged.
+LogLevel level_of(WorkerState state);
+
 // Where one engine core (data-parallel rank) publishes its KV events.
 struct EngineEndpoints {
   EngineId engine;
@@ -42,6 +47,7 @@ struct EngineEndpoints {
   bool bind = false;             // the engine connects to it: we bind
   std::string replay;            // ZMQ endpoint of the replay socket, empty: no replay
   std::uint32_t block_size = 0;  // tokens as configured or told by the engine, 0: not known
+  std::string unverified;        // why the index must not be believed about it, empty: it may
 
   bool operator==(const EngineEndpoints&) const = default;
 };
@@ -88,6 +94,9 @@ struct Worker {
   }
   // Its index entries may be believed.
   [[nodiscard]] bool is_precise() const { return state == WorkerState::Ready; }
+  [[nodiscard]] bool is_precise(const EngineEndpoints& engine) const {
+    return is_precise() && engine.unverified.empty();
+  }
   // True also while its models are not known.
   [[nodiscard]] bool serves(std::string_view model) const;
 };
@@ -108,6 +117,9 @@ struct Standing {
 // The block size that most of these workers with readable events have, the first one's where
 // votes are equal; 0 if none is known. Blocks of different sizes cannot be compared.
 std::uint32_t common_block_size(const std::vector<const Worker*>& workers);
+
+// The same worker, perhaps with another wish to drain it.
+bool same_but_for_drain(contract::WorkerSpec a, const contract::WorkerSpec& b);
 
 // The same engines, apart from their ids and what was learnt of their block size.
 bool same_endpoints(const std::vector<EngineEndpoints>& a, const std::vector<EngineEndpoints>& b);

@@ -155,8 +155,10 @@ routing::Candidate Pipeline::candidate_of(const fleet::Worker& worker, const Key
 
 Result<Shortlist> Pipeline::match(const openai::Request& request, const Keyed& keyed,
                                   const Tried& tried) const {
-  const index::Overlaps overlaps = services_.index.match(keyed.blocks.keys);
+  // First who may be believed, then what is held: a worker that becomes verified in between has
+  // perhaps just been corrected.
   const auto fleet = services_.fleet.snapshot();
+  const index::Overlaps overlaps = services_.index.match(keyed.blocks.keys);
   const bool by_adapter = lora_of(*fleet, request.model).has_value();
   Shortlist shortlist;
   for (const auto& worker : fleet->workers) {
@@ -195,7 +197,8 @@ std::string scope_model(const contract::ServeSettings& settings) {
 }
 
 bool has_precise_overlap(const fleet::Worker& worker, std::uint32_t block_size) {
-  return worker.is_precise() && worker.engines.size() == 1 && worker.block_size == block_size;
+  return worker.engines.size() == 1 && worker.is_precise(worker.engines.front()) &&
+         worker.block_size == block_size;
 }
 
 }  // namespace sightline::proxy

@@ -27,7 +27,10 @@ class FleetControlTest : public testing::Test {
  protected:
   FleetControlTest()
       : fleet_({.probe_interval = kSettings.probe_interval, .suspect_backoff = milliseconds(20)},
-               {[this](const EngineEndpoints&) { ++live_engines_; },
+               {[this](const EngineEndpoints& engine) {
+                  ++live_engines_;
+                  fleet_.set_event_health(engine.engine, "");
+                },
                 [this](EngineId) { --live_engines_; }},
                metrics_, system_clock()),
         control_(kSettings, fleet_, metrics_, system_clock()) {}

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "router/index/exact_index.h"
-#include "tests/unit/router/events/pack.h"
+#include "tests/support/pack.h"
 
 namespace sightline::events {
 namespace {

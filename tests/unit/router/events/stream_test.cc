@@ -129,6 +129,70 @@ TEST(EventStream, AnEngineThatComesUpAfterTheFirstReplayIsAskedAgain) {
   EXPECT_EQ(stream.statistics().late_joins, 0U);
 }
 
+TEST(EventStream, AReconnectWithoutReplayDropsWhatNothingVouchesFor) {
+  auto stream = without_replay();
+  EXPECT_FALSE(stream.reconnected().drop);  // nothing is held yet
+  stream.live(message(0));
+  const auto step = stream.reconnected();
+  EXPECT_TRUE(step.drop);
+  EXPECT_FALSE(step.replay_from.has_value());
+  EXPECT_EQ(applied(stream.live(message(1, 9))), Sequences{1});
+  EXPECT_EQ(stream.statistics().drops, 1U);
+}
+
+TEST(EventStream, LearningAnewByReplayDropsTheStateAndAsksForAllThereIs) {
+  auto stream = live_after(4);
+  const auto step = stream.relearn(true);
+  EXPECT_TRUE(step.drop);
+  EXPECT_EQ(step.replay_from, 0U);
+  EXPECT_TRUE(stream.replaying());
+  EXPECT_EQ(applied(stream.replayed(message(2))), Sequences{2});
+  EXPECT_EQ(stream.statistics().relearns, 1U);
+}
+
+TEST(EventStream, LearningAnewWithoutReplayGoesOnFromTheNextMessage) {
+  auto stream = live_after(4);
+  const auto step = stream.relearn(false);
+  EXPECT_TRUE(step.drop);
+  EXPECT_FALSE(step.replay_from.has_value());
+  EXPECT_FALSE(stream.replaying());
+  const auto next = stream.live(message(5));
+  EXPECT_EQ(applied(next), Sequences{5});
+  EXPECT_FALSE(next.replay_from.has_value());
+  EXPECT_EQ(stream.live(message(8)).replay_from, 5U) << "later gaps are filled as ever";
+}
+
+TEST(EventStream, LearningAnewWithoutReplayEndsOneThatRuns) {
+  auto stream = live_after(4);
+  stream.live(message(7));
+  stream.live(message(8));
+  const auto step = stream.relearn(false);
+  EXPECT_TRUE(step.drop);
+  EXPECT_EQ(applied(step), (Sequences{7, 8}));
+  EXPECT_FALSE(stream.replaying());
+}
+
+TEST(EventStream, AReplayThatIsCutShortIsNotBelieved) {
+  auto stream = with_replay();
+  stream.start();
+  stream.replayed(message(0));
+  stream.replayed(message(1));
+  const auto end = stream.replay_ended(true);
+  EXPECT_TRUE(end.drop) << "message 2 may have been published, and held a removal";
+  EXPECT_FALSE(stream.last_sequence().has_value());
+}
+
+TEST(EventStream, AReplayThatIsCutShortIsBelievedWhereLiveMessagesGoOn) {
+  auto stream = with_replay();
+  stream.start();
+  stream.replayed(message(0));
+  stream.replayed(message(1));
+  stream.live(message(2));
+  const auto end = stream.replay_ended(true);
+  EXPECT_FALSE(end.drop);
+  EXPECT_EQ(applied(end), Sequences{2});
+}
+
 TEST(EventStream, AGapIsFilledFromTheLastMessageOn) {
   auto stream = live_after(4);
   const auto gap = stream.live(message(7));
@@ -383,14 +447,6 @@ TEST(EventStream, AReconnectThatNobodyConfirmsDropsTheState) {
   stream.reconnected();
   EXPECT_TRUE(stream.replay_ended(true).drop);
   EXPECT_EQ(stream.live(message(5)).replay_from, 0U);
-}
-
-TEST(EventStream, AReconnectWithoutReplayIsLeftToTheNumbers) {
-  auto bare = without_replay();
-  bare.live(message(0));
-  const auto step = bare.reconnected();
-  EXPECT_FALSE(step.drop);
-  EXPECT_FALSE(step.replay_from.has_value());
 }
 
 TEST(EventStream, AReconnectBeforeAnyMessageAsksForTheBeginning) {

@@ -9,7 +9,7 @@
 
 #include "common/base/rng.h"
 
-#include "tests/unit/router/events/pack.h"
+#include "tests/support/pack.h"
 
 namespace sightline::events {
 namespace {

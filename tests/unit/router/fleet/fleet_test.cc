@@ -39,7 +39,10 @@ class FleetTest : public testing::Test {
  protected:
   FleetTest()
       : fleet_({.probe_interval = seconds(5)},
-               {[this](const EngineEndpoints& engine) { live_[engine.engine] = engine; },
+               {[this](const EngineEndpoints& engine) {
+                  live_[engine.engine] = engine;
+                  if (follows_events_) fleet_.set_event_health(engine.engine, "");
+                },
                 [this](EngineId engine) { EXPECT_EQ(live_.erase(engine), 1u); }},
                metrics_, clock_) {}
 
@@ -64,6 +67,7 @@ class FleetTest : public testing::Test {
   runtime::Metrics metrics_;
   test::ManualClock clock_;
   std::map<EngineId, EngineEndpoints> live_;  // engines announced and not removed
+  bool follows_events_ = true;                // and says so
   Fleet fleet_;
   WorkerSpec spec_;
 };
@@ -98,6 +102,36 @@ TEST_F(FleetTest, AnUrlAloneConfiguresItself) {
   EXPECT_TRUE(worker()->serves("ad"));
   EXPECT_FALSE(worker()->serves("other"));
   EXPECT_EQ(fleet_.snapshot()->find(live_.begin()->first), worker());
+}
+
+TEST_F(FleetTest, AWorkerIsUnverifiedUntilItsEventsAreFollowedAndWheneverTheyAreNot) {
+  follows_events_ = false;
+  start_ready();
+  EXPECT_EQ(state(), WorkerState::Unverified);
+  EXPECT_EQ(worker()->reason, "waiting for the first event connection");
+  const EngineId engine = live_.begin()->first;
+  fleet_.set_event_health(engine, "replaying events");
+  EXPECT_EQ(worker()->reason, "replaying events");
+  EXPECT_TRUE(worker()->is_routable());
+  EXPECT_FALSE(worker()->is_precise(worker()->engines.front()));
+  fleet_.set_event_health(engine, "");
+  EXPECT_EQ(state(), WorkerState::Ready);
+  EXPECT_EQ(worker()->reason, "");
+  EXPECT_TRUE(worker()->is_precise(worker()->engines.front()));
+  fleet_.set_event_health(engine, "event connection lost");
+  EXPECT_EQ(state(), WorkerState::Unverified);
+  EXPECT_EQ(worker()->reason, "event connection lost");
+  EXPECT_TRUE(metric_has("sightline_worker_state{worker=\"w\",state=\"unverified\"} 1\n"));
+}
+
+TEST_F(FleetTest, TheHealthOfAnEngineThatIsGoneIsIgnored) {
+  start_ready();
+  const EngineId old = live_.begin()->first;
+  fleet_.apply_probe(spec_, failed_probe(true));
+  fleet_.apply_probe(spec_, healthy_probe());
+  ASSERT_EQ(state(), WorkerState::Ready);
+  fleet_.set_event_health(old, "event connection lost");
+  EXPECT_EQ(state(), WorkerState::Ready);
 }
 
 TEST_F(FleetTest, WithoutEventsItIsRoutedUnverified) {

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,8 +14,10 @@
 #include "common/base/result.h"
 
 #include "router/events/engine_feed.h"
+#include "router/index/prefix_index.h"
+#include "router/keys/block_key.h"
 
-namespace sightline::events {
+namespace sightline::subscriber {
 
 // Where one engine core publishes. Endpoints as libzmq writes them: "tcp://10.0.0.7:5557",
 // "tcp://[fd00::7]:5557", "ipc:///run/x.sock".
@@ -31,7 +34,10 @@ struct SubscriberOptions {
   std::size_t frame_bytes_max = 64U << 20U;
   // Longest silence of a replay before it is given up.
   std::chrono::milliseconds replay_timeout{2000};
-  StreamOptions stream = {};
+  events::StreamOptions stream = {};
+  // Told when an engine's health or the block size of its events has changed, on the subscriber's
+  // thread and before it reads on: must be quick, and must not call the subscriber's add().
+  std::function<void(const events::EngineStatus&)> on_change = nullptr;
 };
 
 // Reads the KV events of many engines into an index: ZMQ SUB per engine, and a DEALER while a
@@ -54,17 +60,21 @@ class EventSubscriber {
 
   // Starts to follow an engine; it need not be up yet. engine.engine must not be followed already.
   // Errors: InvalidArgument, which says which endpoint libzmq refuses or cannot bind and why.
-  Result<Done> add(const EngineEndpoints& endpoints, NormaliserOptions engine);
+  Result<Done> add(const EngineEndpoints& endpoints, events::NormaliserOptions engine);
   // Stops following it and drops it from the index, soon after the return. Unknown: nothing.
   void remove(EngineId engine);
 
+  // What is known of the engine has proved wrong: forgets it, soon after the return, and learns it
+  // anew, from a replay or from the next message on. Unknown: nothing.
+  void relearn(EngineId engine, bool replay);
+
   // State of one engine after its last message; nothing when it is not followed.
-  [[nodiscard]] std::optional<EngineStatus> status(EngineId engine) const;
+  [[nodiscard]] std::optional<events::EngineStatus> status(EngineId engine) const;
   // Of all engines, in the order of their ids.
-  [[nodiscard]] std::vector<EngineStatus> statuses() const;
+  [[nodiscard]] std::vector<events::EngineStatus> statuses() const;
 
  private:
   std::unique_ptr<State> state_;
 };
 
-}  // namespace sightline::events
+}  // namespace sightline::subscriber

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
-#include "router/events/zmq_socket.h"
+#include "router/subscriber/zmq_socket.h"
 
 #include <algorithm>
 #include <atomic>
@@ -16,7 +16,7 @@
 
 #include "router/events/stream.h"
 
-namespace sightline::events {
+namespace sightline::subscriber {
 
 namespace {
 
@@ -89,7 +89,7 @@ Result<ZmqSocket> open_replay_socket(void* context, const std::string& endpoint,
 }
 
 bool send_replay_request(void* socket, std::uint64_t from) {
-  const auto start = replay_start(from);
+  const auto start = events::replay_start(from);
   return zmq_send(socket, "", 0, ZMQ_SNDMORE | ZMQ_DONTWAIT) >= 0 &&
          zmq_send(socket, start.data(), start.size(), ZMQ_DONTWAIT) >= 0;
 }
@@ -179,4 +179,4 @@ std::vector<bool> wait_readable(const WakeUp& wake_up, const std::vector<void*>&
   return readable;
 }
 
-}  // namespace sightline::events
+}  // namespace sightline::subscriber

@@ -17,7 +17,7 @@
 
 // libzmq's objects as this module uses them. A socket belongs to one thread at a time; it may move
 // to another one through a lock.
-namespace sightline::events {
+namespace sightline::subscriber {
 
 struct CloseContext {
   void operator()(void* context) const;
@@ -116,4 +116,4 @@ class WakeUp {
 std::vector<bool> wait_readable(const WakeUp& wake_up, const std::vector<void*>& sockets,
                                 std::int64_t timeout_ms);
 
-}  // namespace sightline::events
+}  // namespace sightline::subscriber

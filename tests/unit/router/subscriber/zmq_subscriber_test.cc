@@ -2,7 +2,7 @@
 // Copyright The Sightline Authors
 //
 // The subscriber against real sockets of a publisher in the same process.
-#include "router/events/zmq_subscriber.h"
+#include "router/subscriber/zmq_subscriber.h"
 
 #include <functional>
 #include <memory>
@@ -16,10 +16,13 @@
 
 #include "router/events/stream.h"
 #include "router/index/exact_index.h"
-#include "tests/unit/router/events/pack.h"
+#include "tests/support/pack.h"
 
-namespace sightline::events {
+namespace sightline::subscriber {
 namespace {
+
+namespace pack = events::pack;
+using events::EngineHealth;
 
 constexpr EngineId kEngine{4};
 constexpr std::chrono::seconds kPatience{20};
@@ -27,7 +30,7 @@ constexpr std::chrono::seconds kPatience{20};
 using Frames = std::vector<std::string>;
 
 std::string sequence_frame(std::uint64_t sequence) {
-  const auto bytes = replay_start(sequence);
+  const auto bytes = events::replay_start(sequence);
   return {bytes.begin(), bytes.end()};
 }
 
@@ -143,8 +146,12 @@ class ZmqSubscriber : public testing::Test {
     ASSERT_TRUE(added.ok()) << added.error().message;
   }
 
-  [[nodiscard]] EngineStatus status() const {
-    return subscriber_->status(kEngine).value_or(EngineStatus{});
+  [[nodiscard]] bool is_connected() const {
+    const auto health = status().health;
+    return health == EngineHealth::Replaying || health == EngineHealth::Verified;
+  }
+  [[nodiscard]] events::EngineStatus status() const {
+    return subscriber_->status(kEngine).value_or(events::EngineStatus{});
   }
 
   // Looks until the condition holds; the sockets' threads have no event to wait for.
@@ -158,7 +165,7 @@ class ZmqSubscriber : public testing::Test {
   // The first connection asks for nothing only while the first replay still runs: answer that one
   // after this.
   void await_connected() {
-    await([&] { return status().connected; });
+    await([&] { return is_connected(); });
   }
   void await_sequence(std::uint64_t sequence) {
     await([&] { return status().sequence == sequence; });
@@ -313,7 +320,7 @@ TEST_F(ZmqSubscriber, AnEngineThatRestartsIsFollowedAnewBeforeItsFirstMessage) {
   await_sequence(1);
   EXPECT_EQ(index_.blocks(kEngine), 2U);
   first.reset();
-  await([&] { return !status().connected; });
+  await([&] { return !is_connected(); });
   Publisher second;
   second.bind_events(events.c_str());
   second.bind_replay(replay.c_str());
@@ -364,4 +371,4 @@ TEST_F(ZmqSubscriber, EndsWhileAReplayIsStillOpen) {
 }
 
 }  // namespace
-}  // namespace sightline::events
+}  // namespace sightline::subscriber

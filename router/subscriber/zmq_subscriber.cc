@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
-#include "router/events/zmq_subscriber.h"
+#include "router/subscriber/zmq_subscriber.h"
 
 #include <algorithm>
 #include <map>
@@ -11,9 +11,9 @@
 #include "common/base/log.h"
 #include "common/runtime/worker_thread.h"
 
-#include "router/events/zmq_socket.h"
+#include "router/subscriber/zmq_socket.h"
 
-namespace sightline::events {
+namespace sightline::subscriber {
 
 namespace {
 
@@ -26,22 +26,37 @@ constexpr std::chrono::seconds kReopenAfter{1};
 // One engine, on the subscriber's thread.
 struct Follower {
   EngineEndpoints endpoints;
-  EngineFeed feed;
+  events::EngineFeed feed;
   EventsSocket events;
   ZmqSocket replay;  // while a replay runs
   Instant replay_deadline{};
   bool connected = false;
   bool connected_before = false;
+  std::uint64_t connections_lost = 0;
   std::optional<Instant> reopen_at = std::nullopt;
 };
 
-// Follow this engine, or (nothing) no longer follow that one.
 struct Command {
+  enum class Kind : std::uint8_t { Follow, Forget, Relearn, RelearnByReplay };
+  Kind kind = Kind::Follow;
   EngineId engine;
-  std::unique_ptr<Follower> follower;
+  std::unique_ptr<Follower> follower = nullptr;  // to follow
 };
 
-void log_changes(const EngineStatus& before, const EngineStatus& now) {
+events::EngineHealth health_of(const Follower& follower) {
+  using events::EngineHealth;
+  if (!follower.connected) {
+    return follower.connected_before ? EngineHealth::Disconnected : EngineHealth::Waiting;
+  }
+  return follower.feed.replaying() ? EngineHealth::Replaying : EngineHealth::Verified;
+}
+
+std::optional<std::uint32_t> told_block_size(const events::EngineStatus& status) {
+  if (!status.sequence) return std::nullopt;  // a configured size that no event has confirmed
+  return status.block_size_conflict ? status.block_size_conflict : status.block_size;
+}
+
+void log_changes(const events::EngineStatus& before, const events::EngineStatus& now) {
   const LogField engine{"engine", now.engine.value};
   if (now.block_size_conflict && before.block_size_conflict != now.block_size_conflict) {
     log(LogLevel::Warn, "KV events contradict the block size: engine excluded from overlap",
@@ -53,10 +68,16 @@ void log_changes(const EngineStatus& before, const EngineStatus& now) {
   if (before.undecodable_messages == 0 && now.undecodable_messages > 0) {
     log(LogLevel::Warn, "KV events cannot be decoded: the engine's blocks are forgotten", {engine});
   }
-  if (before.connected && !now.connected) {
-    log(LogLevel::Warn, "KV event connection lost", {engine});
+  if (before.health != now.health) {
+    const bool is_lost = now.health == events::EngineHealth::Disconnected;
+    log(is_lost ? LogLevel::Warn : LogLevel::Info, "KV events of an engine",
+        {engine,
+         {"verified", now.health == events::EngineHealth::Verified},
+         {"reason", reason_of(now.health)}});
   }
-  if (!before.connected && now.connected) log(LogLevel::Info, "KV events connected", {engine});
+  if (before.stream.relearns != now.stream.relearns) {
+    log(LogLevel::Warn, "the blocks of an engine are forgotten and learned anew", {engine});
+  }
 }
 
 }  // namespace
@@ -69,6 +90,7 @@ struct EventSubscriber::State {
   void push(Command command);
   void run(const std::stop_token& stop);
   void take_commands();
+  void carry_out(Command& command);
   void wait_and_read();
   [[nodiscard]] std::int64_t wait_ms() const;
   void read(Follower& follower, const void* socket);
@@ -97,7 +119,7 @@ struct EventSubscriber::State {
 
   mutable std::mutex mutex;  // guards the next two; held for memory work only
   std::vector<Command> commands;
-  std::map<EngineId, EngineStatus> statuses;  // of all engines followed
+  std::map<EngineId, events::EngineStatus> statuses;  // of all engines followed
 
   std::map<EngineId, std::unique_ptr<Follower>> followers;  // the thread's own
   Multipart message;                                        // the thread's own
@@ -127,16 +149,29 @@ void EventSubscriber::State::take_commands() {
     const std::lock_guard lock(mutex);
     taken.swap(commands);
   }
-  for (auto& command : taken) {
-    if (!command.follower) {
-      followers.erase(command.engine);
-      index.drop(command.engine);
-      continue;
-    }
+  for (auto& command : taken) carry_out(command);
+}
+
+void EventSubscriber::State::carry_out(Command& command) {
+  if (command.kind == Command::Kind::Follow) {
     auto& follower = *(followers[command.engine] = std::move(command.follower));
     ask_replay(follower, follower.feed.start());
     publish(follower);
+    return;
   }
+  const auto entry = followers.find(command.engine);
+  if (entry == followers.end()) return;
+  auto& follower = *entry->second;
+  if (command.kind == Command::Kind::Forget) {
+    followers.erase(entry);
+    index.drop(command.engine);
+    return;
+  }
+  const bool replay = command.kind == Command::Kind::RelearnByReplay;
+  const auto from = follower.feed.relearn(replay, clock.wall());
+  if (!follower.feed.replaying()) follower.replay.reset();
+  ask_replay(follower, from);
+  publish(follower);
 }
 
 void EventSubscriber::State::wait_and_read() {
@@ -182,14 +217,16 @@ void EventSubscriber::State::read(Follower& follower, const void* socket) {
 
 void EventSubscriber::State::read_links(Follower& follower) {
   while (const auto event = follower.events.next_link_event()) {
+    if (follower.connected && *event == LinkEvent::Lost) ++follower.connections_lost;
     follower.connected = *event == LinkEvent::Up;
     follower.reopen_at.reset();
     if (*event == LinkEvent::Lost && !follower.endpoints.bind) {
       follower.reopen_at = clock.now() + kReopenAfter;
     }
     if (*event != LinkEvent::Up) continue;
-    // The first connection's messages are already being asked for.
-    const bool asked = !follower.connected_before && follower.feed.replaying();
+    // The first connection's messages are already being asked for, or nobody can be asked.
+    const bool asked =
+        !follower.connected_before && (follower.feed.replaying() || !follower.endpoints.replay);
     follower.connected_before = true;
     if (!asked) ask_replay(follower, follower.feed.reconnected(clock.wall()));
   }
@@ -249,8 +286,9 @@ void EventSubscriber::State::ask_replay(Follower& follower, std::optional<std::u
 
 void EventSubscriber::State::publish(const Follower& follower) {
   auto status = follower.feed.status();
-  status.connected = follower.connected;
-  EngineStatus before;
+  status.health = health_of(follower);
+  status.connections_lost = follower.connections_lost;
+  events::EngineStatus before;
   {
     const std::lock_guard lock(mutex);
     const auto entry = statuses.find(status.engine);
@@ -258,6 +296,9 @@ void EventSubscriber::State::publish(const Follower& follower) {
     before = std::exchange(entry->second, status);
   }
   log_changes(before, status);
+  const bool is_news =
+      before.health != status.health || told_block_size(before) != told_block_size(status);
+  if (is_news && options.on_change) options.on_change(status);
 }
 
 Result<std::unique_ptr<EventSubscriber>> EventSubscriber::create(const SubscriberOptions& options,
@@ -280,7 +321,8 @@ EventSubscriber::~EventSubscriber() {
   state_->wake_up.wake();
 }
 
-Result<Done> EventSubscriber::add(const EngineEndpoints& endpoints, NormaliserOptions engine) {
+Result<Done> EventSubscriber::add(const EngineEndpoints& endpoints,
+                                  events::NormaliserOptions engine) {
   const auto id = engine.engine;
   auto stream = state_->options.stream;
   stream.replay_available = endpoints.replay.has_value();
@@ -289,14 +331,14 @@ Result<Done> EventSubscriber::add(const EngineEndpoints& endpoints, NormaliserOp
   auto events = SL_TRY(state_->open_events(endpoints));
   auto follower = std::make_unique<Follower>(
       Follower{.endpoints = endpoints,
-               .feed = EngineFeed(std::move(engine), stream, state_->scheme, state_->index),
+               .feed = events::EngineFeed(std::move(engine), stream, state_->scheme, state_->index),
                .events = std::move(events),
                .replay = nullptr});
   {
     const std::lock_guard lock(state_->mutex);
     SL_CHECK(state_->statuses.emplace(id, follower->feed.status()).second);
   }
-  state_->push({.engine = id, .follower = std::move(follower)});
+  state_->push({.kind = Command::Kind::Follow, .engine = id, .follower = std::move(follower)});
   return Done{};
 }
 
@@ -305,21 +347,26 @@ void EventSubscriber::remove(EngineId engine) {
     const std::lock_guard lock(state_->mutex);
     if (state_->statuses.erase(engine) == 0) return;
   }
-  state_->push({.engine = engine, .follower = nullptr});
+  state_->push({.kind = Command::Kind::Forget, .engine = engine});
 }
 
-std::optional<EngineStatus> EventSubscriber::status(EngineId engine) const {
+void EventSubscriber::relearn(EngineId engine, bool replay) {
+  const auto kind = replay ? Command::Kind::RelearnByReplay : Command::Kind::Relearn;
+  state_->push({.kind = kind, .engine = engine});
+}
+
+std::optional<events::EngineStatus> EventSubscriber::status(EngineId engine) const {
   const std::lock_guard lock(state_->mutex);
   const auto entry = state_->statuses.find(engine);
   if (entry == state_->statuses.end()) return std::nullopt;
   return entry->second;
 }
 
-std::vector<EngineStatus> EventSubscriber::statuses() const {
+std::vector<events::EngineStatus> EventSubscriber::statuses() const {
   const std::lock_guard lock(state_->mutex);
-  std::vector<EngineStatus> all;
+  std::vector<events::EngineStatus> all;
   for (const auto& [engine, status] : state_->statuses) all.push_back(status);
   return all;
 }
 
-}  // namespace sightline::events
+}  // namespace sightline::subscriber
