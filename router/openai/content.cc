@@ -2,6 +2,7 @@
 // Copyright The Sightline Authors
 #include "router/openai/content.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -17,30 +18,52 @@ struct PartType {
   std::string_view payload;  // member that holds the payload
 };
 
-// Content part types of vLLM 0.32 (chat_utils, MM_PARSER_MAP) that carry media.
+// Content part types of vLLM 0.32 (chat_utils, MM_PARSER_MAP) that carry media, in the order in
+// which it asks an untyped part for their payloads.
 constexpr std::array kPartTypes = {
     PartType{"image_url", Modality::Image, "image_url"},
     PartType{"input_image", Modality::Image, "image_url"},
     PartType{"image_pil", Modality::Other, "image_pil"},
     PartType{"image_embeds", Modality::Other, "image_embeds"},
-    PartType{"video_url", Modality::Video, "video_url"},
+    PartType{"audio_embeds", Modality::Other, "audio_embeds"},
+    PartType{"video_embeds", Modality::Other, "video_embeds"},
+    PartType{"prompt_embeds", Modality::Other, "prompt_embeds"},
     PartType{"audio_url", Modality::Audio, "audio_url"},
     PartType{"input_audio", Modality::Audio, "input_audio"},
-    PartType{"audio_embeds", Modality::Other, "audio_embeds"},
-    PartType{"prompt_embeds", Modality::Other, "prompt_embeds"},
+    PartType{"video_url", Modality::Video, "video_url"},
     PartType{"image", Modality::Other, "image"},
     PartType{"video", Modality::Video, "video"},
     PartType{"audio", Modality::Audio, "audio"},
 };
+// A part that names a uuid for nothing known: listed, so that the uuid does not reach an engine
+// that knows more.
+constexpr PartType kNamedUnknown{"", Modality::Other, ""};
 
-// The media type of a part, or nothing for text and unknown types. A part without a type is
-// taken by the payload member it has.
+bool is_given(const std::optional<Value>& value) { return value && !value->is(Kind::Null); }
+
+const PartType* by_payload(const Value& part) {
+  const auto* known = std::find_if(kPartTypes.begin(), kPartTypes.end(), [&](const PartType& type) {
+    return part.find(type.payload).has_value();
+  });
+  return known == kPartTypes.end() ? nullptr : known;
+}
+
+const PartType* by_name(const Value& type) {
+  const auto* known = std::find_if(kPartTypes.begin(), kPartTypes.end(),
+                                   [&](const PartType& it) { return type.string() == it.type; });
+  return known == kPartTypes.end() ? nullptr : known;
+}
+
+// The media type of a part, or nothing for text and unknown types. The name counts only in a part
+// without a uuid (vLLM 0.32): any other is taken by the first payload member it has, and so is one
+// without a type.
 const PartType* type_of(const Value& part) {
   const auto type = part.find("type");
-  for (const PartType& known : kPartTypes) {
-    if (type ? type->string() == known.type : part.find(known.payload).has_value()) return &known;
-  }
-  return nullptr;
+  const bool has_uuid = is_given(part.find("uuid"));
+  const PartType* known = nullptr;
+  if (has_uuid || !is_given(type)) known = by_payload(part);
+  if (known == nullptr && is_given(type)) known = by_name(*type);
+  return known == nullptr && has_uuid ? &kNamedUnknown : known;
 }
 
 // The URL string inside a payload: the payload itself or its member "url". Null, "" and a missing

@@ -11,7 +11,7 @@ namespace sightline::openai {
 
 // The media items of all messages, in order of appearance, as vLLM 0.32 reads content parts:
 // image_url (object or string), input_image, untyped {"image_url": …}; video, audio and embedding
-// parts are listed without a URL that the router would resolve.
+// parts are listed without a URL that the router would resolve, and so is every part with a uuid.
 // Errors: InvalidArgument for more than images_max items, for a payload that is not a string, and
 // for a part that names a uuid without a payload: the router replaces every uuid by one derived
 // from the bytes, so it needs the bytes.

@@ -53,6 +53,41 @@ TEST(Content, AnImageWithoutBytesIsRefusedEvenWithAUuid) {
   }
 }
 
+// vLLM 0.32 does not look at the type of a part that has a uuid.
+TEST(Content, APartWithAUuidIsTakenByItsPayloadWhateverItsTypeSays) {
+  for (const char* part :
+       {R"({"type":"text","text":"t","image_url":{"url":"data:x"},"uuid":"u"})",
+        R"({"type":"video_url","video_url":{"url":"v"},"image_url":"data:x","uuid":5})",
+        R"({"type":null,"image_url":{"url":"data:x"},"uuid":"u"})",
+        R"({"type":null,"image_url":{"url":"data:x"}})",
+        R"({"type":7,"image_pil":"p","image_url":"data:x","uuid":"u"})"}) {
+    const auto request = parsed(
+        Endpoint::Chat, R"({"messages":[{"role":"user","content":[)" + std::string(part) + "]}]}");
+    const auto& media = request.chat()->media;
+    ASSERT_EQ(media.size(), 1U) << part;
+    EXPECT_EQ(media[0].modality, Modality::Image) << part;
+    EXPECT_EQ(media[0].url->string(), "data:x") << part;
+  }
+}
+
+TEST(Content, EveryPartWithAUuidIsListedSoThatTheUuidCanBeTakenAway) {
+  for (const char* part :
+       {R"({"type":"text","text":"t","uuid":"u"})", R"({"type":"video_embeds","uuid":"u"})",
+        R"({"type":"new","uuid":{}})", R"({"video_embeds":"v","uuid":"u"})",
+        R"({"tool_reference":1,"uuid":"u"})",
+        R"({"type":"text","text":"t","audio_url":"a",)"
+        R"("uuid":"u"})"}) {
+    const auto request = parsed(
+        Endpoint::Chat, R"({"messages":[{"role":"user","content":[)" + std::string(part) + "]}]}");
+    ASSERT_EQ(request.chat()->media.size(), 1U) << part;
+    EXPECT_FALSE(request.chat()->media[0].url.has_value()) << part;
+  }
+  const auto plain = parsed(
+      Endpoint::Chat,
+      R"({"messages":[{"content":[{"type":"text","text":"t","uuid":null},{"type":"new"}]}]})");
+  EXPECT_TRUE(plain.chat()->media.empty());
+}
+
 TEST(Content, TheNumberOfMediaItemsIsBounded) {
   const std::string image = R"({"type":"image_url","image_url":{"url":"x"}})";
   const std::string body =
