@@ -165,8 +165,11 @@ class Builder {
     switch (type) {
       case od::json_type::string: {
         node.kind = Kind::String;
+        // Not skipped: simdjson would take a ':' behind it for that of a member and skip on.
+        if (const auto error = value.get_raw_json_string().error()) {
+          return syntax(error, node.begin);
+        }
         node.text = SL_TRY(unescape(raw.substr(1, raw.size() - 2), node.begin));
-        // The cursor has to consume the value in any case.
         return Done{};
       }
       case od::json_type::number: {
