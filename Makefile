@@ -5,11 +5,12 @@ SHELL := /bin/bash
 
 PRESET ?= release
 JOBS ?= $(shell nproc)
+SECONDS ?= 60
 BUILD := build/$(PRESET)
 PYTHON := build/venv/bin/python
 LINT := /usr/bin/python3 hack/lint
 
-.PHONY: help setup build demo-build test-build demo serve test test-goldens lint format bench bench-peers test-asan test-tsan instrumented-build ci clean
+.PHONY: help setup build demo-build test-build demo serve test test-goldens lint format bench bench-peers fuzz test-asan test-tsan instrumented-build ci clean
 
 help: ## this text
 	@echo "Sightline. On a fresh Debian 12 machine 'make demo' or 'make test' is all it takes."
@@ -67,6 +68,11 @@ test-asan: ## all tests of the programs under AddressSanitizer, UBSan and LeakSa
 test-tsan: ## all tests of the programs under ThreadSanitizer
 	@$(MAKE) --no-print-directory instrumented-build PRESET=tsan
 	@hack/run_tests build/tsan
+
+fuzz: setup ## fuzz what reads bytes from outside, each target for SECONDS=60 (TARGETS=… for some)
+	@cmake --preset fuzz --log-level=WARNING >/dev/null
+	@cmake --build build/fuzz -j$(JOBS) --target fuzz_targets
+	@tests/fuzz/run build/fuzz $(SECONDS) $(TARGETS)
 
 ci: ## what CI runs: lint, clean build, all tests
 	@.ci/run

@@ -7,6 +7,7 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 set(THREADS_PREFER_PTHREAD_FLAG ON)
 
 set(SL_SANITIZE "" CACHE STRING "Sanitizers: address;undefined or thread, empty for none")
+option(SL_FUZZ "Programs of libFuzzer in place of the replays of their corpora (needs clang)" OFF)
 
 find_program(SL_CCACHE ccache)
 if(SL_CCACHE AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
@@ -35,6 +36,9 @@ if(SL_SANITIZE)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
     add_compile_options(-fno-sanitize=function -Wno-unknown-warning-option)
   endif()
+endif()
+if(SL_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 
 # Own code only: third-party headers are SYSTEM includes and do not see these.

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+//
+// A client's body: parsed, given image names as the proxy gives them, and read back as the engine
+// reads it.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "common/base/check.h"
+
+#include "router/chat/conversation.h"
+#include "router/openai/edits.h"
+#include "router/openai/request.h"
+#include "tests/fuzz/input.h"
+#include "tests/fuzz/naive_json.h"
+#include "tests/fuzz/target.h"
+
+namespace sightline::fuzz {
+namespace {
+
+constexpr openai::RequestLimits kLimits{.images_max = 8};
+constexpr std::size_t kDepthMax = 70;
+constexpr std::string_view kOurs = "0123456789abcdef";
+constexpr std::string_view kFetched = "data:image/png;base64,AA==";
+
+bool is_resolved(const openai::MediaPart& part) {
+  return part.modality == openai::Modality::Image && part.url.has_value();
+}
+
+bool loses_uuid(const openai::Request& request) {
+  const auto* chat = request.chat();
+  if (chat == nullptr) return false;
+  return std::any_of(chat->media.begin(), chat->media.end(), [](const auto& part) {
+    return !is_resolved(part) && part.part.find("uuid").has_value();
+  });
+}
+
+// What Proxy does with a request whose images are named.
+std::string edited(const openai::Request& request, bool as_bytes) {
+  openai::EditedBody body(request.document.text());
+  const auto* chat = request.chat();
+  for (std::size_t i = 0; chat != nullptr && i < chat->media.size(); ++i) {
+    const auto& part = chat->media[i];
+    if (is_resolved(part)) {
+      openai::set_uuid(body, part, kOurs);
+      if (as_bytes) openai::set_url(body, part, kFetched);
+    } else {
+      openai::clear_uuid(body, part);
+    }
+  }
+  if (request.stream && !request.include_usage) openai::ask_for_usage(body, request);
+  std::string text;
+  for (const auto piece : body.pieces()) text += piece;
+  SL_CHECK(text.size() == body.size());
+  return text;
+}
+
+// The engine finds no identifier but ours, wherever in the messages' parts it may look.
+void check_uuids(const json::Value& value) {
+  for (const json::Value member : value) {
+    if (value.is(json::Kind::Object) && member.name() == "uuid") {
+      SL_CHECK(member.is(json::Kind::Null) || member.string() == kOurs);
+    }
+  }
+}
+
+void check_parts(const openai::Request& request) {
+  for (const json::Value message : request.chat()->messages) {
+    const auto content = message.find("content");
+    if (!content || !content->is(json::Kind::Array)) continue;
+    for (const json::Value part : *content) check_uuids(part);
+  }
+}
+
+// Every media item that the chat template will know of is one that got its name.
+void check_slots(const openai::Request& request) {
+  const chat::MediaPlaceholders placeholders{"<i>", "<v>", "<a>"};
+  const chat::ContentRules rules{chat::ContentFormat::OpenAi, placeholders};
+  const auto conversation = chat::build_conversation(request.chat()->messages, rules);
+  if (!conversation.ok()) return;
+  for (const auto& slot : conversation->media) {
+    bool listed = false;
+    for (const auto& part : request.chat()->media) {
+      listed |= part.message == slot.message && part.position == slot.part;
+    }
+    SL_CHECK(listed);
+  }
+}
+
+void check_edited(const openai::Request& request, bool as_bytes) {
+  const auto text = edited(request, as_bytes);
+  SL_CHECK(read_naive_json(text, kDepthMax).has_value());
+  const auto again = openai::parse_request(request.endpoint, text, kLimits);
+  if (!again.ok()) {
+    // Without its uuid a part is what its type says, which may lack its payload.
+    SL_CHECK(loses_uuid(request));
+    return;
+  }
+  SL_CHECK(!request.stream || again->include_usage);
+  if (request.chat() == nullptr) return;
+  check_parts(*again);
+  const auto& before = request.chat()->media;
+  std::size_t kept = 0;
+  for (const auto& part : before) {
+    if (!is_resolved(part)) continue;
+    // A part that loses its uuid may cease to be an item, one that gets ours may not.
+    const auto& after = again->chat()->media;
+    while (kept < after.size() && after[kept].path != part.path) ++kept;
+    SL_CHECK(kept < after.size() && is_resolved(after[kept]));
+    SL_CHECK(after[kept].url->string() == (as_bytes ? kFetched : part.url->string()));
+    SL_CHECK(after[kept].part.find("uuid")->string() == kOurs);
+  }
+}
+
+}  // namespace
+
+void run(ByteView bytes) {
+  Input input(bytes);
+  const auto flags = input.byte();
+  const auto endpoint = (flags & 1U) != 0 ? openai::Endpoint::Completions : openai::Endpoint::Chat;
+  const std::string body(input.text());
+  const auto request = openai::parse_request(endpoint, body, kLimits);
+  if (!request.ok()) {
+    SL_CHECK(request.error().blame == Blame::Client && !request.error().retryable);
+    return;
+  }
+  SL_CHECK(request->document.text() == body);
+  check_edited(*request, (flags & 2U) != 0);
+  if (request->chat() != nullptr) check_slots(*request);
+}
+
+}  // namespace sightline::fuzz

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+//
+// Payloads of an engine's event socket, one after the other, down to the index.
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "common/base/check.h"
+#include "common/contract/identity_key.h"
+
+#include "router/events/normaliser.h"
+#include "router/events/vllm_codec.h"
+#include "router/index/exact_index.h"
+#include "tests/fuzz/input.h"
+#include "tests/fuzz/target.h"
+
+namespace sightline::fuzz {
+namespace {
+
+constexpr EngineId kEngine{1};
+constexpr std::size_t kHandlesMax = 64;
+
+// The most that an engine can hold after these events: each announcement is a copy, each removal
+// takes one away, whatever their content.
+class NaiveCache {
+ public:
+  void apply(const events::EventBatch& batch) {
+    for (const auto& event : batch.events) {
+      if (const auto* stored = std::get_if<events::BlockStored>(&event)) {
+        for (const auto hash : stored->hashes) ++copies_[place(hash, *stored)];
+      } else if (const auto* removed = std::get_if<events::BlockRemoved>(&event)) {
+        for (const auto hash : removed->hashes) take(place(hash, *removed));
+      } else if (std::holds_alternative<events::AllBlocksCleared>(event)) {
+        copies_.clear();
+      }
+    }
+  }
+
+  [[nodiscard]] std::size_t blocks(index::Tier tier) const {
+    std::size_t count = 0;
+    for (const auto& [place, copies] : copies_) count += std::get<1>(place) == tier ? 1 : 0;
+    return count;
+  }
+
+ private:
+  using Place = std::tuple<events::EngineHash, std::optional<index::Tier>, std::int64_t>;
+
+  template <class Event>
+  static Place place(events::EngineHash hash, const Event& event) {
+    return {hash, event.tier, 0};
+  }
+  void take(const Place& place) {
+    const auto entry = copies_.find(place);
+    if (entry != copies_.end() && --entry->second == 0) copies_.erase(entry);
+  }
+
+  std::map<Place, std::size_t> copies_;
+};
+
+void check_batch(const events::EventBatch& batch, std::size_t payload_bytes) {
+  SL_CHECK(batch.events.size() <= payload_bytes);
+  for (const auto& event : batch.events) {
+    const auto* stored = std::get_if<events::BlockStored>(&event);
+    if (stored == nullptr) continue;
+    SL_CHECK(stored->hashes.size() + stored->tokens.size() <= payload_bytes);
+    SL_CHECK(stored->extras.empty() || stored->extras.size() == stored->hashes.size());
+  }
+}
+
+void check_index(const index::ExactIndex& index, const events::EngineState& state) {
+  const auto held = index.held(kEngine, index::Tier::Gpu);
+  SL_CHECK(index.blocks(kEngine) == held.size());
+  SL_CHECK(state.handles() <= kHandlesMax);
+  std::size_t others = 0;
+  for (const auto tier : {index::Tier::Cpu, index::Tier::Storage}) {
+    others += index.held(kEngine, tier).size();
+  }
+  SL_CHECK(index.blocks_total() <= held.size() + others);
+  SL_CHECK(index.blocks_total() >= held.size());
+}
+
+}  // namespace
+
+void run(ByteView bytes) {
+  static const keys::Scheme scheme(contract::development_identity_key());
+  Input input(bytes);
+  const auto flags = input.byte();
+  index::ExactIndex index;
+  events::EngineState state({.engine = kEngine,
+                             .model = "m",
+                             .media_tokens = {151655},
+                             .vocabulary_size = (flags & 1U) != 0 ? TokenId{152064} : TokenId{0},
+                             .handles_max = kHandlesMax},
+                            scheme, index);
+  NaiveCache naive;
+  while (!input.at_end()) {
+    const auto payload = input.sized();
+    // A copy of its own size: a byte read behind it is seen by a sanitizer.
+    const Bytes copy(payload.begin(), payload.end());
+    const auto batch = events::decode_vllm_batch(copy);
+    if (!batch.ok()) {
+      SL_CHECK(batch.error().blame == Blame::Worker);
+      state.reset();
+      naive = NaiveCache();
+      SL_CHECK(index.blocks_total() == 0 && state.handles() == 0);
+      continue;
+    }
+    check_batch(*batch, copy.size());
+    state.apply(*batch);
+    naive.apply(*batch);
+    check_index(index, state);
+    SL_CHECK(index.blocks(kEngine) <= naive.blocks(index::Tier::Gpu));
+  }
+}
+
+}  // namespace sightline::fuzz

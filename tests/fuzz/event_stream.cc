@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+//
+// Messages of an engine's event sockets in any order: frames, sequence numbers, replays, losses.
+#include <array>
+#include <optional>
+#include <vector>
+
+#include "common/base/check.h"
+#include "common/contract/identity_key.h"
+
+#include "router/events/engine_feed.h"
+#include "router/events/stream.h"
+#include "router/index/exact_index.h"
+#include "tests/fuzz/input.h"
+#include "tests/fuzz/target.h"
+
+namespace sightline::fuzz {
+namespace {
+
+constexpr EngineId kEngine{1};
+constexpr std::size_t kBufferedMessagesMax = 8;
+constexpr std::size_t kBufferedBytesMax = 4096;
+
+events::StreamOptions options_of(std::uint8_t flags) {
+  return {.replay_available = (flags & 1U) != 0,
+          .buffered_messages_max = kBufferedMessagesMax,
+          .buffered_bytes_max = kBufferedBytesMax};
+}
+
+// Frames of one message: a sequence near the last one, or bytes as they are.
+class Frames {
+ public:
+  std::vector<ByteView> next(Input& input, std::uint8_t form) {
+    const auto step = static_cast<std::int8_t>(input.byte());
+    sequence_ += static_cast<std::uint64_t>(static_cast<std::int64_t>(step));
+    store_be64(number_.data(), form % 8 == 7 ? ~std::uint64_t{0} : sequence_);
+    const auto payload = input.sized();
+    const ByteView number(number_);
+    switch (form % 4) {
+      case 0:
+        return {topic_, number, payload};
+      case 1:
+        return {{}, number, payload};
+      case 2:
+        return {{}, topic_, number, payload};
+      default:
+        return {payload, number.first(form % 9), {}};
+    }
+  }
+
+ private:
+  std::uint64_t sequence_ = 0;
+  std::array<std::uint8_t, 8> number_{};
+  Bytes topic_{'k', 'v'};
+};
+
+// The messages to apply follow one another without a hole since the last drop.
+class Order {
+ public:
+  void check(const events::StreamStep& step) {
+    if (step.drop) begun_ = false;
+    for (const auto& message : step.apply) {
+      SL_CHECK(!begun_ || message.sequence == last_ + 1);
+      begun_ = true;
+      last_ = message.sequence;
+    }
+  }
+
+ private:
+  bool begun_ = false;
+  std::uint64_t last_ = 0;
+};
+
+events::StreamStep step_of(events::EventStream& stream, std::uint8_t kind,
+                           std::span<const ByteView> frames) {
+  if (kind == 6) return stream.reconnected();
+  if (kind == 7) return stream.replay_ended(true);
+  if (kind < 4) {
+    auto message = events::parse_live(frames);
+    return message.ok() ? stream.live(std::move(*message)) : events::StreamStep{};
+  }
+  auto answer = events::parse_replay(frames);
+  if (!answer.ok()) return {};
+  return answer->has_value() ? stream.replayed(std::move(**answer)) : stream.replay_ended(false);
+}
+
+void feed_step(events::EngineFeed& feed, std::uint8_t kind, std::span<const ByteView> frames) {
+  if (kind == 6) {
+    feed.reconnected(WallTime{});
+  } else if (kind == 7) {
+    feed.replay_timed_out(WallTime{});
+  } else if (kind < 4) {
+    feed.live(frames, WallTime{});
+  } else {
+    feed.replayed(frames, WallTime{});
+  }
+}
+
+}  // namespace
+
+void run(ByteView bytes) {
+  static const keys::Scheme scheme(contract::development_identity_key());
+  Input input(bytes);
+  const auto options = options_of(input.byte());
+  index::ExactIndex index;
+  events::EngineFeed feed({.engine = kEngine, .model = "m"}, options, scheme, index);
+  events::EventStream stream(options);
+  Order order;
+  Frames frames;
+  feed.start();
+  order.check(stream.start());
+  while (!input.at_end()) {
+    const auto choice = input.byte();
+    const std::uint8_t kind = choice % 8;
+    const auto message = frames.next(input, choice / 8);
+    feed_step(feed, kind, message);
+    order.check(step_of(stream, kind, message));
+    const auto status = feed.status();
+    SL_CHECK(status.sequence == stream.last_sequence());
+    SL_CHECK(status.replaying == stream.replaying() && status.lag.count() >= 0);
+    SL_CHECK(index.blocks(kEngine) <= status.normaliser.blocks_stored);
+    SL_CHECK(options.replay_available || !status.replaying);
+  }
+}
+
+}  // namespace sightline::fuzz

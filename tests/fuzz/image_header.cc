@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+//
+// The size of a picture from bytes of any origin.
+#include <variant>
+
+#include "common/base/check.h"
+
+#include "router/image/header.h"
+#include "tests/fuzz/target.h"
+
+namespace sightline::fuzz {
+
+void run(ByteView input) {
+  const auto header = image::read_header(input);
+  if (const auto* known = std::get_if<image::Known>(&header)) {
+    SL_CHECK(known->width > 0 && known->height > 0);
+    SL_CHECK(std::uint64_t{known->width} * known->height <= image::kPixelsMax);
+    SL_CHECK(!image::name_of(known->format).empty());
+    // Pure: the same bytes elsewhere mean the same.
+    const Bytes copy(input.begin(), input.end());
+    const auto again = image::read_header(copy);
+    const auto* same = std::get_if<image::Known>(&again);
+    SL_CHECK(same != nullptr && *same == *known);
+  } else if (const auto* error = std::get_if<Error>(&header)) {
+    SL_CHECK(error->blame == Blame::Client && !error->message.empty());
+  }
+}
+
+}  // namespace sightline::fuzz

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+//
+// Text of any origin through a published tokenizer, compared with the naive one.
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+
+#include "tests/fuzz/target.h"
+#include "tests/fuzz/tokenizer_reading.h"
+
+namespace sightline::fuzz {
+namespace {
+
+struct Both {
+  std::unique_ptr<const tokenizer::Tokenizer> tokenizer;
+  std::unique_ptr<const tokenizer::NaiveTokenizer> naive;
+};
+
+Both read_both() {
+  std::ifstream file(SL_BINARY_DIR "/test-data/tokenizers/qwen3.tokenizer.json");
+  SL_CHECK(file.good());
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  auto tokenizer = tokenizer::Tokenizer::create(text);
+  SL_CHECK(tokenizer.ok());
+  return {std::move(tokenizer).value(), std::make_unique<const tokenizer::NaiveTokenizer>(text)};
+}
+
+}  // namespace
+
+void run(ByteView input) {
+  static const Both both = read_both();
+  const std::string text(text_of(input));
+  check_encoding(*both.tokenizer, *both.naive, text);
+}
+
+}  // namespace sightline::fuzz
