@@ -7,9 +7,9 @@
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
-#include <list>
 #include <mutex>
 #include <optional>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -110,7 +110,7 @@ struct EngineClient::State : std::enable_shared_from_this<EngineClient::State> {
 
   std::mutex mutex;  // guards everything below
   std::condition_variable idle;
-  std::list<std::shared_ptr<Call>> calls;
+  std::unordered_set<std::shared_ptr<Call>> calls;
   bool is_stopped = false;
 
   void finish(const std::shared_ptr<Call>& call, Result<Answer> answer) {
@@ -119,7 +119,7 @@ struct EngineClient::State : std::enable_shared_from_this<EngineClient::State> {
     call->done(std::move(answer));
     {
       const std::lock_guard lock(mutex);
-      calls.remove(call);
+      calls.erase(call);
     }
     idle.notify_all();
   }
@@ -130,7 +130,7 @@ struct EngineClient::State : std::enable_shared_from_this<EngineClient::State> {
     call->deadline = clock.now() + options.timeout;
     call->answer_bytes_max = options.answer_bytes_max;
     const std::lock_guard lock(mutex);
-    calls.push_back(call);
+    calls.insert(call);
     if (is_stopped) call->cancel.cancel();
     return call;
   }
@@ -255,7 +255,7 @@ Instant EngineClient::cancel_overdue() {
 }
 
 void EngineClient::stop() {
-  std::list<std::shared_ptr<Call>> running;
+  std::unordered_set<std::shared_ptr<Call>> running;
   {
     const std::lock_guard lock(state_->mutex);
     state_->is_stopped = true;

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <condition_variable>
 #include <functional>
-#include <map>
 #include <mutex>
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <unordered_map>
 #include <utility>
 
 #include "common/base/log.h"
@@ -31,10 +31,11 @@ struct FleetControl::State : std::enable_shared_from_this<FleetControl::State> {
         clock(fleet_clock),
         client({.timeout = fleet_settings.probe_timeout}, fleet_clock) {}
 
-  // Load readings of one worker.
-  struct Scrape {
-    Instant next;
-    bool is_running = false;
+  // A worker and the readings of its load.
+  struct Watched {
+    WorkerSpec spec;
+    Instant next_scrape{};
+    bool is_scraped = false;  // a reading is under way
   };
 
   const contract::FleetSettings settings;
@@ -45,8 +46,8 @@ struct FleetControl::State : std::enable_shared_from_this<FleetControl::State> {
   std::optional<WorkerThread> thread;
 
   // Only the control thread, after start():
-  std::vector<WorkerSpec> workers;
-  std::map<std::string, Scrape> scrapes;  // by the worker's name
+  std::vector<Watched> workers;
+  std::unordered_map<std::string, std::size_t> places;  // in `workers`, by the worker's name
 
   std::mutex mutex;  // guards everything below
   std::condition_variable_any changed;
@@ -71,15 +72,22 @@ struct FleetControl::State : std::enable_shared_from_this<FleetControl::State> {
     changed.notify_all();
   }
 
-  void take_workers(std::vector<WorkerSpec> next) {
-    workers = std::move(next);
-    std::erase_if(scrapes, [this](const auto& scrape) { return !knows(scrape.first); });
-    fleet.set_workers(workers);
+  void take_workers(const std::vector<WorkerSpec>& next) {
+    std::vector<Watched> watched;
+    for (const WorkerSpec& spec : next) {
+      const Watched* known = find(spec.name);
+      watched.push_back(known != nullptr ? *known : Watched{});
+      watched.back().spec = spec;
+    }
+    workers = std::move(watched);
+    places.clear();
+    for (std::size_t i = 0; i < workers.size(); ++i) places[workers[i].spec.name] = i;
+    fleet.set_workers(next);
   }
 
-  [[nodiscard]] bool knows(const std::string& name) const {
-    return std::any_of(workers.begin(), workers.end(),
-                       [&name](const WorkerSpec& spec) { return spec.name == name; });
+  Watched* find(const std::string& name) {
+    const auto place = places.find(name);
+    return place == places.end() ? nullptr : &workers[place->second];
   }
 
   Instant start_probes() {
@@ -94,7 +102,8 @@ struct FleetControl::State : std::enable_shared_from_this<FleetControl::State> {
 
   void probed(const WorkerSpec& spec, const Probe& probe) {
     fleet.apply_probe(spec, probe);
-    if (knows(spec.name)) scrapes[spec.name].next = clock.now() + settings.scrape_interval;
+    Watched* worker = find(spec.name);
+    if (worker != nullptr) worker->next_scrape = clock.now() + settings.scrape_interval;
   }
 
   // Only workers that answer; the others' probes bring their load when they do.
@@ -102,25 +111,32 @@ struct FleetControl::State : std::enable_shared_from_this<FleetControl::State> {
     const Instant now = clock.now();
     Instant next = now + settings.scrape_interval;
     const auto snapshot = fleet.snapshot();
-    for (const WorkerSpec& spec : workers) {
-      const auto worker = snapshot->find(spec.name);
-      if (!worker || (!worker->is_routable() && worker->state != WorkerState::Draining)) continue;
-      Scrape& scrape = scrapes[spec.name];
-      if (scrape.is_running) continue;
-      if (scrape.next <= now) {
-        scrape = {now + settings.scrape_interval, true};
-        client.start_load(spec.url, [self = shared_from_this(), spec](Result<EngineLoad> load) {
-          self->post([self, spec, load = std::move(load)] { self->scraped(spec, load); });
-        });
+    for (Watched& watched : workers) {
+      if (watched.is_scraped) continue;
+      if (watched.next_scrape <= now) {
+        watched.next_scrape = now + settings.scrape_interval;
+        const auto worker = snapshot->find(watched.spec.name);
+        if (worker && (worker->is_routable() || worker->state == WorkerState::Draining)) {
+          start_scrape(watched);
+        }
       }
-      next = std::min(next, scrape.next);
+      next = std::min(next, watched.next_scrape);
     }
     return next;
   }
 
+  void start_scrape(Watched& watched) {
+    watched.is_scraped = true;
+    auto done = [self = shared_from_this(), spec = watched.spec](Result<EngineLoad> load) {
+      self->post([self, spec, load = std::move(load)] { self->scraped(spec, load); });
+    };
+    client.start_load(watched.spec.url, std::move(done));
+  }
+
   void scraped(const WorkerSpec& spec, const Result<EngineLoad>& load) {
-    if (!knows(spec.name)) return;
-    scrapes[spec.name].is_running = false;
+    Watched* worker = find(spec.name);
+    if (worker == nullptr) return;
+    worker->is_scraped = false;
     if (load.ok()) fleet.apply_load(spec, *load);
   }
 
@@ -134,7 +150,7 @@ struct FleetControl::State : std::enable_shared_from_this<FleetControl::State> {
       list.swap(new_workers);
       is_woken = false;
     }
-    if (list) take_workers(std::move(*list));
+    if (list) take_workers(*list);
     for (const auto& task : tasks) task();
   }
 
@@ -157,8 +173,8 @@ FleetControl::FleetControl(const contract::FleetSettings& settings, Fleet& fleet
 
 FleetControl::~FleetControl() { stop(); }
 
-void FleetControl::start(std::vector<WorkerSpec> workers) {
-  state_->take_workers(std::move(workers));
+void FleetControl::start(const std::vector<WorkerSpec>& workers) {
+  state_->take_workers(workers);
   state_->fleet.on_probe_sooner([state = std::weak_ptr<State>(state_)] {
     if (const auto alive = state.lock()) alive->wake();
   });

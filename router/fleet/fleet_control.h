@@ -27,7 +27,7 @@ class FleetControl {
   FleetControl& operator=(const FleetControl&) = delete;
 
   // Takes these workers, then starts the thread. When it returns, the fleet's snapshot has them.
-  void start(std::vector<contract::WorkerSpec> workers);
+  void start(const std::vector<contract::WorkerSpec>& workers);
   // Takes over a new list of workers, soon after the return.
   void set_workers(std::vector<contract::WorkerSpec> workers);
   // The same for a changed configuration: an error keeps the workers as they are and is logged;

@@ -41,12 +41,14 @@ struct StreamLoad {
 // after they were written they came. Nonzero if a stream broke off.
 int run(const StreamLoad& load);
 
-// An engine whose answers are streams of events at a steady pace.
+// Engines whose answers are streams of events at a steady pace.
 struct PacedEngine {
   Duration interval{};     // between the events of a stream
   std::size_t events = 0;  // of a stream
+  std::size_t count = 1;
+  std::string metrics;  // what they answer at /metrics
 };
-// Prints "ready PORT"; ends with its standard input.
+// Prints "ready PORT…"; ends with its standard input.
 int run(const PacedEngine& engine);
 
 // Sorts the samples; the value that a share of them, 0 to 1, does not exceed.

@@ -4,11 +4,13 @@
 // The load for comparing routers; tests/bench/peers/run starts it. One of
 //   load_generator requests PORT CONNECTIONS SECONDS EXPECT   bodies: lines of standard input
 //   load_generator streams PORT STREAMS SECONDS               body: standard input
-//   load_generator engine INTERVAL_MS EVENTS
+//   load_generator engine INTERVAL_MS EVENTS [COUNT METRICS_FILE]
 
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <iostream>
+#include <iterator>
 #include <string>
 
 #include "tests/bench/peers/load.h"
@@ -51,9 +53,15 @@ int choose(int count, char** arguments) {
                             .time = seconds(arguments[4])});
     }
   }
-  if (what == "engine" && count == 4) {
-    return run(PacedEngine{.interval = std::chrono::milliseconds(number(arguments[2])),
-                           .events = number(arguments[3])});
+  if (what == "engine" && (count == 4 || count == 6)) {
+    PacedEngine engine{.interval = std::chrono::milliseconds(number(arguments[2])),
+                       .events = number(arguments[3])};
+    if (count == 6) {
+      engine.count = number(arguments[4]);
+      std::ifstream file(arguments[5]);
+      engine.metrics.assign(std::istreambuf_iterator<char>(file), {});
+    }
+    return run(engine);
   }
   std::fprintf(stderr, "usage: see the beginning of load_generator.cc\n");
   return 2;

@@ -2,6 +2,9 @@
 // Copyright The Sightline Authors
 #include <atomic>
 #include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
 
 #include <asio/basic_waitable_timer.hpp>
 #include <asio/redirect_error.hpp>
@@ -19,9 +22,6 @@ using Timer = asio::basic_waitable_timer<std::chrono::steady_clock,
 
 constexpr std::string_view kModels =
     R"({"object":"list","data":[{"id":"demo","object":"model","owned_by":"vllm"}]})";
-constexpr std::string_view kMetrics =
-    "# TYPE vllm:num_requests_running gauge\nvllm:num_requests_running 0\n"
-    "# TYPE vllm:num_requests_waiting gauge\nvllm:num_requests_waiting 0\n";
 // As vLLM writes a token's event, about 200 bytes.
 constexpr std::string_view kBeforeTime =
     R"(data: {"id":"chatcmpl-0123456789abcdef0123456789abcdef","object":"chat.completion.chunk",)"
@@ -69,7 +69,7 @@ Task<void> answer(const PacedEngine& engine, IoPool& pool, http::Request& reques
   }
   http::Response response;
   if (request.path() == "/v1/models") response.body = kModels;
-  if (request.path() == "/metrics") response.body = kMetrics;
+  if (request.path() == "/metrics") response.body = engine.metrics;
   if (request.path() == "/kv_event_sources") response.status = 404;
   const auto sent = co_await writer.send(std::move(response));
   static_cast<void>(sent);
@@ -79,18 +79,24 @@ Task<void> answer(const PacedEngine& engine, IoPool& pool, http::Request& reques
 
 int run(const PacedEngine& engine) {
   IoPool pool({.io_threads = 1, .compute_threads = 1});
-  const auto server =
-      http::Server::create(pool, {}, [&](http::Request& request, http::ResponseWriter& writer) {
-        return answer(engine, pool, request, writer);
-      });
-  if (!server.ok()) {
-    std::fprintf(stderr, "%s\n", server.error().message.c_str());
-    return 1;
+  std::vector<std::unique_ptr<http::Server>> servers;
+  const auto handler = [&](http::Request& request, http::ResponseWriter& writer) {
+    return answer(engine, pool, request, writer);
+  };
+  std::string ports = "ready";
+  for (std::size_t i = 0; i < engine.count; ++i) {
+    auto server = http::Server::create(pool, {}, handler);
+    if (!server.ok()) {
+      std::fprintf(stderr, "%s\n", server.error().message.c_str());
+      return 1;
+    }
+    ports += " " + std::to_string((*server)->port());
+    servers.push_back(std::move(*server));
   }
-  std::printf("ready %d\n", (*server)->port());
+  std::printf("%s\n", ports.c_str());
   std::fflush(stdout);
   while (std::getchar() != EOF) continue;
-  (*server)->drain(Duration::zero());
+  for (const auto& server : servers) server->drain(Duration::zero());
   pool.stop();
   return 0;
 }
