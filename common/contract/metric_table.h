@@ -129,6 +129,11 @@ inline constexpr MetricSpec kBlockSizeMismatchTotal{
     MetricType::Counter,
     "Times the worker's events told another block size than its configuration.",
     {kWorkerLabel}};
+inline constexpr MetricSpec kRankMismatchTotal{
+    "sightline_rank_mismatch_total",
+    MetricType::Counter,
+    "Times the worker told another number of data-parallel ranks than its configuration.",
+    {kWorkerLabel}};
 inline constexpr MetricSpec kRetriesTotal{
     "sightline_retries_total",
     MetricType::Counter,
@@ -172,6 +177,7 @@ inline constexpr std::array kMetricTable = {
     &kEventErrorsTotal,
     &kEventLagSeconds,
     &kBlockSizeMismatchTotal,
+    &kRankMismatchTotal,
     &kRetriesTotal,
     &kClientDisconnectsTotal,
     &kConfigReloadsTotal,

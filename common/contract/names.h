@@ -16,6 +16,11 @@ inline constexpr std::string_view kRequestIdHeader = "x-request-id";
 inline constexpr std::string_view kWorkerHeader = "x-sightline-worker";
 // "X/Y": leading blocks of the prompt that the worker is expected to reuse, of whole blocks.
 inline constexpr std::string_view kOverlapHeader = "x-sightline-overlap";
+// The data-parallel rank that answers, where the worker has several.
+inline constexpr std::string_view kRankHeader = "x-sightline-dp-rank";
+
+// Request header by which vLLM is told the data-parallel rank that is to answer.
+inline constexpr std::string_view kEngineRankHeader = "x-data-parallel-rank";
 
 inline constexpr std::uint16_t kServerPort = 8000;
 inline constexpr std::uint16_t kAdminPort = 9090;

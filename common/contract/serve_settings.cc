@@ -183,7 +183,7 @@ SettingTable serve_table(ServeSettings& settings) {
   table.add_workers(
       {"workers", "worker", "FIELDS",
        "One engine; repeatable. name=w0,url=http://HOST:PORT[,events=tcp://HOST:PORT]"
-       "[,replay=tcp://HOST:PORT][,block_size=N][,drain=true]: only url is needed, the "
+       "[,replay=tcp://HOST:PORT][,dp=N][,block_size=N][,drain=true]: only url is needed, the "
        "rest is asked of the engine. Workers of flags, environment and file add up."},
       settings.workers);
   return table;

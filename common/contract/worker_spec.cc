@@ -14,11 +14,12 @@
 namespace sightline::contract {
 namespace {
 
-constexpr std::array<std::string_view, 6> kFields = {"name",   "url",        "events",
-                                                     "replay", "block_size", "drain"};
+constexpr std::array<std::string_view, 7> kFields = {"name", "url",        "events", "replay",
+                                                     "dp",   "block_size", "drain"};
 constexpr std::size_t kNameBytesMax = 63;
 constexpr std::size_t kUrlBytesMax = 1024;
 constexpr std::uint32_t kBlockSizeMax = 65536;
+constexpr std::uint32_t kPortMax = 65535;
 
 Error invalid(std::string message) {
   return client_error(ErrorCode::InvalidArgument, std::move(message));
@@ -67,7 +68,7 @@ bool read_authority(std::string_view authority, WorkerSpec& spec) {
     return false;
   }
   const auto number = decimal(port);
-  if (!is_host(host) || !number || *number == 0 || *number > 65535) return false;
+  if (!is_host(host) || !number || *number == 0 || *number > kPortMax) return false;
   spec.host = host;
   spec.port = static_cast<std::uint16_t>(*number);
   return true;
@@ -111,6 +112,13 @@ Result<Done> read_field(const NamedField& field, WorkerSpec& spec) {
     spec.events = SL_TRY(read_endpoint(field));
   } else if (field.name == "replay") {
     spec.replay = SL_TRY(read_endpoint(field));
+  } else if (field.name == "dp") {
+    const auto number = decimal(field.value);
+    if (!number || *number == 0 || *number > kRanksMax) {
+      return invalid("dp=" + field.value + " is not a whole number in 1.." +
+                     std::to_string(kRanksMax));
+    }
+    spec.ranks = *number;
   } else if (field.name == "block_size") {
     const auto number = decimal(field.value);
     if (!number || *number == 0 || *number > kBlockSizeMax) {
@@ -122,6 +130,23 @@ Result<Done> read_field(const NamedField& field, WorkerSpec& spec) {
       return invalid("drain=" + field.value + " must be true or false");
     }
     spec.drain = field.value == "true";
+  }
+  return Done{};
+}
+
+// With several ranks, each has ports of its own in both ranges.
+Result<Done> check_ranks(const WorkerSpec& spec) {
+  if (spec.ranks < 2) return Done{};
+  for (const std::string& endpoint : {spec.events, spec.replay}) {
+    if (!endpoint.empty()) SL_TRY(endpoint_of_rank(endpoint, spec.ranks - 1));
+  }
+  for (std::uint32_t rank = 1; rank < spec.ranks && !spec.events.empty(); ++rank) {
+    const bool meets =
+        SL_TRY(endpoint_of_rank(spec.events, rank)) == spec.replay ||
+        (!spec.replay.empty() && SL_TRY(endpoint_of_rank(spec.replay, rank)) == spec.events);
+    if (!meets) continue;
+    return invalid("the ports of events= and replay= overlap for dp=" + std::to_string(spec.ranks) +
+                   ": rank r takes the port r above each");
   }
   return Done{};
 }
@@ -163,6 +188,22 @@ Result<std::vector<NamedField>> split_worker_fields(std::string_view text) {
   return fields;
 }
 
+Result<std::string> endpoint_of_rank(const std::string& endpoint, std::uint32_t offset) {
+  if (offset == 0) return endpoint;
+  const std::size_t colon = endpoint.rfind(':');
+  const auto port = decimal(std::string_view(endpoint).substr(colon + 1));
+  if (endpoint.find("tcp://") == std::string::npos || !port) {
+    return invalid(quoted(endpoint) +
+                   " is the endpoint of one data-parallel rank: several need tcp://HOST:PORT, "
+                   "where each has a port of its own");
+  }
+  if (*port > kPortMax || *port + offset > kPortMax) {
+    return invalid(quoted(endpoint) + " leaves no room for a rank " + std::to_string(offset) +
+                   " ports above: choose a lower port");
+  }
+  return endpoint.substr(0, colon + 1) + std::to_string(*port + offset);
+}
+
 Result<WorkerSpec> worker_from_fields(std::span<const NamedField> fields) {
   WorkerSpec spec;
   for (std::size_t i = 0; i < fields.size(); ++i) {
@@ -178,6 +219,7 @@ Result<WorkerSpec> worker_from_fields(std::span<const NamedField> fields) {
   }
   if (spec.url.empty()) return invalid("a worker needs url=http://HOST:PORT");
   if (spec.name.empty()) spec.name = name_of_address(spec.host, spec.port);
+  SL_TRY(check_ranks(spec));
   return spec;
 }
 
@@ -190,6 +232,7 @@ std::string worker_text(const WorkerSpec& worker) {
   std::string text = "name=" + worker.name + ",url=" + worker.url;
   if (!worker.events.empty()) text += ",events=" + worker.events;
   if (!worker.replay.empty()) text += ",replay=" + worker.replay;
+  if (worker.ranks != 0) text += ",dp=" + std::to_string(worker.ranks);
   if (worker.block_size != 0) text += ",block_size=" + std::to_string(worker.block_size);
   if (worker.drain) text += ",drain=true";
   return text;

@@ -12,6 +12,8 @@
 
 namespace sightline::contract {
 
+inline constexpr std::uint32_t kRanksMax = 64;  // data-parallel ranks of one worker
+
 // What the operator of the router says about one worker (one engine API server). Everything but
 // the URL may be left out: the engine is asked for it, and what is given here wins.
 struct WorkerSpec {
@@ -21,9 +23,11 @@ struct WorkerSpec {
   std::string host;  // of the URL, without the brackets of an IPv6 address
   std::uint16_t port = 0;
   // ZMQ endpoint of the KV events, empty: ask the engine. "*" as host is the URL's host. With "@"
-  // in front the engine connects to us and we bind it.
+  // in front the engine connects to us and we bind it. Of several data-parallel ranks this is the
+  // first one's: rank r has the port r above, as vLLM numbers them.
   std::string events;
-  std::string replay;            // ZMQ endpoint of the replay socket, empty: ask the engine
+  std::string replay;            // ZMQ endpoint of the replay socket, likewise; empty: ask
+  std::uint32_t ranks = 0;       // data-parallel ranks behind the URL, 0: ask the engine
   std::uint32_t block_size = 0;  // tokens per KV block, 0: ask the engine
   bool drain = false;            // finish what runs, take no new requests
 
@@ -40,6 +44,10 @@ std::span<const std::string_view> worker_fields();
 
 // Splits "name=w0,url=http://127.0.0.1:8101" into its fields. Errors: InvalidArgument.
 Result<std::vector<NamedField>> split_worker_fields(std::string_view text);
+
+// The endpoint of the rank `offset` above the one whose endpoint this is: the port is that much
+// higher. Errors: InvalidArgument for ipc:// (vLLM numbers ports only) and beyond port 65535.
+Result<std::string> endpoint_of_rank(const std::string& endpoint, std::uint32_t offset);
 
 // Builds a spec from its fields: unknown, repeated, missing or malformed ones are refused with
 // what to write instead. Errors: InvalidArgument, message without the name of the source.

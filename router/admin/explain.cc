@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "common/base/bounded_queue.h"
@@ -72,29 +73,41 @@ std::string terms_json(const routing::Candidate& candidate, const routing::Score
          R"(,"recent_prefill_blocks":)" + number(candidate.recent_prefill_blocks) + "}";
 }
 
-// Eligible workers with their terms, the others with what keeps them out.
+// The head of a worker's entry; a rank is named where there are several.
+std::string entry_head(const fleet::Worker& worker, std::optional<std::uint32_t> rank) {
+  return R"({"name":)" + json::to_quoted(worker.name) +
+         (rank ? R"(,"rank":)" + std::to_string(*rank) : "") + R"(,"state":)" +
+         json::to_quoted(name_of(worker.state)) + R"(,"eligible":)";
+}
+
+// Eligible workers, rank by rank, with their terms, the others with what keeps them out.
 std::string workers_json(const fleet::FleetSnapshot& fleet, const proxy::Shortlist& shortlist,
                          const routing::Decision& decision) {
   std::string out = "[";
   for (const auto& worker : fleet.workers) {
-    if (out.size() > 1) out += ',';
-    const auto& names = shortlist.workers;
-    const auto at = std::find_if(names.begin(), names.end(),
-                                 [&](const auto& other) { return other->name == worker->name; });
-    out += R"({"name":)" + json::to_quoted(worker->name) + R"(,"state":)" +
-           json::to_quoted(name_of(worker->state)) + R"(,"eligible":)";
-    if (at == names.end()) {
-      out += R"(false,"overlap_blocks":0,"cost_blocks":null,"terms":null})";
-      continue;
+    bool is_eligible = false;
+    for (std::size_t i = 0; i < shortlist.targets.size(); ++i) {
+      const proxy::Target& target = shortlist.targets[i];
+      if (target.worker->name != worker->name) continue;
+      is_eligible = true;
+      const routing::Candidate& c = shortlist.candidates[i];
+      out += (out.size() > 1 ? "," : "") + entry_head(*worker, target.rank_number()) +
+             R"(true,"overlap_blocks":)" +
+             std::to_string(c.gpu_blocks + c.cpu_blocks + c.storage_blocks) + R"(,"cost_blocks":)" +
+             number(decision.scores[i].cost.total_blocks) + R"(,"terms":)" +
+             terms_json(c, decision.scores[i]) + "}";
     }
-    const auto i = static_cast<std::size_t>(at - names.begin());
-    const routing::Candidate& c = shortlist.candidates[i];
-    out += R"(true,"overlap_blocks":)" +
-           std::to_string(c.gpu_blocks + c.cpu_blocks + c.storage_blocks) + R"(,"cost_blocks":)" +
-           number(decision.scores[i].cost.total_blocks) + R"(,"terms":)" +
-           terms_json(c, decision.scores[i]) + "}";
+    if (is_eligible) continue;
+    out += (out.size() > 1 ? "," : "") + entry_head(*worker, std::nullopt) +
+           R"(false,"overlap_blocks":0,"cost_blocks":null,"terms":null})";
   }
   return out + "]";
+}
+
+std::string choice_json(const proxy::Target& chosen) {
+  const auto rank = chosen.rank_number();
+  return json::to_quoted(chosen.worker->name) +
+         (rank ? R"(,"choice_rank":)" + std::to_string(*rank) : "");
 }
 
 }  // namespace
@@ -118,7 +131,7 @@ Task<Result<std::string>> Explain::explain(std::string body) const {
       std::to_string(keyed.job.block_size) + R"(,"media":)" + media_json(*request, *prepared) +
       R"(,"block_digests":)" + digests_json(services_.scheme, keyed) + R"(,"workers":)" +
       workers_json(*fleet, shortlist, decision) + R"(,"choice":)" +
-      json::to_quoted(shortlist.workers[decision.chosen]->name) + R"(,"reason":)" +
+      choice_json(shortlist.targets[decision.chosen]) + R"(,"reason":)" +
       json::to_quoted(routing::name_of(decision.reason)) + "}";
 }
 

@@ -35,12 +35,38 @@ struct Sources {
   const index::PrefixIndex& index;
 };
 
-std::string rank_json(const fleet::EngineEndpoints& engine, const Sources& view) {
-  const auto status = view.subscriber.status(engine.engine);
-  return R"({"rank":)" + std::to_string(engine.rank) + R"(,"events_endpoint":)" +
-         text_or_null(engine.events) + R"(,"replay_endpoint":)" + text_or_null(engine.replay) +
-         R"(,"blocks":)" + std::to_string(view.index.blocks(engine.engine)) + R"(,"events":)" +
-         events_json(status) + "}";
+// A rank is as its worker is, but for what is known of its own events.
+std::string state_json(const Worker& worker, const fleet::EngineEndpoints* engine) {
+  auto state = worker.state;
+  std::string reason = worker.reason;
+  const bool is_doubted = engine == nullptr || !engine->unverified.empty();
+  if (state == fleet::WorkerState::Ready && is_doubted) {
+    state = fleet::WorkerState::Unverified;
+    reason =
+        engine == nullptr ? "the engine tells no event endpoint of this rank" : engine->unverified;
+  }
+  return R"("state":)" + json::to_quoted(name_of(state)) + R"(,"reason":)" + text_or_null(reason);
+}
+
+std::string rank_json(const Worker& worker, const fleet::Rank& rank, const Sources& view) {
+  const fleet::EngineEndpoints* engine = worker.engine_of(rank.number);
+  const std::string out =
+      R"({"rank":)" + std::to_string(rank.number) + "," + state_json(worker, engine) +
+      R"(,"in_flight":)" + std::to_string(rank.load->read({}).in_flight) + R"(,"running":)" +
+      std::to_string(rank.running) + R"(,"waiting":)" + std::to_string(rank.waiting);
+  if (engine == nullptr) {
+    return out + R"(,"events_endpoint":null,"replay_endpoint":null,"blocks":0,"events":null})";
+  }
+  return out + R"(,"events_endpoint":)" + text_or_null(engine->events) + R"(,"replay_endpoint":)" +
+         text_or_null(engine->replay) + R"(,"blocks":)" +
+         std::to_string(view.index.blocks(engine->engine)) + R"(,"events":)" +
+         events_json(view.subscriber.status(engine->engine)) + "}";
+}
+
+std::uint32_t in_flight_of(const Worker& worker) {
+  std::uint32_t sum = 0;
+  for (const fleet::Rank& rank : worker.ranks) sum += rank.load->read({}).in_flight;
+  return sum;
 }
 
 std::string worker_json(const Worker& worker, const Sources& view) {
@@ -48,7 +74,9 @@ std::string worker_json(const Worker& worker, const Sources& view) {
   std::string ranks;
   for (const fleet::EngineEndpoints& engine : worker.engines) {
     blocks += view.index.blocks(engine.engine);
-    ranks += (ranks.empty() ? "" : ",") + rank_json(engine, view);
+  }
+  for (const fleet::Rank& rank : worker.ranks) {
+    ranks += (ranks.empty() ? "" : ",") + rank_json(worker, rank, view);
   }
   std::optional<EngineStatus> first;
   if (!worker.engines.empty()) first = view.subscriber.status(worker.engines.front().engine);
@@ -57,10 +85,10 @@ std::string worker_json(const Worker& worker, const Sources& view) {
          text_or_null(worker.reason) + R"(,"block_size":)" + count_or_null(worker.block_size) +
          R"(,"block_size_configured":)" + count_or_null(worker.block_size_configured) +
          R"(,"revision":)" + std::to_string(worker.revision) + R"(,"blocks":)" +
-         std::to_string(blocks) + R"(,"in_flight":)" +
-         std::to_string(worker.load->read({}).in_flight) + R"(,"running":)" +
-         std::to_string(worker.running) + R"(,"waiting":)" + std::to_string(worker.waiting) +
-         R"(,"ranks":[)" + ranks + R"(],"events":)" + events_json(first) + "}";
+         std::to_string(blocks) + R"(,"in_flight":)" + std::to_string(in_flight_of(worker)) +
+         R"(,"running":)" + std::to_string(worker.running) + R"(,"waiting":)" +
+         std::to_string(worker.waiting) + R"(,"ranks":[)" + ranks + R"(],"events":)" +
+         events_json(first) + "}";
 }
 
 }  // namespace
@@ -120,7 +148,7 @@ void WorkersView::refresh(runtime::Metrics& metrics) {
       const auto status = subscriber_.status(engine.engine);
       if (status) refresh_engine(worker->name, *status, metrics);
     }
-    metrics.gauge(contract::kWorkerInflight, {worker->name}).set(worker->load->read({}).in_flight);
+    metrics.gauge(contract::kWorkerInflight, {worker->name}).set(in_flight_of(*worker));
     metrics.gauge(contract::kIndexBlocks, {worker->name}).set(static_cast<double>(blocks));
   }
 }

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <cstddef>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <utility>
@@ -14,9 +14,6 @@
 
 namespace sightline::fleet {
 namespace {
-
-// Far more than any engine reports; keeps sums within their type.
-constexpr double kRequestsMax = 1e6;
 
 Error corrupt(std::string message) {
   return worker_error(ErrorCode::Corrupt, std::move(message), false);
@@ -67,102 +64,6 @@ EventSource source_of(std::uint32_t rank, const json::Value& entry) {
   return source;
 }
 
-// One line "name{label="value",...} number" of the Prometheus text format.
-struct Sample {
-  std::string_view name;
-  std::string_view labels;  // between the braces
-  double value = 0;
-};
-
-// The end of a label list that starts at `begin`: a brace outside of quotes.
-std::size_t labels_end(std::string_view line, std::size_t begin) {
-  bool is_quoted = false;
-  for (std::size_t i = begin; i < line.size(); ++i) {
-    if (is_quoted && line[i] == '\\') {
-      ++i;
-    } else if (line[i] == '"') {
-      is_quoted = !is_quoted;
-    } else if (line[i] == '}' && !is_quoted) {
-      return i;
-    }
-  }
-  return std::string_view::npos;
-}
-
-std::optional<Sample> sample_of(std::string_view line) {
-  Sample sample;
-  std::size_t end = line.find_first_of("{ ");
-  if (end == std::string_view::npos || line.starts_with('#')) return std::nullopt;
-  sample.name = line.substr(0, end);
-  if (line[end] == '{') {
-    const std::size_t close = labels_end(line, end + 1);
-    if (close == std::string_view::npos) return std::nullopt;
-    sample.labels = line.substr(end + 1, close - end - 1);
-    end = close + 1;
-  }
-  std::string_view number = line.substr(std::min(line.find_first_not_of(' ', end), line.size()));
-  number = number.substr(0, number.find(' '));
-  const char* stop = number.data() + number.size();
-  const auto parsed = std::from_chars(number.data(), stop, sample.value);
-  if (parsed.ec != std::errc{} || parsed.ptr != stop || !std::isfinite(sample.value)) {
-    return std::nullopt;
-  }
-  return sample;
-}
-
-// The value of a label, as escaped; the names looked for have plain values.
-std::string_view label_of(std::string_view labels, std::string_view name) {
-  for (std::size_t i = 0; i < labels.size();) {
-    const std::size_t equals = labels.find("=\"", i);
-    if (equals == std::string_view::npos) return {};
-    std::size_t close = equals + 2;
-    while (close < labels.size() && labels[close] != '"') close += labels[close] == '\\' ? 2 : 1;
-    if (close >= labels.size()) return {};
-    if (labels.substr(i, equals - i) == name) return labels.substr(equals + 2, close - equals - 2);
-    i = close + 1;
-    while (i < labels.size() && (labels[i] == ',' || labels[i] == ' ')) ++i;
-  }
-  return {};
-}
-
-class LoadReader {
- public:
-  void read(const Sample& sample) {
-    const double count = std::clamp(sample.value, 0.0, kRequestsMax);
-    if (sample.name == "vllm:num_requests_running") {
-      running_ += count;
-    } else if (sample.name == "vllm:num_requests_waiting") {
-      waiting_ += count;
-    } else if (sample.name == "vllm:kv_cache_usage_perc") {
-      kv_usage_ = std::max(kv_usage_, std::clamp(sample.value, 0.0, 1.0));
-    } else if (sample.name == "vllm:cache_config_info") {
-      const auto size = whole_number(label_of(sample.labels, "block_size"), kBlockSizeMax);
-      if (block_sizes_.size() < kRanksMax) block_sizes_.insert(size.value_or(0));
-    } else {
-      return;
-    }
-    if (engines_.size() < kRanksMax) engines_.insert(label_of(sample.labels, "engine"));
-  }
-
-  [[nodiscard]] Result<EngineLoad> result() const {
-    if (engines_.empty()) return corrupt("/metrics: none of vLLM's load metrics is there");
-    EngineLoad load;
-    load.running = static_cast<std::uint32_t>(std::min(running_, kRequestsMax));
-    load.waiting = static_cast<std::uint32_t>(std::min(waiting_, kRequestsMax));
-    load.kv_usage = kv_usage_;
-    load.ranks = static_cast<std::uint32_t>(engines_.size());
-    if (block_sizes_.size() == 1) load.block_size = *block_sizes_.begin();
-    return load;
-  }
-
- private:
-  double running_ = 0;
-  double waiting_ = 0;
-  double kv_usage_ = 0;
-  std::set<std::string_view> engines_;
-  std::set<std::uint32_t> block_sizes_;
-};
-
 }  // namespace
 
 Result<std::vector<ServedModel>> parse_models(std::string body) {
@@ -193,16 +94,6 @@ Result<std::vector<EventSource>> parse_event_sources(std::string body) {
   std::sort(sources.begin(), sources.end(),
             [](const auto& a, const auto& b) { return a.rank < b.rank; });
   return sources;
-}
-
-Result<EngineLoad> parse_metrics(std::string_view text) {
-  LoadReader reader;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    if (const auto sample = sample_of(text.substr(0, end))) reader.read(*sample);
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return reader.result();
 }
 
 namespace {
@@ -281,70 +172,121 @@ std::string why_unknown(const Error& error) {
 }
 
 // The operator's endpoint is seen from here: we connect to it unless it starts with '@'.
-ResolvedEndpoint explicit_events(const contract::WorkerSpec& spec) {
-  if (spec.events.starts_with('@')) return {spec.events.substr(1), true};
-  const auto resolved = resolve_replay_endpoint(spec.events, spec.host);
-  return {resolved.ok() ? *resolved : spec.events, false};
+Result<ResolvedEndpoint> explicit_events(const contract::WorkerSpec& spec, std::uint32_t offset) {
+  auto events = contract::endpoint_of_rank(spec.events, offset);
+  if (!events.ok()) return std::move(events).error();
+  if (events->starts_with('@')) return ResolvedEndpoint{events->substr(1), true};
+  auto resolved = resolve_replay_endpoint(*events, spec.host);
+  return ResolvedEndpoint{resolved.ok() ? *resolved : *events, false};
 }
 
-std::string replay_of(const contract::WorkerSpec& spec, const std::string& told) {
-  const std::string& endpoint = spec.replay.empty() ? told : spec.replay;
-  if (endpoint.empty()) return {};
+// The replay socket of the rank `offset` above the first; `told` is what the engine says of it.
+Result<std::string> replay_of(const contract::WorkerSpec& spec, std::uint32_t offset,
+                              const std::string& told) {
+  const std::string endpoint =
+      spec.replay.empty() ? told : SL_TRY(contract::endpoint_of_rank(spec.replay, offset));
+  if (endpoint.empty()) return endpoint;
   const auto resolved = resolve_replay_endpoint(endpoint, spec.host);
   return resolved.ok() ? *resolved : std::string();
 }
 
-void use_explicit(const contract::WorkerSpec& spec, const std::vector<EventSource>& told,
-                  Discovery& found) {
-  const ResolvedEndpoint events = explicit_events(spec);
-  EngineEndpoints engine;
-  engine.events = events.endpoint;
-  engine.bind = events.bind;
-  engine.replay = replay_of(spec, told.empty() ? "" : told.front().replay_endpoint);
-  found.engines.push_back(std::move(engine));
+Result<Done> use_explicit(const contract::WorkerSpec& spec, const std::vector<EventSource>& told,
+                          Discovery& found) {
+  for (const std::uint32_t rank : found.ranks) {
+    const std::uint32_t offset = rank - found.ranks.front();
+    ResolvedEndpoint events = SL_TRY(explicit_events(spec, offset));
+    const auto source = std::find_if(told.begin(), told.end(),
+                                     [rank](const EventSource& s) { return s.rank == rank; });
+    EngineEndpoints engine;
+    engine.rank = rank;
+    engine.events = std::move(events.endpoint);
+    engine.bind = events.bind;
+    engine.replay =
+        SL_TRY(replay_of(spec, offset, source == told.end() ? "" : source->replay_endpoint));
+    found.engines.push_back(std::move(engine));
+  }
+  return Done{};
 }
 
-void use_told(const contract::WorkerSpec& spec, const std::vector<EventSource>& told,
-              Discovery& found) {
+Result<Done> use_told(const contract::WorkerSpec& spec, const std::vector<EventSource>& told,
+                      Discovery& found) {
   for (const EventSource& source : told) {
     if (!source.enabled) {
-      found.reason = "the engine publishes no KV events over ZMQ: start it with --kv-events-config";
-      break;
+      return corrupt(
+          "the engine publishes no KV events over ZMQ: start it with --kv-events-config");
     }
     auto events = resolve_events_endpoint(source.endpoint, spec.host);
-    if (!events.ok()) {
-      found.reason = "its KV events cannot be read: " + events.error().message;
-      break;
-    }
+    if (!events.ok()) return corrupt("its KV events cannot be read: " + events.error().message);
     EngineEndpoints engine;
     engine.rank = source.rank;
     engine.events = events->endpoint;
     engine.bind = events->bind;
-    // An explicit replay endpoint is that of the first rank.
-    const bool is_first = &source == &told.front();
-    engine.replay = is_first ? replay_of(spec, source.replay_endpoint)
-                             : replay_of({.host = spec.host}, source.replay_endpoint);
+    engine.replay =
+        SL_TRY(replay_of(spec, source.rank - told.front().rank, source.replay_endpoint));
     found.engines.push_back(std::move(engine));
   }
-  if (!found.reason.empty()) found.engines.clear();
+  return Done{};
+}
+
+// The ranks that the engine tells; none: it does not tell. Its event sources are the ranks of this
+// very server; the metrics count where it has none, or those of some ranks only.
+std::vector<std::uint32_t> ranks_told(const std::vector<EventSource>& told, const Probe& probe) {
+  std::vector<std::uint32_t> sources;
+  for (const EventSource& source : told) sources.push_back(source.rank);
+  std::vector<std::uint32_t> seen;
+  if (probe.load.ok()) {
+    for (const RankLoad& rank : probe.load->ranks) seen.push_back(rank.number);
+  }
+  return sources.size() >= seen.size() ? sources : seen;
+}
+
+std::string ranks_text(std::size_t count) {
+  return std::to_string(count) + (count == 1 ? " data-parallel rank" : " data-parallel ranks");
+}
+
+// Sets the worker's ranks; false: configuration and engine contradict each other.
+bool find_ranks(const contract::WorkerSpec& spec, const std::vector<std::uint32_t>& told,
+                Discovery& found) {
+  if (spec.ranks != 0 && !told.empty() && told.size() != spec.ranks) {
+    found.rank_conflict = "the engine has " + ranks_text(told.size()) +
+                          ", configured is dp=" + std::to_string(spec.ranks) +
+                          ": correct or remove dp";
+    return false;
+  }
+  found.ranks = told;
+  if (told.empty()) {
+    found.ranks.resize(std::max(spec.ranks, 1U));
+    std::iota(found.ranks.begin(), found.ranks.end(), 0U);
+  }
+  return true;
 }
 
 }  // namespace
+
+bool tells_endpoints(const Probe& probe) {
+  if (probe.sources.ok()) return true;
+  // An engine that never tells its event sources tells its ranks by its metrics.
+  return probe.sources.error().code == ErrorCode::NotFound && probe.load.ok();
+}
 
 Discovery discover(const contract::WorkerSpec& spec, const Probe& probe) {
   Discovery found;
   const std::vector<EventSource> none;
   const std::vector<EventSource>& told = probe.sources.ok() ? *probe.sources : none;
-  const std::uint32_t seen = probe.load.ok() ? probe.load->ranks : 0;
-  found.ranks = std::max({std::uint32_t{1}, seen, static_cast<std::uint32_t>(told.size())});
+  if (!find_ranks(spec, ranks_told(told, probe), found)) return found;
+  Result<Done> used = Done{};
   if (!spec.events.empty()) {
-    use_explicit(spec, told, found);
+    used = use_explicit(spec, told, found);
   } else if (!probe.sources.ok()) {
     found.reason = why_unknown(probe.sources.error());
   } else if (told.empty()) {
     found.reason = "the engine has no KV event source";
   } else {
-    use_told(spec, told, found);
+    used = use_told(spec, told, found);
+  }
+  if (!used.ok()) {
+    found.engines.clear();
+    found.reason = used.error().message;
   }
   const std::uint32_t told_size = probe.load.ok() ? probe.load->block_size : 0;
   for (EngineEndpoints& engine : found.engines) {

@@ -17,11 +17,10 @@
 // from a peer and is bounded by the limits below. Formats as recorded from vLLM 0.32.
 namespace sightline::fleet {
 
-inline constexpr std::uint32_t kRanksMax = 64;           // data-parallel ranks of one worker
-inline constexpr std::size_t kModelsMax = 256;           // entries of /v1/models
-inline constexpr std::size_t kNameBytesMax = 256;        // of a model id or an endpoint
-inline constexpr std::int64_t kModelLenMax = 1 << 30;    // tokens
-inline constexpr std::uint32_t kBlockSizeMax = 1 << 16;  // tokens
+using contract::kRanksMax;
+inline constexpr std::size_t kModelsMax = 256;         // entries of /v1/models
+inline constexpr std::size_t kNameBytesMax = 256;      // of a model id or an endpoint
+inline constexpr std::int64_t kModelLenMax = 1 << 30;  // tokens
 
 // Events of one rank as the engine configured them.
 struct EventSource {
@@ -31,24 +30,11 @@ struct EventSource {
   std::string replay_endpoint;  // empty: none
 };
 
-struct EngineLoad {
-  std::uint32_t running = 0;
-  std::uint32_t waiting = 0;
-  double kv_usage = 0;           // 0..1, the fullest rank
-  std::uint32_t block_size = 0;  // tokens, 0: not told or ranks disagree
-  std::uint32_t ranks = 0;       // engines seen in the text
-};
-
 // GET /v1/models. An entry with a parent is a LoRA adapter. Errors: Corrupt.
 Result<std::vector<ServedModel>> parse_models(std::string body);
 
 // GET /kv_event_sources: object keyed by rank, sorted by rank here; may be empty. Errors: Corrupt.
 Result<std::vector<EventSource>> parse_event_sources(std::string body);
-
-// GET /metrics, Prometheus text: vllm:num_requests_running, vllm:num_requests_waiting,
-// vllm:kv_cache_usage_perc and the block_size label of vllm:cache_config_info, per engine label.
-// Other lines are skipped. Errors: Corrupt when none of these is there.
-Result<EngineLoad> parse_metrics(std::string_view text);
 
 struct ResolvedEndpoint {
   std::string endpoint;
@@ -76,12 +62,19 @@ struct Probe {
   bool refused = false;  // nothing listens: down at once, without a second look
 };
 
-// Where the events of a worker are, after its configuration and what the engine tells.
+// What ranks a worker has and where their events are, after its configuration and what the engine
+// tells.
 struct Discovery {
-  std::vector<EngineEndpoints> engines;  // ids not given yet; empty: the reason says why
-  std::uint32_t ranks = 1;
+  std::vector<EngineEndpoints> engines;    // ids not given yet; empty: the reason says why
+  std::vector<std::uint32_t> ranks = {0};  // their numbers, ascending, at least one
   std::string reason;
+  // Not empty: the engine contradicts the operator's dp=. It then counts as one rank.
+  std::string rank_conflict;
 };
+
+// False if the probe does not say where the worker's events are and which ranks it has: an engine
+// that stops telling for a moment has neither moved its events nor lost a rank.
+bool tells_endpoints(const Probe& probe);
 
 // Explicit settings win over what the engine tells. Pure.
 Discovery discover(const contract::WorkerSpec& spec, const Probe& probe);

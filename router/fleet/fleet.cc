@@ -105,6 +105,13 @@ class Fleet::State {
     member.view.block_size = member.view.block_size_configured;
   }
 
+  void learn_rank_conflict(Member& member, std::string conflict) const {
+    if (member.standing.rank_conflict == conflict) return;
+    member.standing.rank_conflict = std::move(conflict);
+    if (member.standing.rank_conflict.empty()) return;
+    metrics.counter(contract::kRankMismatchTotal, {member.spec.name}).add();
+  }
+
   void set_engines(Member& member, std::vector<EngineEndpoints> engines, Effects& effects) {
     if (same_endpoints(member.view.engines, engines)) return;
     drop_engines(member, effects);
@@ -227,38 +234,28 @@ class Fleet::State {
 
   void probe_answered(Member& member, const Probe& probe, Effects& effects) {
     const Instant now = clock.now();
-    const bool was_known = !member.view.engines.empty();
     member.failed_probes = 0;
     member.standing.is_alive = member.standing.was_alive = true;
     if (member.suspect_until && now >= *member.suspect_until) member.suspect_until.reset();
     member.next_probe = member.suspect_until.value_or(now + options.probe_interval);
-    if (probe.models.ok()) learn_models(member, *probe.models);
-    if (probe.load.ok()) learn_load(member, *probe.load);
-    // An engine that stops telling for a moment has not moved its events.
-    if (!probe.sources.ok() && was_known && member.spec.events.empty()) return;
-    Discovery found = discover(member.spec, probe);
-    member.view.ranks = found.ranks;
-    member.standing.unknown_events = std::move(found.reason);
-    set_engines(member, std::move(found.engines), effects);
-  }
-
-  static void learn_models(Member& member, const std::vector<ServedModel>& models) {
-    member.view.models = models;
-    member.view.max_model_len = 0;
-    for (const ServedModel& model : models) {
-      if (model.parent.empty()) member.view.max_model_len = model.max_model_len;
+    if (probe.models.ok()) set_models(member.view, *probe.models);
+    const bool is_open = member.view.engines.empty() && member.standing.rank_conflict.empty();
+    if (is_open || tells_endpoints(probe)) {
+      Discovery found = discover(member.spec, probe);
+      set_ranks(member.view, found.ranks);
+      learn_rank_conflict(member, std::move(found.rank_conflict));
+      member.standing.unknown_events = std::move(found.reason);
+      set_engines(member, std::move(found.engines), effects);
     }
+    if (probe.load.ok()) learn_load(member, *probe.load);
   }
 
   static void learn_load(Member& member, const EngineLoad& load) {
     Worker& view = member.view;
-    view.running = load.running;
-    view.waiting = load.waiting;
-    view.kv_usage = load.kv_usage;
-    if (member.spec.block_size == 0 && load.block_size != 0) {
-      view.block_size_configured = load.block_size;
-      if (member.standing.block_size_events == 0) view.block_size = load.block_size;
-    }
+    set_load(view, load);
+    if (member.spec.block_size != 0 || load.block_size == 0) return;
+    view.block_size_configured = load.block_size;
+    if (member.standing.block_size_events == 0) view.block_size = load.block_size;
   }
 
   // Changes what is known of an engine; `change` says whether it did.

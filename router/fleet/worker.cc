@@ -38,6 +38,47 @@ bool Worker::serves(std::string_view model) const {
                                        [model](const auto& served) { return served.id == model; });
 }
 
+const EngineEndpoints* Worker::engine_of(std::uint32_t rank) const {
+  const auto found = std::find_if(engines.begin(), engines.end(),
+                                  [rank](const auto& engine) { return engine.rank == rank; });
+  return found == engines.end() ? nullptr : &*found;
+}
+
+void set_ranks(Worker& view, const std::vector<std::uint32_t>& numbers) {
+  std::vector<Rank> next;
+  for (const std::uint32_t number : numbers) {
+    const auto old = std::find_if(view.ranks.begin(), view.ranks.end(),
+                                  [number](const Rank& rank) { return rank.number == number; });
+    next.push_back(old == view.ranks.end() ? Rank{.number = number} : *old);
+  }
+  view.ranks = std::move(next);
+}
+
+void set_load(Worker& view, const EngineLoad& load) {
+  view.running = load.running;
+  view.waiting = load.waiting;
+  view.kv_usage = load.kv_usage;
+  for (Rank& rank : view.ranks) {
+    RankLoad own{rank.number, load.running, load.waiting, load.kv_usage};
+    if (view.has_several_ranks()) {
+      const auto told = std::find_if(load.ranks.begin(), load.ranks.end(),
+                                     [&rank](const auto& r) { return r.number == rank.number; });
+      own = told == load.ranks.end() ? RankLoad{} : *told;
+    }
+    rank.running = own.running;
+    rank.waiting = own.waiting;
+    rank.kv_usage = own.kv_usage;
+  }
+}
+
+void set_models(Worker& view, const std::vector<ServedModel>& models) {
+  view.models = models;
+  view.max_model_len = 0;
+  for (const ServedModel& model : models) {
+    if (model.parent.empty()) view.max_model_len = model.max_model_len;
+  }
+}
+
 Verdict judge(const Worker& worker, const Standing& standing) {
   const std::uint32_t configured = standing.block_size_explicit;
   const std::uint32_t told = standing.block_size_events;
@@ -52,12 +93,8 @@ Verdict judge(const Worker& worker, const Standing& standing) {
                                        " tokens, configured are " + std::to_string(configured) +
                                        ": correct or remove block_size"};
   }
+  if (!standing.rank_conflict.empty()) return {WorkerState::Excluded, standing.rank_conflict};
   if (worker.engines.empty()) return {WorkerState::Unverified, standing.unknown_events};
-  if (worker.ranks > 1) {
-    return {WorkerState::Unverified, std::to_string(worker.ranks) +
-                                         " data-parallel ranks behind one URL: which of them gets "
-                                         "a request is not known"};
-  }
   const bool none_is_verified =
       std::none_of(worker.engines.begin(), worker.engines.end(),
                    [](const EngineEndpoints& engine) { return engine.unverified.empty(); });

@@ -52,6 +52,17 @@ struct EngineEndpoints {
   bool operator==(const EngineEndpoints&) const = default;
 };
 
+// One data-parallel rank of a worker: an engine core with a cache, a queue and load of its own. A
+// request is sent to a rank of a worker.
+struct Rank {
+  std::uint32_t number = 0;   // as the engine counts
+  std::uint32_t running = 0;  // requests in its batches, at the last scrape
+  std::uint32_t waiting = 0;  // requests in its queue
+  double kv_usage = 0;        // 0..1
+  // Work booked on it by this router: one cell for all snapshots of the rank, never null.
+  std::shared_ptr<LoadCell> load = std::make_shared<LoadCell>();
+};
+
 // A name that requests may use as "model".
 struct ServedModel {
   std::string id;
@@ -70,7 +81,7 @@ struct Worker {
 
   // One per data-parallel rank whose events are known; empty when none are.
   std::vector<EngineEndpoints> engines;
-  std::uint32_t ranks = 1;                  // data-parallel ranks behind the URL
+  std::vector<Rank> ranks{1};               // behind the URL, by number; at least one
   std::uint32_t block_size = 0;             // tokens, as events tell, else as configured; 0 unknown
   std::uint32_t block_size_configured = 0;  // tokens, by the operator or the engine's /metrics
   std::vector<ServedModel> models;          // empty: not known yet
@@ -79,9 +90,6 @@ struct Worker {
   std::uint32_t running = 0;  // requests in the engine's batches, all ranks
   std::uint32_t waiting = 0;  // requests in its queue, all ranks
   double kv_usage = 0;        // 0..1, the fullest rank
-
-  // Work booked on it by this router: one cell for all snapshots of the worker, never null.
-  std::shared_ptr<LoadCell> load = std::make_shared<LoadCell>();
 
   WorkerState state = WorkerState::Starting;
   std::string reason;          // one sentence, empty when ready
@@ -97,9 +105,19 @@ struct Worker {
   [[nodiscard]] bool is_precise(const EngineEndpoints& engine) const {
     return is_precise() && engine.unverified.empty();
   }
+  // True if a request must say which rank is to answer it.
+  [[nodiscard]] bool has_several_ranks() const { return ranks.size() > 1; }
+  // Of the rank of this number; null: its events are not known.
+  [[nodiscard]] const EngineEndpoints* engine_of(std::uint32_t rank) const;
   // True also while its models are not known.
   [[nodiscard]] bool serves(std::string_view model) const;
 };
+
+// What an engine told, taken over into the view that is to be published next. Ranks that stay keep
+// what is booked on them. A single rank has the load of the whole engine, whatever its number.
+void set_ranks(Worker& view, const std::vector<std::uint32_t>& numbers);
+void set_load(Worker& view, const EngineLoad& load);
+void set_models(Worker& view, const std::vector<ServedModel>& models);
 
 // What the fleet has seen of a worker: with its view, all that its state follows from.
 struct Standing {
@@ -112,6 +130,7 @@ struct Standing {
   std::uint32_t block_size_events = 0;    // tokens, as events tell, 0: none came
   std::uint32_t block_size_common = 0;    // tokens, of most workers, 0: none is known
   std::string unknown_events;             // why there are no engines
+  std::string rank_conflict;              // why its number of ranks is not sure, empty: it is
 };
 
 // The block size that most of these workers with readable events have, the first one's where

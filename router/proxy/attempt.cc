@@ -47,16 +47,17 @@ openai::EditedBody Proxy::edit(const openai::Request& request,
 Proxy::Route Proxy::route_of(const openai::Request& request, const Keyed& keyed,
                              const Shortlist& shortlist, const routing::Decision& decision) const {
   Route route;
-  route.worker = shortlist.workers[decision.chosen];
+  route.target = shortlist.targets[decision.chosen];
   route.candidate = shortlist.candidates[decision.chosen];
   Expectation& expectation = route.expectation;
-  expectation.worker = route.worker->name;
+  expectation.worker = route.target.worker->name;
+  expectation.rank = route.target.rank_number();
   expectation.overlap_blocks = usable_blocks(route.candidate);
   expectation.prompt_blocks = keyed.blocks.keys.size();
   expectation.block_size = keyed.job.block_size;
   expectation.reason = routing::name_of(decision.reason);
   const bool audited = keyed.exact && !request.skips_prefix_cache &&
-                       has_precise_overlap(*route.worker, keyed.job.block_size);
+                       precise_cache(route.target, keyed.job.block_size).has_value();
   if (audited) {
     expectation.cached_tokens = expectation.overlap_blocks * keyed.job.block_size;
   }
@@ -70,20 +71,25 @@ fleet::Reservation Proxy::reserve(const Route& route, const Keyed& keyed) const 
       .prefill_tokens = keyed.job.prompt_tokens - std::min(keyed.job.prompt_tokens, reused_tokens),
       .blocks = routing::touched_blocks(keyed.job) - reused,
       .block_size = keyed.job.block_size};
-  return route.worker->load->reserve(booking, services_.clock.now());
+  return route.target.rank().load->reserve(booking, services_.clock.now());
 }
 
 Attempt Proxy::attempt_of(const http::Request& http, const Route& route,
                           const RequestTrace& trace) const {
   const auto& limits = services_.settings.fleet;
+  const fleet::Worker& worker = *route.target.worker;
   Attempt attempt;
-  attempt.call.endpoint = {route.worker->host, route.worker->port};
+  attempt.call.endpoint = {worker.host, worker.port};
   attempt.call.head = {http.method, http.target, engine_headers(http.headers, trace.request_id())};
   attempt.call.timeouts.connect = limits.connect_timeout;
   attempt.call.timeouts.first_byte = limits.request_timeout;
   attempt.call.timeouts.between_bytes = limits.request_timeout;
   attempt.answer_headers.set(contract::kRequestIdHeader, trace.request_id());
-  attempt.answer_headers.set(contract::kWorkerHeader, route.worker->name);
+  attempt.answer_headers.set(contract::kWorkerHeader, worker.name);
+  if (const auto rank = route.target.rank_number()) {
+    attempt.call.head.headers.set(contract::kEngineRankHeader, std::to_string(*rank));
+    attempt.answer_headers.set(contract::kRankHeader, std::to_string(*rank));
+  }
   if (route.expectation.block_size > 0) {
     attempt.answer_headers.set(contract::kOverlapHeader,
                                std::to_string(route.expectation.overlap_blocks) + "/" +
@@ -94,18 +100,17 @@ Attempt Proxy::attempt_of(const http::Request& http, const Route& route,
 
 bool Proxy::may_retry(const Route& route, const Error& error, Tried& tried,
                       RequestTrace& trace) const {
-  if (error.blame == Blame::Worker) {
-    services_.fleet.report_failure(route.worker->name, error.message);
-  }
-  tried.push_back(route.worker->name);
+  const std::string& name = route.target.worker->name;
+  if (error.blame == Blame::Worker) services_.fleet.report_failure(name, error.message);
+  tried.push_back(name);
   if (!error.retryable || tried.size() >= kAttemptsMax) return false;
   // The last worker's own failure says more than "no worker left".
   const auto fleet = services_.fleet.snapshot();
   for (const auto& worker : fleet->workers) {
     bool untried = worker->is_routable();
-    for (const std::string& name : tried) untried = untried && worker->name != name;
+    for (const std::string& other : tried) untried = untried && worker->name != other;
     if (!untried) continue;
-    trace.retried(route.worker->name, error);
+    trace.retried(name, error);
     return true;
   }
   return false;
@@ -114,7 +119,7 @@ bool Proxy::may_retry(const Route& route, const Error& error, Tried& tried,
 void Proxy::account(const Route& route, const Answer& answer, RequestTrace& trace) const {
   // A 500 may be the request's own fault (vLLM 0.32: a media host that refuses), so it neither
   // proves nor disproves the worker's health.
-  if (answer.status < 500) services_.fleet.report_success(route.worker->name);
+  if (answer.status < 500) services_.fleet.report_success(route.target.worker->name);
   trace.answered(answer.status, answer.usage);
 }
 

@@ -218,8 +218,11 @@ Task<Result<Answer>> pass_through(http::Client& engines, const Attempt& attempt,
 http::Headers engine_headers(const http::Headers& client, std::string_view request_id) {
   http::Headers headers = http::end_to_end(client);
   // Host and Content-Length follow from the connection and the spliced body; a compressed answer
-  // could not be looked into.
-  for (const char* name : {"host", "content-length", "expect", "accept-encoding"}) {
+  // could not be looked into; the rank is the router's choice, of a worker that the client does not
+  // know.
+  for (const std::string_view name :
+       {std::string_view("host"), std::string_view("content-length"), std::string_view("expect"),
+        std::string_view("accept-encoding"), contract::kEngineRankHeader}) {
     headers.remove(name);
   }
   headers.set(contract::kRequestIdHeader, request_id);

@@ -131,16 +131,17 @@ std::optional<std::uint32_t> Pipeline::block_size() const {
   return std::nullopt;
 }
 
-routing::Candidate Pipeline::candidate_of(const fleet::Worker& worker, const Keyed& keyed,
+routing::Candidate Pipeline::candidate_of(const Target& target, const Keyed& keyed,
                                           const index::Overlaps& overlaps) const {
-  const fleet::Load load = worker.load->read(services_.clock.now());
+  const fleet::Load load = target.rank().load->read(services_.clock.now());
   routing::Candidate candidate{.active_prefill_tokens = static_cast<double>(load.prefill_tokens),
                                .active_blocks = static_cast<double>(load.blocks),
                                .recent_prefill_blocks = load.recent_prefill_blocks,
                                .in_flight = load.in_flight,
-                               .kv_usage = worker.kv_usage};
-  if (!has_precise_overlap(worker, keyed.job.block_size)) return candidate;
-  const index::EngineOverlap held = overlaps.of(worker.engines.front().engine);
+                               .kv_usage = target.rank().kv_usage};
+  const auto cache = precise_cache(target, keyed.job.block_size);
+  if (!cache) return candidate;
+  const index::EngineOverlap held = overlaps.of(*cache);
   // The engine computes at least the last token, so the block of that token saves nothing.
   const auto usable = [&](std::uint64_t leading) {
     return static_cast<std::uint32_t>(
@@ -161,14 +162,15 @@ Result<Shortlist> Pipeline::match(const openai::Request& request, const Keyed& k
   const index::Overlaps overlaps = services_.index.match(keyed.blocks.keys);
   const bool by_adapter = lora_of(*fleet, request.model).has_value();
   Shortlist shortlist;
-  for (const auto& worker : fleet->workers) {
-    if (!worker->is_routable() || is_tried(tried, worker->name)) continue;
+  for (Target& target : routable_targets(*fleet)) {
+    // A worker that failed is left out with all its ranks: they share its server.
+    if (is_tried(tried, target.worker->name)) continue;
     // Names of the base model are the router's; an adapter must be loaded on the worker.
-    if (by_adapter && !worker->serves(*request.model)) continue;
-    shortlist.candidates.push_back(candidate_of(*worker, keyed, overlaps));
-    shortlist.workers.push_back(worker);
+    if (by_adapter && !target.worker->serves(*request.model)) continue;
+    shortlist.candidates.push_back(candidate_of(target, keyed, overlaps));
+    shortlist.targets.push_back(std::move(target));
   }
-  if (shortlist.workers.empty()) {
+  if (shortlist.targets.empty()) {
     return Error{ErrorCode::Unavailable, Blame::Internal, true,
                  "no worker can take this request now; try again shortly", ""};
   }
@@ -196,9 +198,28 @@ std::string scope_model(const contract::ServeSettings& settings) {
   return settings.model.served_names.empty() ? "" : settings.model.served_names.front();
 }
 
-bool has_precise_overlap(const fleet::Worker& worker, std::uint32_t block_size) {
-  return worker.engines.size() == 1 && worker.is_precise(worker.engines.front()) &&
-         worker.block_size == block_size;
+std::optional<std::uint32_t> Target::rank_number() const {
+  if (!worker->has_several_ranks()) return std::nullopt;
+  return rank().number;
+}
+
+std::vector<Target> routable_targets(const fleet::FleetSnapshot& fleet) {
+  std::vector<Target> targets;
+  targets.reserve(fleet.workers.size());
+  for (const auto& worker : fleet.workers) {
+    for (std::size_t i = 0; i < worker->ranks.size() && worker->is_routable(); ++i) {
+      targets.push_back({worker, i});
+    }
+  }
+  return targets;
+}
+
+std::optional<EngineId> precise_cache(const Target& target, std::uint32_t block_size) {
+  const fleet::Worker& worker = *target.worker;
+  const fleet::EngineEndpoints* engine = worker.engine_of(target.rank().number);
+  if (engine == nullptr || !worker.is_precise(*engine)) return std::nullopt;
+  if (worker.block_size != block_size) return std::nullopt;
+  return engine->engine;
 }
 
 }  // namespace sightline::proxy

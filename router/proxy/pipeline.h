@@ -28,9 +28,22 @@ struct Keyed {
   bool prompt_estimated = false;  // job.prompt_tokens is a guess from the body's size
 };
 
-// The workers that may serve a request, with what each would save. Parallel vectors.
+// What a request is sent to: a data-parallel rank of a worker, which for most is the only one.
+struct Target {
+  std::shared_ptr<const fleet::Worker> worker;
+  std::size_t place = 0;  // in worker->ranks
+
+  [[nodiscard]] const fleet::Rank& rank() const { return worker->ranks[place]; }
+  // The rank's number where the engine has to be told; nothing where it has only one.
+  [[nodiscard]] std::optional<std::uint32_t> rank_number() const;
+};
+
+// All targets of the workers that may take requests, in the order of the fleet.
+std::vector<Target> routable_targets(const fleet::FleetSnapshot& fleet);
+
+// The targets that may serve a request, with what each would save. Parallel vectors.
 struct Shortlist {
-  std::vector<std::shared_ptr<const fleet::Worker>> workers;
+  std::vector<Target> targets;
   std::vector<routing::Candidate> candidates;
 };
 
@@ -70,7 +83,7 @@ class Pipeline {
  private:
   [[nodiscard]] Result<Done> check_model(const openai::Request& request) const;
   [[nodiscard]] std::size_t prompt_tokens_max() const;
-  [[nodiscard]] routing::Candidate candidate_of(const fleet::Worker& worker, const Keyed& keyed,
+  [[nodiscard]] routing::Candidate candidate_of(const Target& target, const Keyed& keyed,
                                                 const index::Overlaps& overlaps) const;
 
   const Services& services_;
@@ -85,7 +98,7 @@ std::optional<std::string> lora_of(const fleet::FleetSnapshot& fleet,
 // The model's part of a block key's scope: the same for requests and for the engines' events.
 std::string scope_model(const contract::ServeSettings& settings);
 
-// True if the worker's announced blocks may be compared with keys of this block size.
-bool has_precise_overlap(const fleet::Worker& worker, std::uint32_t block_size);
+// The target's cache, if the blocks it announced may be compared with keys of this block size.
+std::optional<EngineId> precise_cache(const Target& target, std::uint32_t block_size);
 
 }  // namespace sightline::proxy

@@ -69,9 +69,10 @@ void RequestTrace::write_log(Instant end) const {
   std::string message = "[ROUTING] No worker";
   std::vector<LogField> fields{{"request_id", request_id_}, {"route", route_}};
   if (expectation_) {
-    message = "[ROUTING] Best: worker_" + expectation_->worker + " with " +
-              std::to_string(expectation_->overlap_blocks) + "/" +
-              std::to_string(expectation_->prompt_blocks) + " blocks overlap";
+    message = "[ROUTING] Best: worker_" + expectation_->worker;
+    if (expectation_->rank) message += " dp_rank=" + std::to_string(*expectation_->rank);
+    message += " with " + std::to_string(expectation_->overlap_blocks) + "/" +
+               std::to_string(expectation_->prompt_blocks) + " blocks overlap";
     fields.emplace_back("reason", expectation_->reason);
     fields.emplace_back("block_size", expectation_->block_size);
   }

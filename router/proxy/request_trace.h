@@ -15,11 +15,12 @@
 
 namespace sightline::proxy {
 
-// What the router expected of the chosen worker.
+// What the router expected of the chosen worker, or of that rank of it.
 struct Expectation {
   std::string worker;
-  std::uint64_t overlap_blocks = 0;  // X of X/Y: blocks the worker is expected to reuse
-  std::uint64_t prompt_blocks = 0;   // Y: whole blocks of the prompt
+  std::optional<std::uint32_t> rank;  // data-parallel rank, where the worker has several
+  std::uint64_t overlap_blocks = 0;   // X of X/Y: blocks the worker is expected to reuse
+  std::uint64_t prompt_blocks = 0;    // Y: whole blocks of the prompt
   std::uint32_t block_size = 0;
   std::string_view reason;  // why this worker
   // Cached tokens predicted; nothing where the prompt or the worker's blocks are not known.

@@ -36,7 +36,7 @@ Task<Result<Done>> Proxy::serve(openai::Endpoint endpoint, http::Request& http,
     const auto shortlist = pipeline_.match(request, keyed, tried);
     if (!shortlist.ok()) co_return shortlist.error();
 
-    // 5 select: the worker with the least work.
+    // 5 select: the rank of a worker with the least work.
     const routing::Decision decision = pipeline_.select(keyed, *shortlist, pipeline_.take_turn());
     const Route route = route_of(request, keyed, *shortlist, decision);
 
@@ -69,13 +69,13 @@ Task<Result<Done>> Proxy::serve_unread(http::Request& http, http::ResponseWriter
   const auto fleet = services_.fleet.snapshot();
   Route route;
   std::uint32_t least = 0;
-  for (const auto& worker : fleet->workers) {
-    const std::uint32_t in_flight = worker->load->read(services_.clock.now()).in_flight;
-    if (!worker->is_routable() || (route.worker && in_flight >= least)) continue;
-    route.worker = worker;
+  for (const Target& target : routable_targets(*fleet)) {
+    const std::uint32_t in_flight = target.rank().load->read(services_.clock.now()).in_flight;
+    if (route.target.worker && in_flight >= least) continue;
+    route.target = target;
     least = in_flight;
   }
-  if (!route.worker) {
+  if (!route.target.worker) {
     co_return Error{ErrorCode::Unavailable,
                     Blame::Internal,
                     true,
@@ -83,8 +83,10 @@ Task<Result<Done>> Proxy::serve_unread(http::Request& http, http::ResponseWriter
                     "",
                     ""};
   }
-  route.expectation = {.worker = route.worker->name, .reason = "least_loaded"};
-  fleet::Reservation reservation = route.worker->load->reserve({}, services_.clock.now());
+  route.expectation = {.worker = route.target.worker->name,
+                       .rank = route.target.rank_number(),
+                       .reason = "least_loaded"};
+  fleet::Reservation reservation = route.target.rank().load->reserve({}, services_.clock.now());
   Attempt attempt = attempt_of(http, route, trace);
   const std::string_view body[] = {http.body};
   attempt.call.body = body;

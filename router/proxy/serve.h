@@ -41,9 +41,9 @@ class Proxy {
   [[nodiscard]] Pipeline& pipeline() { return pipeline_; }
 
  private:
-  // A worker chosen for a request, and what is expected of it.
+  // The rank of a worker chosen for a request, and what is expected of it.
   struct Route {
-    std::shared_ptr<const fleet::Worker> worker;
+    Target target;
     routing::Candidate candidate;
     Expectation expectation;
   };

@@ -37,7 +37,8 @@ void check_metrics(std::string_view text) {
   const auto load = fleet::parse_metrics(text);
   if (!load.ok()) return;
   SL_CHECK(load->kv_usage >= 0 && load->kv_usage <= 1);
-  SL_CHECK(load->block_size <= fleet::kBlockSizeMax && load->ranks <= fleet::kRanksMax);
+  SL_CHECK(load->block_size <= fleet::kBlockSizeMax);
+  SL_CHECK(load->ranks.size() <= fleet::kRanksMax);
 }
 
 void check_worker(std::string_view text) {

@@ -10,7 +10,7 @@ namespace {
 TEST(WorkerSpec, AllFieldsAreRead) {
   const auto worker = parse_worker(
       "name=w0,url=http://127.0.0.1:8101/,events=tcp://127.0.0.1:5557,replay=tcp://127.0.0.1:5657,"
-      "block_size=16,drain=true");
+      "dp=2,block_size=16,drain=true");
   ASSERT_TRUE(worker.ok());
   EXPECT_EQ(worker->name, "w0");
   EXPECT_EQ(worker->url, "http://127.0.0.1:8101");
@@ -18,6 +18,7 @@ TEST(WorkerSpec, AllFieldsAreRead) {
   EXPECT_EQ(worker->port, 8101);
   EXPECT_EQ(worker->events, "tcp://127.0.0.1:5557");
   EXPECT_EQ(worker->replay, "tcp://127.0.0.1:5657");
+  EXPECT_EQ(worker->ranks, 2u);
   EXPECT_EQ(worker->block_size, 16u);
   EXPECT_TRUE(worker->drain);
 }
@@ -42,7 +43,8 @@ TEST(WorkerSpec, AnIpv6HostLosesItsBrackets) {
 
 TEST(WorkerSpec, ItsTextParsesToTheSameSpec) {
   for (const char* text : {"url=http://a:1", "name=x,url=http://a:1,events=@tcp://*:5557",
-                           "name=x,url=http://a:1,replay=ipc:///run/r,block_size=65536"}) {
+                           "name=x,url=http://a:1,replay=ipc:///run/r,block_size=65536",
+                           "name=x,url=http://a:1,events=tcp://*:5557,dp=64"}) {
     const auto worker = parse_worker(text);
     ASSERT_TRUE(worker.ok()) << text;
     const auto again = parse_worker(worker_text(*worker));
@@ -82,6 +84,16 @@ TEST(WorkerSpec, WhatIsWrongIsNamed) {
       {"url=http://a:1,replay=@tcp://a:1", "is not of the form tcp://HOST:PORT"},
       {"url=http://a:1,block_size=0", "is not a whole number in 1..65536"},
       {"url=http://a:1,block_size=-16", "is not a whole number in 1..65536"},
+      {"url=http://a:1,dp=0", "dp=0 is not a whole number in 1..64"},
+      {"url=http://a:1,dp=65", "dp=65 is not a whole number in 1..64"},
+      {"url=http://a:1,dp=2,events=ipc:///run/kv", "several need tcp://HOST:PORT"},
+      {"url=http://a:1,dp=1,events=ipc:///run/kv", ""},
+      {"url=http://a:1,dp=2,replay=tcp://a:65535", "leaves no room for a rank 1 ports above"},
+      {"url=http://a:1,dp=64,events=tcp://a:99999999999", "not of the form"},
+      {"url=http://a:1,dp=2,events=tcp://a:4294967295", "leaves no room"},
+      {"url=http://a:1,events=tcp://a:5557,replay=tcp://a:5559,dp=3", "overlap for dp=3"},
+      {"url=http://a:1,replay=tcp://a:5557,events=tcp://a:5559,dp=3", "overlap for dp=3"},
+      {"url=http://a:1,events=tcp://a:5557,replay=tcp://a:5559,dp=2", ""},
       {"url=http://a:1,drain=yes", "must be true or false"},
       {"url=http://a:1,blocksize=16", "did you mean 'block_size'?"},
       {"url=http://" + std::string(64, 'a') + ":1", ""},

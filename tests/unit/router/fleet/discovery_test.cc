@@ -101,13 +101,13 @@ TEST(EngineMetrics, ABusyEngineIsReadAsRecorded) {
   EXPECT_GT(load->kv_usage, 0.0);
   EXPECT_LT(load->kv_usage, 1.0);
   EXPECT_EQ(load->block_size, 32u);
-  EXPECT_EQ(load->ranks, 1u);
+  EXPECT_EQ(load->ranks.size(), 1u);
 }
 
 TEST(EngineMetrics, RanksAreCountedByTheirLabel) {
   const auto load = parse_metrics(recorded("metrics-dp2.txt"));
   ASSERT_TRUE(load.ok());
-  EXPECT_EQ(load->ranks, 2u);
+  EXPECT_EQ(load->ranks.size(), 2u);
   EXPECT_EQ(load->block_size, 32u);
 }
 
@@ -134,7 +134,27 @@ TEST(EngineMetrics, RanksThatDisagreeLeaveTheBlockSizeUnknown) {
       "vllm:cache_config_info{block_size=\"32\",engine=\"1\"} 1");
   ASSERT_TRUE(load.ok());
   EXPECT_EQ(load->block_size, 0u);
-  EXPECT_EQ(load->ranks, 2u);
+  EXPECT_EQ(load->ranks.size(), 2u);
+}
+
+TEST(EngineMetrics, EachRankHasItsOwnLoad) {
+  const auto load = parse_metrics(
+      "vllm:num_requests_running{engine=\"1\"} 3\n"
+      "vllm:num_requests_waiting{engine=\"1\"} 4\n"
+      "vllm:kv_cache_usage_perc{engine=\"1\"} 0.5\n"
+      "vllm:num_requests_running{engine=\"0\"} 1\n"
+      "vllm:num_requests_running{model_name=\"m\"} 1\n"
+      "vllm:num_requests_running{engine=\"64\"} 1\n"
+      "vllm:num_requests_running{engine=\"x\"} 1\n");
+  ASSERT_TRUE(load.ok());
+  ASSERT_EQ(load->ranks.size(), 2u);
+  EXPECT_EQ(load->ranks[0].number, 0u);
+  EXPECT_EQ(load->ranks[0].running, 4u) << "what is no rank is the first one's";
+  EXPECT_EQ(load->ranks[1].number, 1u);
+  EXPECT_EQ(load->ranks[1].running, 3u);
+  EXPECT_EQ(load->ranks[1].waiting, 4u);
+  EXPECT_EQ(load->ranks[1].kv_usage, 0.5);
+  EXPECT_EQ(load->running, 7u);
 }
 
 TEST(EngineMetrics, ATextWithoutLoadIsRefused) {
@@ -186,7 +206,7 @@ TEST(Endpoints, TheReplaySocketIsAlwaysOnTheEnginesSide) {
 TEST(Discovery, AnUrlAloneIsEnough) {
   const Discovery found = discover(spec_of("name=w,url=http://10.0.0.7:8000"), recorded_probe());
   EXPECT_EQ(found.reason, "");
-  EXPECT_EQ(found.ranks, 1u);
+  EXPECT_EQ(found.ranks, (std::vector<std::uint32_t>{0}));
   ASSERT_EQ(found.engines.size(), 1u);
   EXPECT_EQ(found.engines[0].worker, "w");
   EXPECT_EQ(found.engines[0].events, "tcp://10.0.0.7:15557");
@@ -220,11 +240,78 @@ TEST(Discovery, EveryRankHasItsOwnEndpoints) {
   Probe probe = recorded_probe();
   probe.sources = parse_event_sources(recorded("kv_event_sources-dp2.json"));
   const Discovery found = discover(spec_of("url=http://h:1"), probe);
-  EXPECT_EQ(found.ranks, 2u);
+  EXPECT_EQ(found.ranks, (std::vector<std::uint32_t>{0, 1}));
   ASSERT_EQ(found.engines.size(), 2u);
   EXPECT_EQ(found.engines[1].rank, 1u);
   EXPECT_EQ(found.engines[1].events, "tcp://h:15558");
   EXPECT_EQ(found.engines[1].replay, "tcp://h:15658");
+}
+
+TEST(Discovery, GivenEndpointsAreThoseOfTheFirstRankAndPortsCountUp) {
+  Probe probe = recorded_probe();
+  probe.sources = worker_error(ErrorCode::NotFound, "404", false);
+  probe.load = worker_error(ErrorCode::NotFound, "404", false);
+  const Discovery found = discover(
+      spec_of("name=w,url=http://h:1,events=tcp://*:5557,replay=tcp://r:5657,dp=3"), probe);
+  EXPECT_EQ(found.ranks, (std::vector<std::uint32_t>{0, 1, 2}));
+  ASSERT_EQ(found.engines.size(), 3u);
+  for (std::uint32_t rank = 0; rank < 3; ++rank) {
+    EXPECT_EQ(found.engines[rank].rank, rank);
+    EXPECT_EQ(found.engines[rank].worker, "w");
+    EXPECT_EQ(found.engines[rank].events, "tcp://h:" + std::to_string(5557 + rank));
+    EXPECT_EQ(found.engines[rank].replay, "tcp://r:" + std::to_string(5657 + rank));
+  }
+  const Discovery bound = discover(spec_of("url=http://h:1,events=@tcp://*:5557,dp=2"), probe);
+  EXPECT_EQ(bound.engines[1].events, "tcp://*:5558");
+  EXPECT_TRUE(bound.engines[1].bind);
+}
+
+TEST(Discovery, AGivenEndpointServesTheRanksThatTheEngineTells) {
+  Probe probe = recorded_probe();
+  probe.sources = worker_error(ErrorCode::NotFound, "404", false);
+  probe.load = parse_metrics(recorded("metrics-dp2.txt"));
+  const Discovery found = discover(spec_of("url=http://h:1,events=tcp://*:7000"), probe);
+  EXPECT_EQ(found.ranks, (std::vector<std::uint32_t>{0, 1}));
+  ASSERT_EQ(found.engines.size(), 2u);
+  EXPECT_EQ(found.engines[1].events, "tcp://h:7001");
+  EXPECT_EQ(found.engines[1].replay, "");
+  const Discovery ipc = discover(spec_of("url=http://h:1,events=ipc:///run/kv"), probe);
+  EXPECT_TRUE(ipc.engines.empty());
+  EXPECT_NE(ipc.reason.find("one data-parallel rank"), std::string::npos) << ipc.reason;
+}
+
+TEST(Discovery, ARankWithoutEventSourceIsARankAllTheSame) {
+  Probe probe = recorded_probe();
+  probe.load = parse_metrics(recorded("metrics-dp2.txt"));
+  const Discovery found = discover(spec_of("url=http://h:1"), probe);
+  EXPECT_EQ(found.ranks, (std::vector<std::uint32_t>{0, 1}));
+  ASSERT_EQ(found.engines.size(), 1u);
+  EXPECT_EQ(found.engines[0].rank, 0u);
+}
+
+TEST(Discovery, ServersOfSingleRanksKeepTheirNumbers) {
+  Probe probe = recorded_probe();
+  probe.sources = std::vector<EventSource>{
+      {.rank = 5, .enabled = true, .endpoint = "tcp://*:5562", .replay_endpoint = "tcp://*:5662"}};
+  const Discovery found = discover(spec_of("url=http://h:1,replay=tcp://*:9000,dp=1"), probe);
+  EXPECT_EQ(found.rank_conflict, "");
+  EXPECT_EQ(found.ranks, (std::vector<std::uint32_t>{5}));
+  ASSERT_EQ(found.engines.size(), 1u);
+  EXPECT_EQ(found.engines[0].events, "tcp://h:5562");
+  EXPECT_EQ(found.engines[0].replay, "tcp://h:9000");
+}
+
+TEST(Discovery, AnotherNumberOfRanksThanConfiguredIsAContradiction) {
+  Probe probe = recorded_probe();
+  probe.sources = parse_event_sources(recorded("kv_event_sources-dp2.json"));
+  probe.load = parse_metrics(recorded("metrics-dp2.txt"));
+  EXPECT_EQ(discover(spec_of("url=http://h:1,dp=2"), probe).rank_conflict, "");
+  for (const char* dp : {"1", "3"}) {
+    const Discovery found = discover(spec_of("url=http://h:1,dp=" + std::string(dp)), probe);
+    EXPECT_NE(found.rank_conflict.find("dp=" + std::string(dp)), std::string::npos);
+    EXPECT_TRUE(found.engines.empty());
+    EXPECT_EQ(found.ranks.size(), 1u);
+  }
 }
 
 TEST(Discovery, WhatCannotBeKnownIsSaid) {

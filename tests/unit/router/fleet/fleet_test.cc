@@ -23,8 +23,11 @@ Probe healthy_probe() {
   return {.health = Done{},
           .models = std::vector<ServedModel>{{"m", "", 4096}, {"ad", "m", 0}},
           .sources = std::vector<EventSource>{source},
-          .load = EngineLoad{
-              .running = 1, .waiting = 2, .kv_usage = 0.5, .block_size = 16, .ranks = 1}};
+          .load = EngineLoad{.running = 1,
+                             .waiting = 2,
+                             .kv_usage = 0.5,
+                             .block_size = 16,
+                             .ranks = {{0, 1, 2, 0.5}}}};
 }
 
 Probe failed_probe(bool refused) {
@@ -145,14 +148,104 @@ TEST_F(FleetTest, WithoutEventsItIsRoutedUnverified) {
   EXPECT_FALSE(worker()->is_precise());
 }
 
-TEST_F(FleetTest, SeveralRanksAreFollowedButNotPrecise) {
-  start();
+Probe probe_of_two_ranks() {
   Probe probe = healthy_probe();
   probe.sources->push_back({.rank = 1, .enabled = true, .endpoint = "tcp://*:5558"});
-  fleet_.apply_probe(spec_, probe);
+  probe.load->ranks = {{0, 1, 2, 0.5}, {1, 7, 4, 0.25}};
+  return probe;
+}
+
+TEST_F(FleetTest, EveryRankIsACacheWithEventsLoadAndBookingsOfItsOwn) {
+  start();
+  fleet_.apply_probe(spec_, probe_of_two_ranks());
+  EXPECT_EQ(state(), WorkerState::Ready);
+  ASSERT_EQ(worker()->ranks.size(), 2u);
+  const Rank& second = worker()->ranks[1];
+  EXPECT_EQ(second.number, 1u);
+  EXPECT_EQ(second.running, 7u);
+  EXPECT_EQ(second.waiting, 4u);
+  EXPECT_EQ(second.kv_usage, 0.25);
+  EXPECT_NE(second.load, worker()->ranks[0].load);
+  ASSERT_EQ(live_.size(), 2u);
+  ASSERT_NE(worker()->engine_of(1), nullptr);
+  EXPECT_EQ(worker()->engine_of(1)->events, "tcp://h:5558");
+  EXPECT_NE(worker()->engine_of(1)->engine, worker()->engine_of(0)->engine);
+  EXPECT_EQ(worker()->engine_of(2), nullptr);
+}
+
+TEST_F(FleetTest, ARankThatIsNotHeardLeavesTheOthersVerified) {
+  start();
+  fleet_.apply_probe(spec_, probe_of_two_ranks());
+  fleet_.set_event_health(worker()->engine_of(1)->engine, "event connection lost");
+  EXPECT_EQ(state(), WorkerState::Ready);
+  EXPECT_TRUE(worker()->is_precise(*worker()->engine_of(0)));
+  EXPECT_FALSE(worker()->is_precise(*worker()->engine_of(1)));
+  fleet_.set_event_health(worker()->engine_of(0)->engine, "event connection lost");
   EXPECT_EQ(state(), WorkerState::Unverified);
-  EXPECT_EQ(worker()->ranks, 2u);
-  EXPECT_EQ(live_.size(), 2u);
+}
+
+TEST_F(FleetTest, ARankKeepsItsBookingsFromLookToLook) {
+  start();
+  fleet_.apply_probe(spec_, probe_of_two_ranks());
+  const auto before = worker();
+  const Reservation reservation = before->ranks[1].load->reserve({}, clock_.now());
+  Probe silent = probe_of_two_ranks();
+  silent.sources = worker_error(ErrorCode::Timeout, "no answer", true);
+  silent.load = worker_error(ErrorCode::Timeout, "no answer", true);
+  for (const Probe& probe : {probe_of_two_ranks(), silent, healthy_probe(), probe_of_two_ranks()}) {
+    fleet_.apply_probe(spec_, probe);
+    EXPECT_EQ(worker()->ranks[0].load, before->ranks[0].load);
+  }
+  ASSERT_EQ(worker()->ranks.size(), 2u);
+  EXPECT_EQ(before->ranks[1].load->read(clock_.now()).in_flight, 1u);
+}
+
+TEST_F(FleetTest, AnEngineThatIsSilentForAMomentHasNotLostARank) {
+  start();
+  fleet_.apply_probe(spec_, probe_of_two_ranks());
+  const auto before = worker();
+  Probe silent = probe_of_two_ranks();
+  silent.sources = worker_error(ErrorCode::Timeout, "no answer", true);
+  silent.load = worker_error(ErrorCode::Timeout, "no answer", true);
+  fleet_.apply_probe(spec_, silent);
+  EXPECT_EQ(worker()->ranks.size(), 2u);
+  EXPECT_EQ(worker()->ranks[1].load, before->ranks[1].load);
+  EXPECT_EQ(worker()->engines, before->engines);
+}
+
+TEST_F(FleetTest, ANumberOfRanksThatContradictsTheOperatorExcludesTheWorkerLoudly) {
+  start("name=w,url=http://h:1,dp=4");
+  fleet_.apply_probe(spec_, probe_of_two_ranks());
+  EXPECT_EQ(state(), WorkerState::Excluded);
+  EXPECT_EQ(worker()->reason,
+            "the engine has 2 data-parallel ranks, configured is dp=4: correct or remove dp");
+  EXPECT_TRUE(worker()->is_routable());
+  EXPECT_FALSE(worker()->has_several_ranks()) << "the engine is not told a rank it may not have";
+  EXPECT_TRUE(live_.empty());
+  fleet_.apply_probe(spec_, probe_of_two_ranks());
+  Probe silent = probe_of_two_ranks();
+  silent.sources = worker_error(ErrorCode::Timeout, "no answer", true);
+  silent.load = worker_error(ErrorCode::Timeout, "no answer", true);
+  fleet_.apply_probe(spec_, silent);
+  EXPECT_EQ(state(), WorkerState::Excluded) << "silence does not settle it";
+  EXPECT_TRUE(metric_has("sightline_rank_mismatch_total{worker=\"w\"} 1\n"));
+  Probe four = probe_of_two_ranks();
+  four.sources->push_back({.rank = 2, .enabled = true, .endpoint = "tcp://*:5559"});
+  four.sources->push_back({.rank = 3, .enabled = true, .endpoint = "tcp://*:5560"});
+  fleet_.apply_probe(spec_, four);
+  EXPECT_EQ(state(), WorkerState::Ready);
+  EXPECT_EQ(worker()->ranks.size(), 4u);
+  EXPECT_EQ(live_.size(), 4u);
+}
+
+TEST_F(FleetTest, ASingleRankHasTheLoadOfTheWholeEngineWhateverItsNumber) {
+  start();
+  Probe probe = healthy_probe();
+  probe.load->ranks = {{3, 1, 2, 0.5}};
+  fleet_.apply_probe(spec_, probe);
+  ASSERT_EQ(worker()->ranks.size(), 1u);
+  EXPECT_EQ(worker()->ranks[0].waiting, 2u);
+  EXPECT_EQ(worker()->ranks[0].kv_usage, 0.5);
 }
 
 TEST_F(FleetTest, ABlockSizeThatNobodyToldComesWithTheFirstEvent) {
@@ -296,7 +389,7 @@ TEST_F(FleetTest, AnUnchangedListChangesNothing) {
   fleet_.set_workers({spec_});
   EXPECT_EQ(state(), WorkerState::Ready);
   EXPECT_EQ(worker()->revision, before->revision);
-  EXPECT_EQ(worker()->load, before->load);
+  EXPECT_EQ(worker()->ranks[0].load, before->ranks[0].load);
   EXPECT_EQ(live_.size(), 1u);
 }
 
@@ -338,7 +431,7 @@ TEST_F(FleetTest, LoadIsPublishedWithoutANewRevisionOfTheWorker) {
   EXPECT_EQ(worker()->kv_usage, 0.25);
   EXPECT_EQ(worker()->block_size, 16u);
   EXPECT_EQ(worker()->revision, before->revision);
-  EXPECT_EQ(worker()->load, before->load);
+  EXPECT_EQ(worker()->ranks[0].load, before->ranks[0].load);
   EXPECT_EQ(before->running, 1u) << "a snapshot never changes";
 }
 
