@@ -7,6 +7,7 @@
 #include "common/runtime/shutdown.h"
 
 #include "router/cli/commands.h"
+#include "router/cli/open_files.h"
 #include "router/cli/serve_app.h"
 #include "router/fleet/config_watch.h"
 
@@ -61,6 +62,7 @@ int serve_command(const Invocation& invocation) {
   if (!checked.ok()) return fail(checked.error().message, 2);
   const auto logging = start_log(settings.log.level);
   if (!logging.ok()) return fail(logging.error().message, 2);
+  check_open_files(raise_open_files(), settings.workers.size());
 
   const std::string host = settings.server.host;
   const std::string admin_host = settings.admin.host;

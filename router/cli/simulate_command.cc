@@ -6,6 +6,7 @@
 #include "common/contract/load_settings.h"
 
 #include "router/cli/commands.h"
+#include "router/cli/open_files.h"
 #include "router/simulate/settings.h"
 #include "router/simulate/simulate.h"
 
@@ -49,6 +50,7 @@ int simulate_command(const Invocation& invocation) {
   }
   const auto logging = start_log("info");
   if (!logging.ok()) return fail(logging.error().message, 2);
+  check_open_files(raise_open_files(), settings.engines);
   const auto status = simulate::run_simulate(settings);
   if (!status.ok()) {
     return fail(status.error().message, status.error().blame == Blame::Client ? 2 : 1);

@@ -52,8 +52,8 @@ std::optional<std::uint64_t> EngineFeed::live(std::span<const ByteView> frames, 
   return carry_out(stream_.live(std::move(*message)), now);
 }
 
-std::optional<std::uint64_t> EngineFeed::reconnected(WallTime now) {
-  return carry_out(stream_.reconnected(), now);
+std::optional<std::uint64_t> EngineFeed::reconnected(bool in_order, WallTime now) {
+  return carry_out(stream_.reconnected(in_order), now);
 }
 
 std::optional<std::uint64_t> EngineFeed::relearn(bool replay, WallTime now) {

@@ -54,9 +54,8 @@ class EngineFeed {
   // that runs. now: wall time, for the lag.
   std::optional<std::uint64_t> start();
   std::optional<std::uint64_t> live(std::span<const ByteView> frames, WallTime now);
-  // The connection to the publisher is here again after a loss.
-  std::optional<std::uint64_t> reconnected(WallTime now);
-  // See EventStream::relearn.
+  // See EventStream.
+  std::optional<std::uint64_t> reconnected(bool in_order, WallTime now);
   std::optional<std::uint64_t> relearn(bool replay, WallTime now);
   std::optional<std::uint64_t> replayed(std::span<const ByteView> frames, WallTime now);
   std::optional<std::uint64_t> replay_timed_out(WallTime now);

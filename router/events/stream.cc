@@ -37,9 +37,9 @@ Result<Message> parse_live(std::span<const ByteView> frames) {
 
 Result<std::optional<Message>> parse_replay(std::span<const ByteView> frames) {
   const bool framed = (frames.size() == 3 || frames.size() == 4) && frames[0].empty();
-  if (!framed) {
+  if (!framed && frames.size() != 2) {
     return corrupt("KV event replay of " + std::to_string(frames.size()) +
-                   " frames, need 3 or 4 of which the first is empty");
+                   " frames, need 2, or 3 or 4 of which the first is empty");
   }
   const auto sequence_bytes = frames[frames.size() - 2];
   if (sequence_bytes.size() != kSequenceBytes) {
@@ -80,13 +80,13 @@ StreamStep EventStream::live(Message message) {
   return step;
 }
 
-StreamStep EventStream::reconnected() {
+StreamStep EventStream::reconnected(bool in_order) {
   StreamStep step;
-  if (options_.replay_available) {
-    ask(last_ ? Mode::Filling : Mode::Joining, step);
-  } else if (last_) {
-    forget(step);
-  }
+  buffered_.clear();  // of the lost connection: if they are of this process, the replay has them
+  buffered_bytes_ = 0;
+  gap_open_ = false;
+  if (last_ && !(in_order && options_.replay_available)) forget(step);
+  if (options_.replay_available) ask(last_ ? Mode::Filling : Mode::Joining, step);
   return step;
 }
 

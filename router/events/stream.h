@@ -26,8 +26,8 @@ struct Message {
 Result<Message> parse_live(std::span<const ByteView> frames);
 
 // One answer of a replay socket as a DEALER sees it, told by its number of frames:
-// ["", sequence, payload] up to vLLM 0.24, ["", topic, sequence, payload] from 0.25 on.
-// Nothing: the end marker, whose sequence is 2^64 - 1.
+// ["", sequence, payload] up to vLLM 0.24, ["", topic, sequence, payload] from 0.25 on,
+// [sequence, payload] of older SGLang. Nothing: the end marker, whose sequence is 2^64 - 1.
 Result<std::optional<Message>> parse_replay(std::span<const ByteView> frames);
 
 // Request to a replay socket, as a DEALER sends it: an empty frame, then these 8 bytes.
@@ -80,8 +80,9 @@ class EventStream {
   StreamStep live(Message message);
   // The publisher was lost and is here again, perhaps as another process: has it say so by a
   // replay, with which messages lost meanwhile come. Without replay nothing can vouch for what is
-  // held, so it is dropped.
-  StreamStep reconnected();
+  // held, so it is dropped. in_order: no message was taken after the loss and before this; else
+  // those of two processes may be mixed, and what is held is dropped too.
+  StreamStep reconnected(bool in_order);
   // What is held is wrong: drops it. With a replay it is learned from all that the publisher still
   // has, else from the next message on.
   StreamStep relearn(bool replay);

@@ -8,8 +8,6 @@
 #include <cstring>
 #include <utility>
 
-#include <sys/eventfd.h>
-#include <unistd.h>
 #include <zmq.h>
 
 #include "common/base/check.h"
@@ -22,6 +20,10 @@ namespace {
 
 constexpr int kReconnectFirst_ms = 100;     // after a lost connection,
 constexpr int kReconnectLongest_ms = 2000;  // doubled up to this
+// A peer that accepts a connection and says nothing on it: a frozen process, or not ZMQ at all.
+constexpr int kHandshake_ms = 5000;
+// After as much silence of ours the peer closes the connection.
+constexpr int kHeartbeatLife_ms = 10'000;
 
 void set_option(void* socket, int option, int value) {
   SL_CHECK(zmq_setsockopt(socket, option, &value, sizeof value) == 0);
@@ -104,6 +106,10 @@ Result<EventsSocket> EventsSocket::open(void* context, const std::string& endpoi
   auto sockets = std::make_unique<Sockets>();
   sockets->subscriber = SL_TRY(open_socket(context, ZMQ_SUB, limits));
   void* subscriber = sockets->subscriber.get();
+  set_option(subscriber, ZMQ_HANDSHAKE_IVL, kHandshake_ms);
+  set_option(subscriber, ZMQ_HEARTBEAT_IVL, static_cast<int>(limits.heartbeat.interval.count()));
+  set_option(subscriber, ZMQ_HEARTBEAT_TIMEOUT, static_cast<int>(limits.heartbeat.timeout.count()));
+  set_option(subscriber, ZMQ_HEARTBEAT_TTL, kHeartbeatLife_ms);
   SL_CHECK(zmq_setsockopt(subscriber, ZMQ_SUBSCRIBE, "", 0) == 0);
   sockets->monitor = open_monitor(context, subscriber);
   if (!sockets->monitor)
@@ -149,34 +155,6 @@ bool Multipart::receive(void* socket) {
     more = zmq_msg_more(&part) != 0;
   }
   return true;
-}
-
-WakeUp::WakeUp() : descriptor_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {}
-
-WakeUp::~WakeUp() {
-  if (ok()) close(descriptor_);
-}
-
-void WakeUp::wake() const { eventfd_write(descriptor_, 1); }
-
-void WakeUp::clear() const {
-  eventfd_t count = 0;
-  eventfd_read(descriptor_, &count);
-}
-
-std::vector<bool> wait_readable(const WakeUp& wake_up, const std::vector<void*>& sockets,
-                                std::int64_t timeout_ms) {
-  std::vector<zmq_pollitem_t> items(sockets.size() + 1);
-  for (std::size_t i = 0; i < sockets.size(); ++i) {
-    items[i] = {.socket = sockets[i], .fd = 0, .events = ZMQ_POLLIN, .revents = 0};
-  }
-  items.back() = {
-      .socket = nullptr, .fd = wake_up.descriptor(), .events = ZMQ_POLLIN, .revents = 0};
-  std::vector<bool> readable(sockets.size(), false);
-  const int count =
-      zmq_poll(items.data(), static_cast<int>(items.size()), static_cast<long>(timeout_ms));
-  for (std::size_t i = 0; count > 0 && i < sockets.size(); ++i) readable[i] = items[i].revents != 0;
-  return readable;
 }
 
 }  // namespace sightline::subscriber

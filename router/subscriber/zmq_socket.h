@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -15,8 +16,7 @@
 #include "common/base/bytes.h"
 #include "common/base/result.h"
 
-// libzmq's objects as this module uses them. A socket belongs to one thread at a time; it may move
-// to another one through a lock.
+// libzmq's objects as this module uses them. A socket belongs to the thread that opened it.
 namespace sightline::subscriber {
 
 struct CloseContext {
@@ -28,12 +28,22 @@ struct CloseSocket {
 using ZmqContext = std::unique_ptr<void, CloseContext>;  // outlives its sockets
 using ZmqSocket = std::unique_ptr<void, CloseSocket>;
 
-// Nothing when the process has no file descriptors left.
+// A context for as many sockets as libzmq allows (65,535: about 16,000 engines). Nothing when the
+// process has no file descriptors left.
 ZmqContext open_context();
+
+// How a connection is found dead of which TCP would say nothing for hours: the peer's host is
+// gone, it is frozen, or the network lets nothing through. libzmq answers on threads of its own,
+// however busy the engine is.
+struct Heartbeat {
+  std::chrono::milliseconds interval{2000};  // between questions for a sign of life
+  std::chrono::milliseconds timeout{4000};   // longest wait for any
+};
 
 struct SocketLimits {
   int messages_max = 0;             // ZMQ_RCVHWM: what is more is lost
   std::size_t frame_bytes_max = 0;  // a larger frame closes the connection it came on
+  Heartbeat heartbeat = {};         // of an events socket
 };
 
 // Sockets accept IPv4 and IPv6. Errors: InvalidArgument, which says which endpoint libzmq refuses
@@ -92,28 +102,5 @@ class Multipart {
   std::array<ByteView, kFramesMax> views_{};
   std::size_t count_ = 0;
 };
-
-// A file descriptor that wakes a thread waiting in wait_readable().
-class WakeUp {
- public:
-  WakeUp();
-  ~WakeUp();
-  WakeUp(const WakeUp&) = delete;
-  WakeUp& operator=(const WakeUp&) = delete;
-  [[nodiscard]] bool ok() const { return descriptor_ >= 0; }
-  // From any thread.
-  void wake() const;
-  // Clears what wake() has set.
-  void clear() const;
-  [[nodiscard]] int descriptor() const { return descriptor_; }
-
- private:
-  const int descriptor_;
-};
-
-// Waits until a socket has something to read, the wake-up is set, or the time is up (negative: no
-// end). One flag per socket: readable.
-std::vector<bool> wait_readable(const WakeUp& wake_up, const std::vector<void*>& sockets,
-                                std::int64_t timeout_ms);
 
 }  // namespace sightline::subscriber

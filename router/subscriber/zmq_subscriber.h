@@ -16,24 +16,12 @@
 #include "router/events/engine_feed.h"
 #include "router/index/prefix_index.h"
 #include "router/keys/block_key.h"
+#include "router/subscriber/follower.h"
 
 namespace sightline::subscriber {
 
-// Where one engine core publishes. Endpoints as libzmq writes them: "tcp://10.0.0.7:5557",
-// "tcp://[fd00::7]:5557", "ipc:///run/x.sock".
-struct EngineEndpoints {
-  std::string events;
-  // The engine connects to us (its own endpoint holds no '*' or '::'), so we bind.
-  bool bind = false;
-  std::optional<std::string> replay = std::nullopt;
-};
-
 struct SubscriberOptions {
-  int receive_messages_max = 100'000;  // ZMQ_RCVHWM per engine; vLLM's own send limit
-  // A larger frame closes the connection it came on.
-  std::size_t frame_bytes_max = 64U << 20U;
-  // Longest silence of a replay before it is given up.
-  std::chrono::milliseconds replay_timeout{2000};
+  FollowOptions follow = {};
   events::StreamOptions stream = {};
   // Told when an engine's health or the block size of its events has changed, on the subscriber's
   // thread and before it reads on: must be quick, and must not call the subscriber's add().
@@ -59,6 +47,7 @@ class EventSubscriber {
   EventSubscriber& operator=(const EventSubscriber&) = delete;
 
   // Starts to follow an engine; it need not be up yet. engine.engine must not be followed already.
+  // Waits for the subscriber's thread, which opens the sockets.
   // Errors: InvalidArgument, which says which endpoint libzmq refuses or cannot bind and why.
   Result<Done> add(const EngineEndpoints& endpoints, events::NormaliserOptions engine);
   // Stops following it and drops it from the index, soon after the return. Unknown: nothing.

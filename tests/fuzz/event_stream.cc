@@ -72,9 +72,17 @@ class Order {
   std::uint64_t last_ = 0;
 };
 
-events::StreamStep step_of(events::EventStream& stream, std::uint8_t kind,
+// What happens next, and the variant of it.
+struct Action {
+  std::uint8_t kind = 0;
+  std::uint8_t form = 0;
+};
+
+events::StreamStep step_of(events::EventStream& stream, const Action& action,
                            std::span<const ByteView> frames) {
-  if (kind == 6) return stream.reconnected();
+  const auto [kind, form] = action;
+  const bool first = form % 2 == 0;
+  if (kind == 6) return form % 4 < 2 ? stream.reconnected(first) : stream.relearn(first);
   if (kind == 7) return stream.replay_ended(true);
   if (kind < 4) {
     auto message = events::parse_live(frames);
@@ -85,9 +93,13 @@ events::StreamStep step_of(events::EventStream& stream, std::uint8_t kind,
   return answer->has_value() ? stream.replayed(std::move(**answer)) : stream.replay_ended(false);
 }
 
-void feed_step(events::EngineFeed& feed, std::uint8_t kind, std::span<const ByteView> frames) {
-  if (kind == 6) {
-    feed.reconnected(WallTime{});
+void feed_step(events::EngineFeed& feed, const Action& action, std::span<const ByteView> frames) {
+  const auto [kind, form] = action;
+  const bool first = form % 2 == 0;
+  if (kind == 6 && form % 4 < 2) {
+    feed.reconnected(first, WallTime{});
+  } else if (kind == 6) {
+    feed.relearn(first, WallTime{});
   } else if (kind == 7) {
     feed.replay_timed_out(WallTime{});
   } else if (kind < 4) {
@@ -112,10 +124,11 @@ void run(ByteView bytes) {
   order.check(stream.start());
   while (!input.at_end()) {
     const auto choice = input.byte();
-    const std::uint8_t kind = choice % 8;
-    const auto message = frames.next(input, choice / 8);
-    feed_step(feed, kind, message);
-    order.check(step_of(stream, kind, message));
+    const Action action{.kind = static_cast<std::uint8_t>(choice % 8),
+                        .form = static_cast<std::uint8_t>(choice / 8)};
+    const auto message = frames.next(input, action.form);
+    feed_step(feed, action, message);
+    order.check(step_of(stream, action, message));
     const auto status = feed.status();
     SL_CHECK(status.sequence == stream.last_sequence());
     SL_CHECK(status.replaying == stream.replaying() && status.lag.count() >= 0);

@@ -131,13 +131,33 @@ TEST(EventStream, AnEngineThatComesUpAfterTheFirstReplayIsAskedAgain) {
 
 TEST(EventStream, AReconnectWithoutReplayDropsWhatNothingVouchesFor) {
   auto stream = without_replay();
-  EXPECT_FALSE(stream.reconnected().drop);  // nothing is held yet
+  EXPECT_FALSE(stream.reconnected(true).drop);  // nothing is held yet
   stream.live(message(0));
-  const auto step = stream.reconnected();
+  const auto step = stream.reconnected(true);
   EXPECT_TRUE(step.drop);
   EXPECT_FALSE(step.replay_from.has_value());
   EXPECT_EQ(applied(stream.live(message(1, 9))), Sequences{1});
   EXPECT_EQ(stream.statistics().drops, 1U);
+}
+
+TEST(EventStream, AReconnectForgetsMessagesThatWaitedOnTheLostConnection) {
+  auto stream = live_after(4);
+  stream.live(message(7));  // of the old life, waits for 5 and 6
+  EXPECT_EQ(stream.reconnected(true).replay_from, 4U);
+  EXPECT_TRUE(stream.replayed(message(4, 9)).drop);
+  for (std::uint64_t i = 0; i < 3; ++i) stream.replayed(message(i, 9));
+  const auto end = stream.replay_ended(false);
+  EXPECT_TRUE(end.apply.empty());
+  EXPECT_EQ(stream.last_sequence(), 2U) << "of the new life";
+}
+
+TEST(EventStream, MessagesThatMayBeOfTwoLivesAreLearnedAnew) {
+  auto stream = live_after(4);
+  stream.live(message(5, 9));  // of the new life, as if it went on
+  const auto step = stream.reconnected(false);
+  EXPECT_TRUE(step.drop);
+  EXPECT_EQ(step.replay_from, 0U);
+  EXPECT_EQ(applied(stream.replayed(message(0, 9))), Sequences{0});
 }
 
 TEST(EventStream, LearningAnewByReplayDropsTheStateAndAsksForAllThereIs) {
@@ -367,15 +387,15 @@ TEST(ReplayFrames, OldAndNewFormsMeanTheSame) {
   const Bytes sequence(number.begin(), number.end());
   const Bytes end(8, 0xff);
   const Bytes payload = {9};
-  for (const auto& frames : std::vector<std::vector<ByteView>>{{none, sequence, payload},
-                                                               {none, topic, sequence, payload}}) {
+  for (const auto& frames : std::vector<std::vector<ByteView>>{
+           {sequence, payload}, {none, sequence, payload}, {none, topic, sequence, payload}}) {
     const auto parsed = parse_replay(frames);
     ASSERT_TRUE(parsed.ok() && parsed->has_value());
     EXPECT_EQ((*parsed)->sequence, 7U);
     EXPECT_EQ((*parsed)->payload, payload);
   }
-  for (const auto& frames :
-       std::vector<std::vector<ByteView>>{{none, end, none}, {none, none, end, none}}) {
+  for (const auto& frames : std::vector<std::vector<ByteView>>{
+           {end, none}, {none, end, none}, {none, none, end, none}}) {
     const auto parsed = parse_replay(frames);
     ASSERT_TRUE(parsed.ok());
     EXPECT_FALSE(parsed->has_value());
@@ -423,7 +443,7 @@ TEST(ReplayFrames, RecordedAnswersAreTheLiveMessagesAgain) {
 
 TEST(EventStream, AReconnectShowsARestartThatNumbersCannotShow) {
   auto stream = live_after(4);
-  EXPECT_EQ(stream.reconnected().replay_from, 4U);
+  EXPECT_EQ(stream.reconnected(true).replay_from, 4U);
   EXPECT_TRUE(stream.live(message(5, 1)).apply.empty());
   const auto proof = stream.replayed(message(4, 1));
   EXPECT_TRUE(proof.drop);
@@ -434,7 +454,7 @@ TEST(EventStream, AReconnectShowsARestartThatNumbersCannotShow) {
 
 TEST(EventStream, AReconnectToTheSamePublisherBringsWhatWasLost) {
   auto stream = live_after(4);
-  stream.reconnected();
+  stream.reconnected(true);
   EXPECT_TRUE(stream.replayed(message(4)).apply.empty());
   EXPECT_EQ(applied(stream.replayed(message(5))), Sequences{5});
   EXPECT_TRUE(stream.replay_ended(false).apply.empty());
@@ -444,7 +464,7 @@ TEST(EventStream, AReconnectToTheSamePublisherBringsWhatWasLost) {
 
 TEST(EventStream, AReconnectThatNobodyConfirmsDropsTheState) {
   auto stream = live_after(4);
-  stream.reconnected();
+  stream.reconnected(true);
   EXPECT_TRUE(stream.replay_ended(true).drop);
   EXPECT_EQ(stream.live(message(5)).replay_from, 0U);
 }
@@ -453,7 +473,7 @@ TEST(EventStream, AReconnectBeforeAnyMessageAsksForTheBeginning) {
   auto stream = with_replay();
   stream.start();
   stream.replay_ended(true);
-  EXPECT_EQ(stream.reconnected().replay_from, 0U);
+  EXPECT_EQ(stream.reconnected(true).replay_from, 0U);
 }
 
 // A publisher that restarts and a network that loses messages: what the stream has applied since
@@ -488,7 +508,7 @@ TEST(EventStream, NeverMixesLivesAndNeverSkipsOverRandomHistories) {
       if (rng.below(40) == 0) {
         ++life;
         next = 0;
-        serve(take(stream.reconnected()));
+        serve(take(stream.reconnected(true)));
       }
       const auto sent = message(next++, life);
       if (rng.below(6) == 0) continue;  // lost

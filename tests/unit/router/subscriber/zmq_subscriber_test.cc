@@ -1,181 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
-//
-// The subscriber against real sockets of a publisher in the same process.
 #include "router/subscriber/zmq_subscriber.h"
 
-#include <functional>
-#include <memory>
-
-#include <gtest/gtest.h>
-#include <poll.h>
 #include <unistd.h>
-#include <zmq.h>
 
-#include "common/base/check.h"
-
-#include "router/events/stream.h"
-#include "router/index/exact_index.h"
-#include "tests/support/pack.h"
+#include "tests/unit/router/subscriber/publisher.h"
 
 namespace sightline::subscriber {
 namespace {
 
-namespace pack = events::pack;
-using events::EngineHealth;
-
-constexpr EngineId kEngine{4};
-constexpr std::chrono::seconds kPatience{20};
-
-using Frames = std::vector<std::string>;
-
-std::string sequence_frame(std::uint64_t sequence) {
-  const auto bytes = events::replay_start(sequence);
-  return {bytes.begin(), bytes.end()};
-}
-
-// Message `sequence` of a publisher's life: stores one block of the chain 1 2 3 …
-std::string payload_of(std::uint64_t sequence) {
-  const auto parent = sequence == 0 ? pack::nil() : pack::integer(100 + sequence - 1);
-  const auto bytes = pack::batch({pack::stored({100 + sequence}, parent, {sequence})}, 1.0);
-  return {bytes.begin(), bytes.end()};
-}
-
-// Sockets of one publisher: PUB as engines have it, and the replay ROUTER.
-class Publisher {
- public:
-  Publisher() : context_(zmq_ctx_new()), events_(zmq_socket(context_, ZMQ_XPUB)) {
-    const int no_linger = 0;
-    zmq_setsockopt(events_, ZMQ_LINGER, &no_linger, sizeof no_linger);
-  }
-  ~Publisher() {
-    zmq_close(events_);
-    if (replay_ != nullptr) zmq_close(replay_);
-    zmq_ctx_term(context_);
-  }
-  Publisher(const Publisher&) = delete;
-  Publisher& operator=(const Publisher&) = delete;
-
-  std::string bind_events(const char* endpoint = "tcp://127.0.0.1:*") {
-    return bind(events_, endpoint);
-  }
-  void connect_events(const std::string& endpoint) {
-    SL_CHECK(zmq_connect(events_, endpoint.c_str()) == 0);
-  }
-  std::string bind_replay(const char* endpoint = "tcp://127.0.0.1:*") {
-    replay_ = zmq_socket(context_, ZMQ_ROUTER);
-    const int no_linger = 0;
-    zmq_setsockopt(replay_, ZMQ_LINGER, &no_linger, sizeof no_linger);
-    return bind(replay_, endpoint);
-  }
-
-  // A subscription arrives as a message of one byte 1 on an XPUB socket.
-  void await_subscriber() { EXPECT_EQ(receive(events_), Frames{"\x01"}); }
-
-  void await_unsubscribed() { EXPECT_EQ(receive(events_), Frames{std::string(1, '\0')}); }
-
-  void publish(std::uint64_t sequence) { publish(sequence, payload_of(sequence)); }
-  void publish(std::uint64_t sequence, const std::string& payload) {
-    send(events_, {"topic", sequence_frame(sequence), payload});
-  }
-  void send_raw(const Frames& frames) { send(events_, frames); }
-
-  // Waits for a request and returns its start; the answers below go to the asker.
-  std::uint64_t await_replay_request() {
-    const auto request = receive(replay_);
-    SL_CHECK(request.size() == 3 && request[1].empty() && request[2].size() == 8);
-    asker_ = request[0];
-    return load_be64(bytes_of(request[2]).data());
-  }
-  void answer(std::uint64_t sequence) {
-    send(replay_, {asker_, "", "topic", sequence_frame(sequence), payload_of(sequence)});
-  }
-  void answer_old_form(std::uint64_t sequence) {
-    send(replay_, {asker_, "", sequence_frame(sequence), payload_of(sequence)});
-  }
-  void end_answers() { send(replay_, {asker_, "", "", std::string(8, '\xff'), ""}); }
-
- private:
-  static std::string bind(void* socket, const char* endpoint) {
-    SL_CHECK(zmq_bind(socket, endpoint) == 0);
-    char bound[256] = {};
-    std::size_t size = sizeof bound;
-    SL_CHECK(zmq_getsockopt(socket, ZMQ_LAST_ENDPOINT, bound, &size) == 0);
-    return bound;
-  }
-  static void send(void* socket, const Frames& frames) {
-    for (std::size_t i = 0; i < frames.size(); ++i) {
-      const int more = i + 1 < frames.size() ? ZMQ_SNDMORE : 0;
-      SL_CHECK(zmq_send(socket, frames[i].data(), frames[i].size(), more) >= 0);
-    }
-  }
-  static Frames receive(void* socket) {
-    zmq_pollitem_t item{.socket = socket, .fd = 0, .events = ZMQ_POLLIN, .revents = 0};
-    SL_CHECK(zmq_poll(&item, 1, std::chrono::milliseconds(kPatience).count()) == 1);
-    Frames frames;
-    for (int more = 1; more != 0;) {
-      zmq_msg_t part;
-      zmq_msg_init(&part);
-      SL_CHECK(zmq_msg_recv(&part, socket, 0) >= 0);
-      frames.emplace_back(static_cast<const char*>(zmq_msg_data(&part)), zmq_msg_size(&part));
-      more = zmq_msg_more(&part);
-      zmq_msg_close(&part);
-    }
-    return frames;
-  }
-
-  void* context_;
-  void* events_;
-  void* replay_ = nullptr;
-  std::string asker_;
-};
-
-class ZmqSubscriber : public testing::Test {
- protected:
-  void start(std::chrono::milliseconds replay_timeout = kPatience) {
-    SubscriberOptions options;
-    options.replay_timeout = replay_timeout;
-    options.frame_bytes_max = 1U << 16U;
-    auto created = EventSubscriber::create(options, scheme_, index_, system_clock());
-    ASSERT_TRUE(created.ok());
-    subscriber_ = std::move(*created);
-  }
-
-  void follow(const EngineEndpoints& endpoints) {
-    const auto added = subscriber_->add(endpoints, {.engine = kEngine, .model = "m"});
-    ASSERT_TRUE(added.ok()) << added.error().message;
-  }
-
-  [[nodiscard]] bool is_connected() const {
-    const auto health = status().health;
-    return health == EngineHealth::Replaying || health == EngineHealth::Verified;
-  }
-  [[nodiscard]] events::EngineStatus status() const {
-    return subscriber_->status(kEngine).value_or(events::EngineStatus{});
-  }
-
-  // Looks until the condition holds; the sockets' threads have no event to wait for.
-  static void await(const std::function<bool()>& condition) {
-    const auto deadline = system_clock().now() + kPatience;
-    while (!condition()) {
-      ASSERT_LT(system_clock().now(), deadline);
-      poll(nullptr, 0, 1);
-    }
-  }
-  // The first connection asks for nothing only while the first replay still runs: answer that one
-  // after this.
-  void await_connected() {
-    await([&] { return is_connected(); });
-  }
-  void await_sequence(std::uint64_t sequence) {
-    await([&] { return status().sequence == sequence; });
-  }
-
-  keys::Scheme scheme_{contract::development_identity_key()};
-  index::ExactIndex index_;
-  Publisher publisher_;
-  std::unique_ptr<EventSubscriber> subscriber_;
-};
+using ZmqSubscriber = SubscriberTest;
 
 TEST_F(ZmqSubscriber, FollowsAPublisherThatBinds) {
   start();
@@ -202,7 +36,7 @@ TEST_F(ZmqSubscriber, BindsForAPublisherThatConnects) {
   EXPECT_EQ(index_.blocks(kEngine), 1U);
 }
 
-TEST_F(ZmqSubscriber, AsksForTheBeginningAtOnceAndKeepsLiveMessagesMeanwhile) {
+TEST_F(ZmqSubscriber, AsksForTheBeginningAndKeepsLiveMessagesMeanwhile) {
   start();
   const auto replay = publisher_.bind_replay();
   follow({.events = publisher_.bind_events(), .replay = replay});
