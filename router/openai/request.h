@@ -68,7 +68,7 @@ struct Request {
   // If any is present the request is routed without overlap and this name is the reason.
   std::optional<std::string> uncounted_field;
   std::optional<std::string> reasoning_effort;
-  // The engine skips its prefix cache for this request (prompt_logprobs): no prediction to audit.
+  // The engine skips its prefix cache for this request (prompt_logprobs): no block is reused.
   bool skips_prefix_cache = false;
 
   [[nodiscard]] const ChatBody* chat() const { return std::get_if<ChatBody>(&body); }

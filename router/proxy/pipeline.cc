@@ -3,6 +3,7 @@
 #include "router/proxy/pipeline.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "router/proxy/offload.h"
@@ -159,7 +160,10 @@ Result<Shortlist> Pipeline::match(const openai::Request& request, const Keyed& k
   // First who may be believed, then what is held: a worker that becomes verified in between has
   // perhaps just been corrected.
   const auto fleet = services_.fleet.snapshot();
-  const index::Overlaps overlaps = services_.index.match(keyed.blocks.keys);
+  // An engine that skips its cache for this request computes all of it.
+  std::span<const keys::BlockKey> reusable = keyed.blocks.keys;
+  if (request.skips_prefix_cache) reusable = {};
+  const index::Overlaps overlaps = services_.index.match(reusable);
   const bool by_adapter = lora_of(*fleet, request.model).has_value();
   Shortlist shortlist;
   for (Target& target : routable_targets(*fleet)) {

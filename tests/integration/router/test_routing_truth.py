@@ -167,6 +167,18 @@ def test_salt_separates_tenants_and_repeats_within_one(stack):
     assert predicted(other) == cached(other) == 0
 
 
+def test_a_request_for_which_the_engine_skips_its_cache_is_promised_nothing(stack):
+    body = {"model": "demo", "max_tokens": 1, "prompt": list(range(7000, 7000 + 4 * BLOCK + 1))}
+    post(stack.port, body, path="/v1/completions")
+    stack.wait_until_quiet()
+    again = post(stack.port, body, path="/v1/completions")
+    assert again.headers["x-sightline-overlap"] == "4/4"
+    for skipping in ({"prompt_logprobs": 0}, {"echo": True, "logprobs": 1}):
+        answer = post(stack.port, {**body, **skipping}, path="/v1/completions")
+        assert answer.status == 200
+        assert answer.headers["x-sightline-overlap"] == "0/4"
+
+
 def test_explain_tells_what_serving_then_does(stack):
     body = picture_body(png(336, 448, seed=999))
     send_all(stack, [body])
