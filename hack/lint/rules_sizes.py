@@ -25,7 +25,8 @@ def check(tree):
     for path in tree.sources():
         yield from _file(tree, path)
         yield from _functions(tree, path)
-    for path in tree.match("hack/*", "tests/*.py", ".ci/*", "tests/*.sh", "tests/bench/run"):
+    for path in tree.match("hack/*", "tests/*.py", ".ci/*", "tests/*.sh", "tests/bench/run",
+                          "tests/conformance/*"):
         if _is_script(tree, path):
             yield from _script(tree, path)
     yield from _modules(tree)

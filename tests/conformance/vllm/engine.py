@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Sightline Authors
+"""A real vLLM worker as a process of this machine: start, kill, start again, reset its cache."""
+
+import http.client
+import json
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+BLOCK_SIZE = 32
+MODEL = "tiny"
+# Small enough to be filled within a few requests; the longest prompt takes half of it.
+CACHE_BLOCKS = 256
+TOKENS_MAX = 4096
+READY_S = 1200
+
+ENVIRONMENT = {
+    "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+    "OMP_NUM_THREADS": "1",
+    # Opens POST /reset_prefix_cache.
+    "VLLM_SERVER_DEV_MODE": "1",
+    "HF_HUB_OFFLINE": "1",
+    "VLLM_NO_USAGE_STATS": "1",
+    "VLLM_ENGINE_READY_TIMEOUT_S": "1200",
+}
+
+
+def free_ports(count):
+    sockets = [socket.socket() for _ in range(count)]
+    for one in sockets:
+        one.bind(("127.0.0.1", 0))
+    ports = [one.getsockname()[1] for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports
+
+
+class Engine:
+    """One worker; its ports stay the same over restarts."""
+
+    def __init__(self, model_path, log_path):
+        self.model_path = pathlib.Path(model_path)
+        self.log_path = pathlib.Path(log_path)
+        self.port, self.events_port, self.replay_port = free_ports(3)
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.process = None
+
+    def start(self):
+        events = {
+            "enable_kv_cache_events": True,
+            "publisher": "zmq",
+            "endpoint": f"tcp://*:{self.events_port}",
+            "replay_endpoint": f"tcp://*:{self.replay_port}",
+        }
+        program = pathlib.Path(sys.executable).parent / "vllm"
+        arguments = ["nice", "-n", "5", program, "serve", self.model_path]
+        arguments += ["--load-format", "dummy", "--dtype", "float32", "--enforce-eager"]
+        arguments += ["--block-size", BLOCK_SIZE, "--num-gpu-blocks-override", CACHE_BLOCKS]
+        arguments += ["--kv-cache-memory-bytes", 64 << 20, "--max-model-len", TOKENS_MAX]
+        # Half a prompt per step: long ones are computed, and announced, in pieces.
+        arguments += ["--max-num-seqs", 8, "--max-num-batched-tokens", TOKENS_MAX // 2]
+        arguments += ["--served-model-name", MODEL, "--host", "127.0.0.1", "--port", self.port]
+        arguments += ["--enable-prompt-tokens-details", "--skip-mm-profiling"]
+        arguments += ["--kv-events-config", json.dumps(events)]
+        self.log_path.parent.mkdir(parents=True, exist_ok=True)
+        with open(self.log_path, "ab") as log:
+            self.process = subprocess.Popen(
+                [str(a) for a in arguments], stdout=log, stderr=log, stdin=subprocess.DEVNULL,
+                env={**os.environ, **ENVIRONMENT}, start_new_session=True,
+            )
+
+    def kill(self):
+        """As a crash does it: all of the worker's processes at once, without a farewell."""
+        self._signal(signal.SIGKILL)
+
+    def stop(self):
+        if self.process is None:
+            return
+        self._signal(signal.SIGTERM)
+        try:
+            self.process.wait(timeout=30)
+        except subprocess.TimeoutExpired:
+            pass
+        # Its child processes outlive it when it is stopped early in its start.
+        self._signal(signal.SIGKILL)
+
+    def _signal(self, number):
+        try:
+            os.killpg(self.process.pid, number)
+        except ProcessLookupError:
+            pass
+        if number == signal.SIGKILL:
+            self.process.wait()
+
+    def get(self, path):
+        return self._ask("GET", path)
+
+    def reset_prefix_cache(self):
+        status, body = self._ask("POST", "/reset_prefix_cache")
+        if status != 200:
+            raise RuntimeError(f"{self.url} refused to reset its cache: {status} {body!r}")
+
+    def _ask(self, method, path):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        try:
+            connection.request(method, path)
+            answer = connection.getresponse()
+            return answer.status, answer.read()
+        finally:
+            connection.close()
+
+    def is_ready(self):
+        if self.process.poll() is not None:
+            tail = self.log_path.read_text(errors="replace")[-3000:]
+            raise RuntimeError(f"the worker at {self.url} ended by itself:\n{tail}")
+        try:
+            return self.get("/health")[0] == 200
+        except OSError:
+            return False
+
+
+def wait_until_ready(engines):
+    """Returns when all serve; says every half a minute that it still waits."""
+    start = time.monotonic()
+    said = start
+    while not all(engine.is_ready() for engine in engines):
+        now = time.monotonic()
+        if now - start > READY_S:
+            logs = ", ".join(str(engine.log_path) for engine in engines)
+            raise RuntimeError(f"no worker after {READY_S} s; their logs: {logs}")
+        if now - said > 30:
+            said = now
+            print(f"  still starting after {now - start:.0f} s", flush=True)
+        time.sleep(0.5)
+    return time.monotonic() - start

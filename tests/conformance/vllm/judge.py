@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Sightline Authors
+"""Sends one request at a time through the router and compares prediction and engine."""
+
+import collections
+import concurrent.futures
+import dataclasses
+import json
+import re
+import time
+
+import openai
+from engine import BLOCK_SIZE, MODEL
+from stack import post
+
+# An engine publishes a step's events on a thread of its own, on a busy machine somewhat later.
+QUIET_S = 0.4
+
+
+@dataclasses.dataclass
+class Row:
+    """One judged request."""
+
+    kind: str
+    what: str
+    worker: str
+    predicted: int  # tokens that the router expects to be cached
+    actual: int  # usage.prompt_tokens_details.cached_tokens
+    tokens_ours: int
+    tokens_engine: int  # usage.prompt_tokens
+    ids_equal: bool  # the router's token ids and the engine's prompt_token_ids
+    not_counted: str
+    first_after: str  # "restart" or "reset": the worker's first answer after it
+    audit: str  # the router's own judgement: equal, over, under; empty: it passed none
+
+    @property
+    def prompt_equal(self):
+        return self.ids_equal and self.tokens_ours == self.tokens_engine
+
+    @property
+    def equal(self):
+        return self.predicted == self.actual
+
+    @property
+    def audit_agrees(self):
+        if self.equal:
+            return self.audit in ("equal", "")
+        return self.audit == ("over" if self.predicted > self.actual else "under")
+
+    @property
+    def exempt(self):
+        """The engine announces a lost cache only with its next step: this request is that step."""
+        return bool(self.first_after)
+
+    @property
+    def wrong(self):
+        return not self.prompt_equal or not (self.equal or self.exempt)
+
+    def verdict(self):
+        if self.wrong:
+            return "WRONG" if self.prompt_equal else "PROMPT DIFFERS"
+        return "yes" if self.equal else f"no, first after {self.first_after}"
+
+
+@dataclasses.dataclass
+class Reply:
+    """What a plan goes on with: where the request went and what was said."""
+
+    worker: str
+    text: str
+    prompt_ids: list
+    answer_ids: list
+    row: Row
+
+
+class Judge:
+    def __init__(self, stack):
+        self.stack = stack
+        self.rows = []
+        self.kind = ""
+        self._lost = {}
+        self._client = openai.OpenAI(
+            base_url=f"http://127.0.0.1:{stack.port}/v1", api_key="none", max_retries=0,
+            timeout=300,
+        )
+
+    def close(self):
+        self._client.close()
+
+    def about(self, kind):
+        """Names what the next rows show."""
+        self.kind = kind
+
+    def lost(self, worker, why):
+        """The worker's cache is gone: its next answer is judged as the first after that."""
+        self._lost[worker] = why
+
+    def chat(self, what, messages, stream=False, **fields):
+        if isinstance(messages, str):
+            messages = [{"role": "user", "content": messages}]
+        return self._judge(what, stream, {"messages": messages, **fields})
+
+    def complete(self, what, prompt, stream=False, **fields):
+        return self._judge(what, stream, {"prompt": prompt, **fields})
+
+    def _judge(self, what, stream, fields):
+        body = {"model": MODEL, "max_tokens": 4, "temperature": 0, **fields}
+        self.wait_until_quiet()
+        ours = self._explain(body)
+        before = counted(self.stack.router_metrics(), "sightline_predictions_total")
+        headers, parts, usage = self._send(body, stream)
+        self._wait_until_idle()
+        audit = counted(self.stack.router_metrics(), "sightline_predictions_total") - before
+        worker = headers["x-sightline-worker"]
+        reused = int(headers["x-sightline-overlap"].partition("/")[0])
+        prompt_ids = _prompt_ids(parts)
+        row = Row(
+            kind=self.kind, what=what, worker=worker, predicted=BLOCK_SIZE * reused,
+            actual=usage["prompt_tokens_details"]["cached_tokens"],
+            tokens_ours=len(ours["token_ids"]), tokens_engine=usage["prompt_tokens"],
+            ids_equal=ours["token_ids"] == prompt_ids, not_counted=ours.get("not_counted") or "",
+            first_after=self._lost.pop(worker, ""), audit="".join(audit),
+        )
+        self.rows.append(row)
+        print(line_of(len(self.rows), row), flush=True)
+        text, answer_ids = _answer(parts)
+        return Reply(worker, text, prompt_ids, answer_ids, row)
+
+    def hang_up(self, messages):
+        """A client that reads a stream's first words and goes away; not judged."""
+        body = {"model": MODEL, "max_tokens": 200, "temperature": 0, "messages": messages}
+        with self._client.chat.completions.create(**body, stream=True) as stream:
+            next(iter(stream))
+        self._wait_until_idle()
+
+    def burst(self, many):
+        """Chats at the same moment; not judged, since none can know of the others' blocks."""
+        with concurrent.futures.ThreadPoolExecutor(len(many)) as pool:
+            fields = {"model": MODEL, "max_tokens": 4, "temperature": 0}
+            list(pool.map(lambda messages: self._client.chat.completions.create(
+                messages=messages, **fields), many))
+        self._wait_until_idle()
+
+    def _wait_until_idle(self):
+        # A request leaves this gauge last, after its metrics are counted.
+        self.stack.wait_until(
+            lambda: "\nsightline_requests_active 0\n" in self.stack.router_metrics())
+
+    def _explain(self, body):
+        answer = post(self.stack.admin_port, body, path="/v1/explain")
+        if answer.status != 200:
+            raise RuntimeError(f"the router does not explain: {answer.status} {answer.body}")
+        return json.loads(answer.body)
+
+    def _send(self, body, stream):
+        """Headers, the JSON objects of the answer (one, or one per event), usage."""
+        known = {k: v for k, v in body.items() if k in SDK_FIELDS}
+        extra = {k: v for k, v in body.items() if k not in SDK_FIELDS}
+        extra["return_token_ids"] = True
+        chat = "messages" in body
+        api = self._client.chat.completions if chat else self._client.completions
+        if stream:
+            known |= {"stream": True, "stream_options": {"include_usage": True}}
+        answer = api.with_raw_response.create(**known, extra_body=extra)
+        parsed = answer.parse()
+        objects = [o.model_dump() for o in parsed] if stream else [parsed.model_dump()]
+        return answer.headers, objects, objects[-1]["usage"]
+
+    def wait_until_quiet(self):
+        """Until no worker's events have moved for a moment: what is announced is then applied."""
+        last, since = None, time.monotonic()
+        while time.monotonic() - since < QUIET_S:
+            now = json.dumps([w["events"] | {"lag_ms": 0} for w in self.stack.worker_states()])
+            if now != last:
+                last, since = now, time.monotonic()
+            time.sleep(0.05)
+
+
+SDK_FIELDS = ("model", "messages", "prompt", "max_tokens", "temperature")
+
+
+def counted(text, name):
+    """A router metric summed over workers, by its label `result`."""
+    totals = collections.Counter()
+    for labels, value in re.findall(rf"^{name}\{{(.*?)\}} (\S+)$", text, re.MULTILINE):
+        result = re.search(r'result="(\w+)"', labels)
+        totals[result.group(1) if result else "all"] += float(value)
+    return totals
+
+
+def _prompt_ids(objects):
+    for one in objects:
+        if one.get("prompt_token_ids") is not None:
+            return one["prompt_token_ids"]
+        for choice in one["choices"]:
+            if choice.get("prompt_token_ids") is not None:
+                return choice["prompt_token_ids"]
+    return []
+
+
+def _answer(objects):
+    text, ids = "", []
+    for choice in (c for one in objects for c in one["choices"]):
+        said = choice.get("message") or choice.get("delta") or {}
+        text += choice.get("text") or said.get("content") or ""
+        ids += choice.get("token_ids") or []
+    return text, ids
+
+
+HEADER = (
+    f"{'':>4} {'kind':13} {'request':46} {'worker':8} {'tokens':>11} {'predicted':>9} "
+    f"{'actual':>6}  equal"
+)
+
+
+def line_of(number, row):
+    tokens = f"{row.tokens_ours}/{row.tokens_engine}"
+    line = (f"{number:4} {row.kind:13} {row.what:46} {row.worker:8} {tokens:>11} "
+            f"{row.predicted:9} {row.actual:6}  {row.verdict()}")
+    return line + (f" (not counted: {row.not_counted})" if row.not_counted else "")
