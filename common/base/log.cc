@@ -51,6 +51,18 @@ void append_value(std::string& line, std::string_view value) {
   line += '"';
 }
 
+// Never replaced: threads may be logging when the level is set.
+spdlog::logger& logger() {
+  static const auto only = [] {
+    auto made = std::make_shared<spdlog::logger>("sightline",
+                                                 std::make_shared<spdlog::sinks::stderr_sink_mt>());
+    made->set_pattern("%Y-%m-%dT%H:%M:%S.%fZ %l %v", spdlog::pattern_time_type::utc);
+    made->flush_on(spdlog::level::debug);
+    return made;
+  }();
+  return *only;
+}
+
 }  // namespace
 
 LogField::LogField(std::string k, double v) : key(std::move(k)), value(fmt::format("{:.6g}", v)) {}
@@ -62,18 +74,11 @@ Result<Done> start_log(std::string_view level) {
         ErrorCode::InvalidArgument,
         "log level must be debug, info, warn or error, not '" + std::string(level) + "'");
   }
-  auto logger = std::make_shared<spdlog::logger>("sightline",
-                                                 std::make_shared<spdlog::sinks::stderr_sink_mt>());
-  logger->set_pattern("%Y-%m-%dT%H:%M:%S.%fZ %l %v", spdlog::pattern_time_type::utc);
-  logger->set_level(parsed);
-  logger->flush_on(spdlog::level::debug);
-  spdlog::set_default_logger(std::move(logger));
+  logger().set_level(parsed);
   return Done{};
 }
 
-bool log_enabled(LogLevel level) {
-  return spdlog::default_logger_raw()->should_log(level_of(level));
-}
+bool log_enabled(LogLevel level) { return logger().should_log(level_of(level)); }
 
 void log(LogLevel level, std::string_view message, const std::vector<LogField>& fields) {
   if (!log_enabled(level)) return;
@@ -84,7 +89,7 @@ void log(LogLevel level, std::string_view message, const std::vector<LogField>& 
     line += '=';
     append_value(line, field.value);
   }
-  spdlog::default_logger_raw()->log(level_of(level), line);
+  logger().log(level_of(level), line);
 }
 
 }  // namespace sightline

@@ -29,15 +29,15 @@ struct LogField {
       : key(std::move(k)), value(std::to_string(v)) {}
 };
 
-// Sets level ("debug", "info", "warn", "error") and writes to standard error from then on.
-// Call once, from main, before threads start.
+// Sets the level: "debug", "info" (what it is without a call), "warn" or "error". From any thread,
+// at any time.
 Result<Done> start_log(std::string_view level);
 
 // True if lines of this level are written: guards the making of expensive fields.
 bool log_enabled(LogLevel level);
 
-// Writes one line: time, level, constant message, fields. Thread-safe. Never pass prompts, image
-// bytes, tokens or full URLs.
+// Writes one line to standard error: time, level, constant message, fields. Thread-safe. Never pass
+// prompts, image bytes, tokens or full URLs.
 void log(LogLevel level, std::string_view message, const std::vector<LogField>& fields = {});
 
 }  // namespace sightline

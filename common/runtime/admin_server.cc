@@ -106,7 +106,11 @@ AdminResponse admin_error(int status, std::string_view message) {
 
 void fix_cpprest_threads() {
   static std::once_flag once;
-  std::call_once(once, [] { crossplat::threadpool::initialize_with_threads(kThreads); });
+  std::call_once(once, [] {
+    crossplat::threadpool::initialize_with_threads(kThreads);
+    // Made here, as its first users may be several threads.
+    pplx::get_ambient_scheduler();
+  });
 }
 
 struct AdminServer::State : std::enable_shared_from_this<AdminServer::State> {

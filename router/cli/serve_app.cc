@@ -2,6 +2,7 @@
 // Copyright The Sightline Authors
 #include "router/cli/serve_app.h"
 
+#include <atomic>
 #include <fstream>
 #include <iterator>
 #include <optional>
@@ -120,7 +121,7 @@ struct ServeApp::Parts {
   std::unique_ptr<http::Server> server;
   std::optional<runtime::AdminServer> admin;
   std::unique_ptr<fleet::ConfigWatch> config;
-  bool stopped = false;
+  std::atomic<bool> stopped = false;  // read by the admin port's threads
 
   Result<Done> build();
   Result<Done> listen();
@@ -228,8 +229,7 @@ std::uint16_t ServeApp::port() const { return parts_->server->port(); }
 std::uint16_t ServeApp::admin_port() const { return parts_->admin->port(); }
 
 void ServeApp::stop() {
-  if (parts_->stopped) return;
-  parts_->stopped = true;
+  if (parts_->stopped.exchange(true)) return;
   parts_->config.reset();
   if (parts_->server) {
     const auto timeout = parts_->options.settings.server.drain_timeout;
