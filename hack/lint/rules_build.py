@@ -14,10 +14,10 @@ RULES = {
     "test-missing": "every source of a pure module has tests/unit/<path>_test.cc",
     "cmake-edge": "the DEPS of a module are the modules it includes, and edges of modules.txt",
     "unused-edge": "every edge of modules.txt is used by an include",
-    "suppression": "a suppression of hack/sanitizers names a shared library, below its reason",
+    "suppression": "a suppression of hack/sanitizers names a third-party library, below its reason",
 }
 
-_SUPPRESSION = re.compile(r"[a-z_]+:lib[\w+-]+\.so")
+_SUPPRESSION = re.compile(r"[a-z_]+:(lib[\w+-]+\.so|(web|pplx|boost)(::\w+)+)")
 _CALL = re.compile(r"\bsl_(module|test|bench)\s*\(\s*(\w+)([^)]*)\)")
 
 
@@ -124,6 +124,6 @@ def _suppressions(tree):
         for number, line in enumerate(tree.lines(path), 1):
             if line and not line.startswith("#") and not (reason and _SUPPRESSION.fullmatch(line)):
                 yield Finding(path, number, "suppression",
-                              "write kind:libNAME.so below a comment with the reason; mend the "
-                              "report if it is about own code")
+                              "write kind:libNAME.so or kind:boost::NAME below a comment with "
+                              "the reason; mend the report if it is about own code")
             reason = line.startswith("#")
