@@ -34,9 +34,12 @@ class ExactIndex : public PrefixIndex {
  private:
   struct Holder {
     EngineId engine;
-    std::uint8_t tiers = 0;  // bit t: held on tier t; never 0 in the table
+    std::uint32_t tiers = 0;  // bit t: held on tier t; never 0 in the table
   };
-  using Holders = std::vector<Holder>;
+  using Holders = std::vector<Holder>;  // ordered by engine
+
+  static Holders::iterator place_of(EngineId engine, Holders& holders);
+  static bool same_bytes(const Holders& a, const Holders& b);
 
   const std::size_t blocks_max_;
   mutable std::shared_mutex mutex_;  // guards everything below; held for memory work only
