@@ -2,7 +2,9 @@
 // Copyright The Sightline Authors
 #include "router/events/msgpack.h"
 
+#include <array>
 #include <bit>
+#include <cstring>
 #include <vector>
 
 namespace sightline::events {
@@ -39,6 +41,23 @@ constexpr std::size_t width_of(std::uint8_t tag, std::uint8_t narrowest, std::si
   return first << static_cast<unsigned>(tag - narrowest);
 }
 
+// Bytes of a value with its tag, where the tag alone says it: numbers, booleans and nil. 0: others.
+constexpr std::array<std::uint8_t, 256> fixed_bytes() {
+  std::array<std::uint8_t, 256> bytes{};
+  for (std::size_t tag = 0; tag < bytes.size(); ++tag) {
+    if (is_fixed_integer(static_cast<std::uint8_t>(tag))) bytes[tag] = 1;
+  }
+  for (const auto tag : {kNil, kFalse, kTrue}) bytes[tag] = 1;
+  for (std::size_t power = 0; power < 4; ++power) {
+    bytes[kUnsigned8 + power] = bytes[kSigned8 + power] =
+        static_cast<std::uint8_t>(1U + (1U << power));
+  }
+  bytes[kFloat32] = 5;
+  bytes[kFloat64] = 9;
+  return bytes;
+}
+constexpr auto kFixedBytes = fixed_bytes();
+
 constexpr MsgpackInteger sign_extend(std::uint64_t bits, std::size_t width) {
   const auto shift = static_cast<unsigned>(64 - 8 * width);
   const auto value = static_cast<std::int64_t>(bits << shift) >> shift;
@@ -65,7 +84,12 @@ MsgpackReader::Kind MsgpackReader::peek() const {
 std::optional<std::uint64_t> MsgpackReader::big_endian(std::size_t width) {
   if (left() < width) return std::nullopt;
   std::uint64_t value = 0;
-  for (std::size_t i = 0; i < width; ++i) value = (value << 8U) | bytes_[position_ + i];
+  if (left() >= sizeof value) {
+    std::memcpy(&value, bytes_.data() + position_, sizeof value);
+    value = __builtin_bswap64(value) >> (64 - 8 * width);
+  } else {
+    for (std::size_t i = 0; i < width; ++i) value = (value << 8U) | bytes_[position_ + i];
+  }
   position_ += width;
   return value;
 }
@@ -198,10 +222,23 @@ std::optional<std::uint64_t> MsgpackReader::open() {
   return open_wide(bytes_[position_]);
 }
 
+std::uint64_t MsgpackReader::skip_fixed(std::uint64_t count_max) {
+  std::uint64_t count = 0;
+  while (count < count_max && !at_end()) {
+    const std::size_t bytes = kFixedBytes[bytes_[position_]];
+    if (bytes == 0 || bytes > left()) break;
+    position_ += bytes;
+    ++count;
+  }
+  return count;
+}
+
 std::optional<ByteView> MsgpackReader::skip(std::size_t nesting_max) {
   const auto begin = position_;
   std::vector<std::uint64_t> open_counts = {1};  // values still to read, outermost first
   while (!open_counts.empty()) {
+    // Most of what engines send is arrays of numbers.
+    open_counts.back() -= skip_fixed(open_counts.back());
     if (open_counts.back() == 0) {
       open_counts.pop_back();
       continue;

@@ -68,6 +68,8 @@ class MsgpackReader {
   // The number of values inside the next one; leaves and their content are consumed.
   std::optional<std::uint64_t> open();
   std::optional<std::uint64_t> open_wide(std::uint8_t tag);
+  // Consumes at most so many values of fixed length, and returns how many there were.
+  std::uint64_t skip_fixed(std::uint64_t count_max);
 
   ByteView bytes_;
   std::size_t position_ = 0;
