@@ -31,5 +31,6 @@ inline constexpr std::string_view kReadyPath = "/readyz";
 inline constexpr std::string_view kMetricsPath = "/metrics";
 inline constexpr std::string_view kWorkersPath = "/v1/workers";
 inline constexpr std::string_view kExplainPath = "/v1/explain";
+inline constexpr std::string_view kIndexPath = "/v1/index";
 
 }  // namespace sightline::contract

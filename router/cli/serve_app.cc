@@ -18,6 +18,7 @@
 #include "common/runtime/metrics.h"
 
 #include "router/admin/explain.h"
+#include "router/admin/index_view.h"
 #include "router/admin/workers_view.h"
 #include "router/cli/engine_watch.h"
 #include "router/fleet/config_watch.h"
@@ -118,6 +119,7 @@ struct ServeApp::Parts {
   std::optional<proxy::ClientApi> api;
   std::optional<admin::WorkersView> workers_view;
   std::optional<admin::Explain> explain;
+  std::optional<admin::IndexView> index_view;
   std::unique_ptr<http::Server> server;
   std::optional<runtime::AdminServer> admin;
   std::unique_ptr<fleet::ConfigWatch> config;
@@ -157,6 +159,7 @@ Result<Done> ServeApp::Parts::build() {
   api.emplace(*services, *proxy);
   workers_view.emplace(*fleet, *subscriber, index);
   explain.emplace(*services, proxy->pipeline());
+  index_view.emplace(admin::IndexView{.fleet = *fleet, .index = index, .scheme = scheme});
   metrics.gauge(contract::kBuildInfo, {SL_VERSION}).set(1);
   metrics.before_scrape([this] { workers_view->refresh(metrics); });
   return Done{};
@@ -196,6 +199,9 @@ void ServeApp::Parts::add_admin_routes() {
   admin->add_route(
       "POST", std::string(contract::kExplainPath),
       [this](const runtime::AdminRequest& request) { return explain->run(request.body); });
+  admin->add_route(
+      "GET", std::string(contract::kIndexPath),
+      [this](const runtime::AdminRequest& request) { return index_view->run(request); });
 }
 
 Result<Done> ServeApp::Parts::watch_config() {

@@ -99,7 +99,7 @@ std::vector<std::uint32_t> PrefixCache::find_hits(Sequence& sequence) const {
     extend_hashes(sequence, hits.size() + 1);
     const auto found = table_.find(sequence.hashes_[hits.size()]);
     if (found == table_.end()) break;
-    hits.push_back(found->second.front());
+    hits.push_back(found->second.blocks.front());
   }
   return hits;
 }
@@ -144,10 +144,25 @@ std::uint32_t PrefixCache::pop_free() {
   pool_[block].hash.reset();
   const auto entry = table_.find(hash);
   SL_CHECK(entry != table_.end());
-  std::erase(entry->second, block);
-  if (entry->second.empty()) table_.erase(entry);
+  std::erase(entry->second.blocks, block);
+  if (entry->second.blocks.empty()) table_.erase(entry);
   events_.emplace_back(BlockRemoved{hash});
   return block;
+}
+
+void PrefixCache::enter(const Sequence& sequence, std::size_t position) {
+  const std::uint32_t block = sequence.blocks_[position];
+  const BlockHash& hash = sequence.hashes_[position];
+  pool_[block].hash = hash;
+  const auto [entry, is_new] = table_.try_emplace(hash);
+  entry->second.blocks.push_back(block);
+  if (!is_new) return;
+  const std::size_t begin = position * options_.block_size;
+  const auto token = sequence.tokens_.begin() + static_cast<std::ptrdiff_t>(begin);
+  Content& content = entry->second.content;
+  if (position > 0) content.parent = sequence.hashes_[position - 1];
+  content.tokens.assign(token, token + options_.block_size);
+  content.extra_keys = extra_keys_of(sequence.keys_, begin, options_.block_size);
 }
 
 void PrefixCache::cache_whole_blocks(Sequence& sequence, std::size_t tokens_total) {
@@ -156,11 +171,7 @@ void PrefixCache::cache_whole_blocks(Sequence& sequence, std::size_t tokens_tota
   const std::size_t first = sequence.cached_blocks_;
   if (whole <= first) return;
   extend_hashes(sequence, whole);
-  for (std::size_t i = first; i < whole; ++i) {
-    const std::uint32_t block = sequence.blocks_[i];
-    pool_[block].hash = sequence.hashes_[i];
-    table_[sequence.hashes_[i]].push_back(block);
-  }
+  for (std::size_t i = first; i < whole; ++i) enter(sequence, i);
   sequence.cached_blocks_ = whole;
   announce(sequence, first, whole);
 }
@@ -209,8 +220,8 @@ std::vector<KvEvent> PrefixCache::take_events() { return std::exchange(events_, 
 std::vector<PrefixCache::Cached> PrefixCache::cached() const {
   std::vector<Cached> all;
   all.reserve(table_.size());
-  for (const auto& [hash, blocks] : table_) {
-    all.push_back({hash, static_cast<std::uint32_t>(blocks.size())});
+  for (const auto& [hash, entry] : table_) {
+    all.push_back({hash, static_cast<std::uint32_t>(entry.blocks.size()), &entry.content});
   }
   return all;
 }

@@ -85,15 +85,24 @@ class PrefixCache {
   // Events since the last call, in the order in which they happened.
   std::vector<KvEvent> take_events();
 
-  // A hash that is held, and by how many physical blocks.
+  // What a block's hash is made of.
+  struct Content {
+    std::optional<BlockHash> parent;
+    std::vector<TokenId> tokens;
+    ExtraKeys extra_keys;
+  };
+  // A hash that is held, and by how many physical blocks. content lives until the cache changes.
   struct Cached {
     BlockHash hash{};
     std::uint32_t copies = 0;
+    const Content* content = nullptr;
   };
   // In no particular order.
   [[nodiscard]] std::vector<Cached> cached() const;
 
   [[nodiscard]] std::size_t distinct_cached() const { return table_.size(); }
+  // Events that take_events() would give.
+  [[nodiscard]] std::size_t pending_events() const { return events_.size(); }
   [[nodiscard]] std::uint32_t block_size() const { return options_.block_size; }
   [[nodiscard]] std::size_t blocks_usable() const { return pool_.size() - 1; }
   [[nodiscard]] std::size_t blocks_free() const { return free_count_; }
@@ -113,6 +122,7 @@ class PrefixCache {
   std::vector<std::uint32_t> find_hits(Sequence& sequence) const;
   void take_hits(Sequence& sequence, const std::vector<std::uint32_t>& hits);
   std::uint32_t pop_free();
+  void enter(const Sequence& sequence, std::size_t position);
   void cache_whole_blocks(Sequence& sequence, std::size_t tokens_total);
   void announce(const Sequence& sequence, std::size_t first, std::size_t last);
   void link_before(std::uint32_t block, std::uint32_t position);
@@ -121,8 +131,11 @@ class PrefixCache {
   const Options options_;
   std::vector<Block> pool_;  // [0] is the null block and the head of the free list
   std::size_t free_count_ = 0;
-  // Physical blocks per hash, oldest first: the first one serves hits.
-  std::unordered_map<BlockHash, std::vector<std::uint32_t>, HashOfHash> table_;
+  struct Entry {
+    std::vector<std::uint32_t> blocks;  // physical, oldest first: the first one serves hits
+    Content content;
+  };
+  std::unordered_map<BlockHash, Entry, HashOfHash> table_;
   std::vector<KvEvent> events_;
 };
 

@@ -44,17 +44,18 @@ Task<void> Job::wait() {
 Engine::Engine(asio::io_context& context, const EngineOptions& options, EventPublisher& publisher,
                const Clock& clock)
     : context_(context),
+      options_(options),
       rates_(options.rates),
       instant_(options.rates.prefill <= 0 && options.rates.encoder <= 0 &&
                options.rates.decode <= 0),
       publisher_(publisher),
       clock_(clock),
-      scheduler_(with_step_bound(options), options.sampler),
+      scheduler_(std::make_unique<simengine::Scheduler>(with_step_bound(options), options.sampler)),
       timer_(context) {}
 
 bool Engine::fits(const std::vector<simengine::RequestSpec>& specs) const {
   return std::all_of(specs.begin(), specs.end(),
-                     [this](const auto& spec) { return scheduler_.fits(spec); });
+                     [this](const auto& spec) { return scheduler_->fits(spec); });
 }
 
 std::shared_ptr<Job> Engine::submit(std::vector<simengine::RequestSpec> specs) {
@@ -62,7 +63,7 @@ std::shared_ptr<Job> Engine::submit(std::vector<simengine::RequestSpec> specs) {
   job->open_samples_ = specs.size();
   job->submitted_ = clock_.now();
   for (std::size_t sample = 0; sample < specs.size(); ++sample) {
-    const auto id = scheduler_.add(std::move(specs[sample]));
+    const auto id = scheduler_->add(std::move(specs[sample]));
     job->requests_.push_back(id);
     places_.emplace(id.value, Place{job, sample});
   }
@@ -75,7 +76,7 @@ void Engine::cancel(const std::shared_ptr<Job>& job) {
   job->cancelled_ = true;
   job->open_samples_ = 0;
   for (const auto id : job->requests_) {
-    scheduler_.abort(id);
+    scheduler_->abort(id);
     places_.erase(id.value);
   }
   // Not from here: the caller may be a callback of what the waiter is about to end.
@@ -85,6 +86,16 @@ void Engine::cancel(const std::shared_ptr<Job>& job) {
 
 void Engine::cancel_all() {
   while (!places_.empty()) cancel(std::shared_ptr<Job>(places_.begin()->second.job));
+}
+
+void Engine::restart() {
+  ++life_;
+  timer_.cancel();
+  places_.clear();
+  scheduler_ = std::make_unique<simengine::Scheduler>(with_step_bound(options_), options_.sampler);
+  stepping_ = false;
+  first_token_ = {};
+  whole_request_ = {};
 }
 
 void Engine::pump_soon() {
@@ -98,11 +109,13 @@ void Engine::pump_soon() {
 
 void Engine::pump() {
   if (stepping_) return;
-  const simengine::StepWork work = scheduler_.schedule();
+  const simengine::StepWork work = scheduler_->schedule();
   if (work.empty()) return;
   stepping_ = true;
   if (instant_) {
-    asio::post(context_, [this] { end_step(); });
+    asio::post(context_, [this, life = life_] {
+      if (life == life_) end_step();
+    });
     return;
   }
   // Where one step follows another, the timer's lateness does not add up.
@@ -110,8 +123,8 @@ void Engine::pump() {
   const bool follows = now - step_end_ < kTimerLatenessMax;
   step_end_ = (follows ? step_end_ : now) + duration_of(work);
   timer_.expires_at(std::chrono::time_point_cast<std::chrono::steady_clock::duration>(step_end_));
-  timer_.async_wait([this](const auto& failure) {
-    if (!failure) end_step();
+  timer_.async_wait([this, life = life_](const auto& failure) {
+    if (!failure && life == life_) end_step();
   });
 }
 
@@ -127,8 +140,8 @@ Duration Engine::duration_of(const simengine::StepWork& work) const {
 
 void Engine::end_step() {
   std::vector<std::shared_ptr<Job>> woken;
-  for (const auto& output : scheduler_.complete()) deliver(output, woken);
-  publisher_.publish(scheduler_.take_events());
+  for (const auto& output : scheduler_->complete()) deliver(output, woken);
+  publisher_.publish(scheduler_->take_events());
   stepping_ = false;
   pump_soon();
   // Last: a waiter that resumes here may submit and cancel.

@@ -91,9 +91,13 @@ class Engine {
   // Stops what has not ended and wakes its waiter, soon after the return.
   void cancel(const std::shared_ptr<Job>& job);
   void cancel_all();
+  // Begins a new life: nothing cached, counted or running. Jobs of the former one never wake.
+  void restart();
 
-  [[nodiscard]] simengine::Scheduler& scheduler() { return scheduler_; }
-  [[nodiscard]] const simengine::Scheduler& scheduler() const { return scheduler_; }
+  [[nodiscard]] simengine::Scheduler& scheduler() { return *scheduler_; }
+  [[nodiscard]] const simengine::Scheduler& scheduler() const { return *scheduler_; }
+  // Restarts so far.
+  [[nodiscard]] std::uint64_t life() const { return life_; }
   [[nodiscard]] const LatencyHistogram& first_token() const { return first_token_; }
   [[nodiscard]] const LatencyHistogram& whole_request() const { return whole_request_; }
 
@@ -110,11 +114,13 @@ class Engine {
   [[nodiscard]] Duration duration_of(const simengine::StepWork& work) const;
 
   asio::io_context& context_;
+  const EngineOptions options_;
   const EngineRates rates_;
   const bool instant_;
   EventPublisher& publisher_;
   const Clock& clock_;
-  simengine::Scheduler scheduler_;
+  std::unique_ptr<simengine::Scheduler> scheduler_;
+  std::uint64_t life_ = 0;
   asio::steady_timer timer_;
   Instant step_end_{};
   bool stepping_ = false;

@@ -2,8 +2,9 @@
 // Copyright The Sightline Authors
 #include "router/simulate/engine_api.h"
 
-#include <algorithm>
+#include <charconv>
 #include <chrono>
+#include <optional>
 #include <utility>
 
 #include "common/base/bytes.h"
@@ -16,6 +17,7 @@ namespace sightline::simulate {
 namespace {
 
 using simapi::AnswerKind;
+using simfault::FaultKind;
 
 constexpr std::string_view kChatPath = "/v1/chat/completions";
 constexpr std::string_view kCompletionPath = "/v1/completions";
@@ -24,13 +26,41 @@ std::int64_t unix_seconds(WallTime time) {
   return std::chrono::duration_cast<std::chrono::seconds>(time.time_since_epoch()).count();
 }
 
+std::string number_or_null(const std::optional<std::uint64_t>& number) {
+  return number ? std::to_string(*number) : "null";
+}
+
+std::string text_or_null(const std::optional<std::string>& text) {
+  return text ? json::to_quoted(*text) : "null";
+}
+
+std::string block_json(const simengine::PrefixCache::Cached& cached) {
+  const simengine::PrefixCache::Content& content = *cached.content;
+  std::string tokens;
+  for (const TokenId token : content.tokens) {
+    tokens += (tokens.empty() ? "" : ",") + std::to_string(token);
+  }
+  std::string media;
+  for (const auto& item : content.extra_keys.media) {
+    media += (media.empty() ? "[" : ",[") + json::to_quoted(item.identifier) + "," +
+             std::to_string(item.offset) + "]";
+  }
+  const std::string parent = content.parent ? "\"" + to_hex(*content.parent) + "\"" : "null";
+  return "{\"hash\":\"" + to_hex(cached.hash) + "\",\"event_hash\":\"" +
+         std::to_string(simengine::event_integer(cached.hash)) + "\",\"parent\":" + parent +
+         ",\"copies\":" + std::to_string(cached.copies) + ",\"tokens\":[" + tokens +
+         "],\"media\":[" + media + "],\"lora\":" + text_or_null(content.extra_keys.lora_name) +
+         ",\"cache_salt\":" + text_or_null(content.extra_keys.cache_salt) + "}";
+}
+
 }  // namespace
 
 EngineApi::EngineApi(const EngineApiOptions& options, std::shared_ptr<const simapi::Model> model,
-                     Engine& engine, const Clock& clock)
+                     EngineParts parts, const Clock& clock)
     : options_(options),
       model_(std::move(model)),
-      engine_(engine),
+      parts_(std::move(parts)),
+      engine_(parts_.engine),
       clock_(clock),
       processor_cache_(options.processor_cache_bytes),
       ids_(options.id_seed),
@@ -41,10 +71,17 @@ Task<void> EngineApi::handle(const http::Request& request, http::ResponseWriter&
   const std::string_view path = request.path();
   if (post && (path == kChatPath || path == kCompletionPath)) {
     const auto kind = path == kChatPath ? AnswerKind::Chat : AnswerKind::Completion;
+    const std::string id(request.headers.find("x-request-id").value_or(""));
+    const simfault::Occasion occasion{.request = id, .sequence = std::nullopt};
+    const auto restart = parts_.faults.draw(FaultKind::Restart, occasion);
+    if (restart) parts_.restart(restart->duration);
+    simfault::AnswerWriter answer(writer, parts_.faults, id);
+    const bool done = co_await answer.answered_by_fault();
+    if (done) co_return;
     if (options_.instant) {
-      co_await answer_instantly(request, writer, kind);
+      co_await answer_instantly(request, answer, kind);
     } else {
-      co_await generate(request, writer, kind);
+      co_await generate(request, answer, kind);
     }
     co_return;
   }
@@ -100,6 +137,9 @@ const std::vector<EngineApi::RouteEntry>& EngineApi::routes() {
       {"POST", "/reset_mm_cache", &EngineApi::reset_media_cache},
       {"POST", "/reset_encoder_cache", &EngineApi::reset_encoder_cache},
       {"GET", "/sim/blocks", &EngineApi::blocks},
+      {"GET", "/fault", &EngineApi::list_faults},
+      {"POST", "/fault", &EngineApi::add_fault},
+      {"DELETE", "/fault", &EngineApi::end_faults},
   };
   return table;
 }
@@ -147,6 +187,7 @@ EngineApi::Reply EngineApi::metrics(const http::Request&) {
   return {.body = metrics_text({.model_name = model_->name,
                                 .requests_accepted = requests_,
                                 .engine = &engine_,
+                                .faults = &parts_.faults,
                                 .processor_cache = &processor_cache_}),
           .content_type = std::string(kMetricsContentType)};
 }
@@ -201,13 +242,48 @@ EngineApi::Reply EngineApi::blocks(const http::Request&) {
   std::string list;
   for (const auto& cached : cache.cached()) {
     list += (list.empty() ? "" : ",");
-    list += "{\"hash\":\"" + to_hex(cached.hash) + "\",\"event_hash\":\"" +
-            std::to_string(simengine::event_integer(cached.hash)) +
-            "\",\"tokens\":" + std::to_string(cache.block_size()) +
-            ",\"copies\":" + std::to_string(cached.copies) + "}";
+    list += block_json(cached);
   }
-  return {.body = "{\"block_size\":" + std::to_string(cache.block_size()) + ",\"blocks\":[" + list +
+  return {.body = "{\"life\":" + std::to_string(engine_.life()) +
+                  ",\"sequence\":" + number_or_null(parts_.publisher.last_sequence()) +
+                  ",\"delivered\":" + number_or_null(parts_.event_faults.delivered()) +
+                  ",\"pending_events\":" + std::to_string(cache.pending_events()) +
+                  ",\"block_size\":" + std::to_string(cache.block_size()) + ",\"blocks\":[" + list +
                   "]}"};
+}
+
+EngineApi::Reply EngineApi::list_faults(const http::Request& request) {
+  std::uint64_t since = 0;
+  const std::string_view query = request.query();
+  constexpr std::string_view kSince = "since=";
+  if (query.starts_with(kSince)) {
+    std::from_chars(query.data() + kSince.size(), query.data() + query.size(), since);
+  }
+  return {.body = parts_.faults.to_json(since)};
+}
+
+EngineApi::Reply EngineApi::add_fault(const http::Request& request) {
+  const auto added = [&]() -> Result<Done> {
+    const auto document = SL_TRY(json::Document::parse(request.body));
+    const simfault::Fault fault = SL_TRY(simfault::read_fault(document.root()));
+    if (fault.engine && *fault.engine != options_.engine) {
+      return client_error(ErrorCode::InvalidArgument,
+                          "fault: this is engine " + std::to_string(options_.engine) +
+                              "; leave engine out or ask the other one's port");
+    }
+    if (fault.kind != FaultKind::Restart || fault.probability) return parts_.faults.add(fault);
+    parts_.faults.note(fault.kind, {});
+    parts_.restart(fault.duration);
+    return Done{};
+  }();
+  if (!added.ok()) return refusal(added.error());
+  return {.body = parts_.faults.to_json(UINT64_MAX)};
+}
+
+EngineApi::Reply EngineApi::end_faults(const http::Request&) {
+  parts_.faults.end_all();
+  parts_.event_faults.flush();
+  return {.body = parts_.faults.to_json(UINT64_MAX)};
 }
 
 }  // namespace sightline::simulate

@@ -2,6 +2,8 @@
 // Copyright The Sightline Authors
 #pragma once
 
+#include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,6 +19,9 @@
 #include "router/simapi/model.h"
 #include "router/simapi/prompt_input.h"
 #include "router/simapi/request.h"
+#include "router/simfault/answer_writer.h"
+#include "router/simfault/event_faults.h"
+#include "router/simfault/fault_plan.h"
 #include "router/simulate/engine.h"
 #include "router/simulate/simulated_cluster.h"
 
@@ -31,15 +36,26 @@ struct EngineApiOptions {
   std::uint16_t replay_port = 0;
   std::string topic;
   std::uint64_t id_seed = 0;  // of the random part of answers' ids
+  std::uint32_t engine = 0;   // its number
+};
+
+// What an engine's API works on; all of it outlives the API.
+struct EngineParts {
+  Engine& engine;
+  const EventPublisher& publisher;
+  simfault::FaultPlan& faults;
+  simfault::EventFaults& event_faults;
+  // Has the engine's process end soon and begin again after that time.
+  std::function<void(std::chrono::milliseconds down)> restart;
 };
 
 // The HTTP face of one engine: the paths of a vLLM 0.32 server in development mode that a router
-// or a test may call, and /sim/blocks. Thread safety: none; on its engine's thread.
+// or a test may call, /sim/blocks and /fault. Thread safety: none; on its engine's thread.
 class EngineApi {
  public:
-  // engine and clock outlive it.
+  // clock outlives it.
   EngineApi(const EngineApiOptions& options, std::shared_ptr<const simapi::Model> model,
-            Engine& engine, const Clock& clock);
+            EngineParts parts, const Clock& clock);
 
   Task<void> handle(const http::Request& request, http::ResponseWriter& writer);
 
@@ -79,14 +95,17 @@ class EngineApi {
   Reply reset_media_cache(const http::Request& request);
   Reply reset_encoder_cache(const http::Request& request);
   Reply blocks(const http::Request& request);
+  Reply list_faults(const http::Request& request);
+  Reply add_fault(const http::Request& request);
+  Reply end_faults(const http::Request& request);
 
   Result<Generation> prepare(const http::Request& request, simapi::AnswerKind kind);
   Result<Done> add_specs(Generation& generation, std::vector<simapi::PromptInput> prompts) const;
-  Task<void> generate(const http::Request& request, http::ResponseWriter& writer,
+  Task<void> generate(const http::Request& request, simfault::AnswerWriter& writer,
                       simapi::AnswerKind kind);
-  Task<void> answer_whole(Generation& generation, Job& job, http::ResponseWriter& writer);
-  Task<void> answer_stream(Generation& generation, Job& job, http::ResponseWriter& writer);
-  Task<void> answer_instantly(const http::Request& request, http::ResponseWriter& writer,
+  Task<void> answer_whole(Generation& generation, Job& job, simfault::AnswerWriter& writer);
+  Task<void> answer_stream(Generation& generation, Job& job, simfault::AnswerWriter& writer);
+  Task<void> answer_instantly(const http::Request& request, simfault::AnswerWriter& writer,
                               simapi::AnswerKind kind);
   [[nodiscard]] Result<simapi::RequestFields> read_instant(const http::Request& request) const;
   [[nodiscard]] std::string load_report(const http::Request& request) const;
@@ -99,6 +118,7 @@ class EngineApi {
 
   const EngineApiOptions options_;
   const std::shared_ptr<const simapi::Model> model_;
+  const EngineParts parts_;
   Engine& engine_;
   const Clock& clock_;
   simapi::ProcessorCache processor_cache_;

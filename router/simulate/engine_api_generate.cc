@@ -126,7 +126,7 @@ std::string EngineApi::load_report(const http::Request& request) const {
          ", \"kv_cache_usage_perc\": " + used + "}}";
 }
 
-Task<void> EngineApi::generate(const http::Request& request, http::ResponseWriter& writer,
+Task<void> EngineApi::generate(const http::Request& request, simfault::AnswerWriter& writer,
                                AnswerKind kind) {
   Result<Generation> prepared = prepare(request, kind);
   if (!prepared) {
@@ -146,7 +146,8 @@ Task<void> EngineApi::generate(const http::Request& request, http::ResponseWrite
   }
 }
 
-Task<void> EngineApi::answer_whole(Generation& generation, Job& job, http::ResponseWriter& writer) {
+Task<void> EngineApi::answer_whole(Generation& generation, Job& job,
+                                   simfault::AnswerWriter& writer) {
   std::vector<simapi::Choice> choices(job.samples());
   for (std::size_t i = 0; i < choices.size(); ++i) choices[i].index = i;
   while (!job.ended()) {
@@ -165,7 +166,7 @@ Task<void> EngineApi::answer_whole(Generation& generation, Job& job, http::Respo
 }
 
 Task<void> EngineApi::answer_stream(Generation& generation, Job& job,
-                                    http::ResponseWriter& writer) {
+                                    simfault::AnswerWriter& writer) {
   const AnswerStream stream(generation.head,
                             {.include_usage = generation.fields.include_usage,
                              .continuous_usage = generation.fields.continuous_usage});
@@ -199,7 +200,7 @@ http::Headers EngineApi::stream_headers() {
           {"vary", "Origin"}};
 }
 
-Task<void> EngineApi::answer_instantly(const http::Request& request, http::ResponseWriter& writer,
+Task<void> EngineApi::answer_instantly(const http::Request& request, simfault::AnswerWriter& writer,
                                        AnswerKind kind) {
   const auto fields = read_instant(request);
   if (!fields) {

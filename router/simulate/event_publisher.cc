@@ -98,23 +98,23 @@ std::array<std::uint8_t, 8> frame_of(std::uint64_t sequence) {
   return frame;
 }
 
-struct Batch {
-  std::uint64_t sequence = 0;
-  std::shared_ptr<const Bytes> payload;
-};
+using simfault::EventMessage;
 
 }  // namespace
 
 struct EventPublisher::State {
-  State(const Options& o, const Clock& c) : options(o), clock(c), context(zmq_ctx_new()) {}
+  explicit State(const Options& o) : options(o), context(zmq_ctx_new()) {}
+  ~State();
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
 
   Result<Done> open();
+  void send_live(const EventMessage& message);
   void serve_replays(const std::stop_token& stop);
   void answer(const std::vector<Bytes>& request);
-  std::vector<Batch> batches_from(std::uint64_t sequence);
+  std::vector<EventMessage> messages_from(std::uint64_t sequence);
 
   const Options options;
-  const Clock& clock;
   Context context;
   Socket events;
   Socket replay;
@@ -122,12 +122,21 @@ struct EventPublisher::State {
   std::uint16_t replay_port = 0;
   std::uint64_t next_sequence = 0;
 
-  std::mutex mutex;  // guards buffer
-  std::deque<Batch> buffer;
+  std::mutex mutex;                 // guards buffer
+  std::deque<EventMessage> buffer;  // in order of sequence
 
   int wake = -1;  // eventfd: readable when the thread is to stop
   std::optional<WorkerThread> thread;
 };
+
+EventPublisher::State::~State() {
+  if (thread) {
+    thread->request_stop();
+    eventfd_write(wake, 1);
+    thread.reset();
+  }
+  if (wake >= 0) ::close(wake);
+}
 
 Result<Done> EventPublisher::State::open() {
   events.reset(zmq_socket(context.get(), ZMQ_PUB));
@@ -142,7 +151,14 @@ Result<Done> EventPublisher::State::open() {
   set(replay.get(), ZMQ_SNDHWM, 0);  // an answer is bounded by the buffer
   events_port = SL_TRY(bind(events.get(), options.host, options.events_port));
   replay_port = SL_TRY(bind(replay.get(), options.host, options.replay_port));
+  thread.emplace("sim-replay", [this](std::stop_token stop) { serve_replays(stop); });
   return Done{};
+}
+
+void EventPublisher::State::send_live(const EventMessage& message) {
+  send(events.get(), bytes_of(options.topic), true);
+  send(events.get(), frame_of(message.sequence), true);
+  send(events.get(), *message.payload, false);
 }
 
 void EventPublisher::State::serve_replays(const std::stop_token& stop) {
@@ -164,59 +180,66 @@ void EventPublisher::State::answer(const std::vector<Bytes>& request) {
     send(replay.get(), frame_of(sequence), true);
     send(replay.get(), payload, false);
   };
-  for (const Batch& batch : batches_from(sequence_of(request[2]))) {
-    send_batch(options.topic, batch.sequence, *batch.payload);
+  for (const EventMessage& message : messages_from(sequence_of(request[2]))) {
+    send_batch(options.topic, message.sequence, *message.payload);
   }
   send_batch("", UINT64_MAX, {});
 }
 
-std::vector<Batch> EventPublisher::State::batches_from(std::uint64_t sequence) {
+std::vector<EventMessage> EventPublisher::State::messages_from(std::uint64_t sequence) {
   const std::lock_guard lock(mutex);
-  if (buffer.empty() || sequence > buffer.back().sequence) return {};
-  const std::uint64_t first = std::max(sequence, buffer.front().sequence);
-  const auto begin = buffer.begin() + static_cast<std::ptrdiff_t>(first - buffer.front().sequence);
-  return {begin, buffer.end()};
+  const auto first = std::lower_bound(
+      buffer.begin(), buffer.end(), sequence,
+      [](const EventMessage& message, std::uint64_t from) { return message.sequence < from; });
+  return {first, buffer.end()};
 }
 
 Result<std::unique_ptr<EventPublisher>> EventPublisher::create(const Options& options,
                                                                const Clock& clock) {
-  auto state = std::make_unique<State>(options, clock);
-  State& borrowed = *state;
-  // From here on the destructor cleans up, whatever has been opened.
-  auto publisher = std::make_unique<EventPublisher>(std::move(state));
-  SL_TRY(borrowed.open());
-  borrowed.thread.emplace("sim-replay",
-                          [&borrowed](std::stop_token stop) { borrowed.serve_replays(stop); });
+  auto publisher = std::make_unique<EventPublisher>(options, clock);
+  SL_TRY(publisher->reopen());
   return publisher;
 }
 
-EventPublisher::EventPublisher(std::unique_ptr<State> state) : state_(std::move(state)) {}
+EventPublisher::EventPublisher(Options options, const Clock& clock)
+    : options_(std::move(options)), clock_(clock) {}
 
-EventPublisher::~EventPublisher() {
-  if (state_->thread) {
-    state_->thread->request_stop();
-    eventfd_write(state_->wake, 1);
-    state_->thread.reset();
-  }
-  if (state_->wake >= 0) close(state_->wake);
+EventPublisher::~EventPublisher() = default;
+
+void EventPublisher::close() { state_.reset(); }
+
+Result<Done> EventPublisher::reopen() {
+  auto state = std::make_unique<State>(options_);
+  SL_TRY(state->open());
+  state_ = std::move(state);
+  options_.events_port = state_->events_port;
+  options_.replay_port = state_->replay_port;
+  return Done{};
 }
 
-void EventPublisher::publish(const std::vector<simengine::KvEvent>& events) {
+void EventPublisher::publish(std::vector<simengine::KvEvent> events) {
   if (events.empty()) return;
-  const std::chrono::duration<double> now = state_->clock.wall().time_since_epoch();
+  State& state = *state_;
+  simfault::EventFaults* const faults = options_.faults;
+  EventMessage message{.sequence = state.next_sequence++, .payload = nullptr};
+  if (faults != nullptr) faults->distort(message.sequence, events);
+  const std::chrono::duration<double> now = clock_.wall().time_since_epoch();
   const simengine::EventBatch batch{.timestamp_s = now.count(), .events = events, .rank = 0};
-  auto payload = std::make_shared<const Bytes>(encode(batch, state_->options.format));
-  const std::uint64_t sequence = state_->next_sequence++;
-  send(state_->events.get(), bytes_of(state_->options.topic), true);
-  send(state_->events.get(), frame_of(sequence), true);
-  send(state_->events.get(), *payload, false);
-
-  const std::lock_guard lock(state_->mutex);
-  state_->buffer.push_back({sequence, std::move(payload)});
-  if (state_->buffer.size() > state_->options.buffer_batches) state_->buffer.pop_front();
+  message.payload = std::make_shared<const Bytes>(encode(batch, options_.format));
+  const auto send_live = [&state](const EventMessage& sent) { state.send_live(sent); };
+  if (faults == nullptr) {
+    send_live(message);
+  } else if (!faults->deliver(message, send_live)) {
+    return;
+  }
+  const std::lock_guard lock(state.mutex);
+  state.buffer.push_back(std::move(message));
+  if (state.buffer.size() > options_.buffer_batches) state.buffer.pop_front();
 }
 
-std::uint16_t EventPublisher::events_port() const { return state_->events_port; }
-std::uint16_t EventPublisher::replay_port() const { return state_->replay_port; }
+std::optional<std::uint64_t> EventPublisher::last_sequence() const {
+  if (state_->next_sequence == 0) return std::nullopt;
+  return state_->next_sequence - 1;
+}
 
 }  // namespace sightline::simulate

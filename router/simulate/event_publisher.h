@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "common/base/result.h"
 
 #include "router/simengine/event_encoder.h"
+#include "router/simfault/event_faults.h"
 
 namespace sightline::simulate {
 
@@ -27,22 +29,34 @@ class EventPublisher {
     std::uint16_t replay_port = 0;
     std::string topic;
     simengine::EventFormat format;
-    std::uint32_t buffer_batches = 10'000;  // kept for replay (vLLM: buffer_steps)
+    std::uint32_t buffer_batches = 10'000;    // kept for replay (vLLM: buffer_steps)
+    simfault::EventFaults* faults = nullptr;  // on the way of messages; outlives the publisher
   };
 
   // Bound when it returns. Errors: Unavailable naming the endpoint. The clock outlives it.
   static Result<std::unique_ptr<EventPublisher>> create(const Options& options, const Clock& clock);
   struct State;
-  explicit EventPublisher(std::unique_ptr<State> state);
+  EventPublisher(Options options, const Clock& clock);
   ~EventPublisher();
 
   // Sends the events of one step; nothing if there are none.
-  void publish(const std::vector<simengine::KvEvent>& events);
+  void publish(std::vector<simengine::KvEvent> events);
 
-  [[nodiscard]] std::uint16_t events_port() const;
-  [[nodiscard]] std::uint16_t replay_port() const;
+  // The publisher's process ends, and another one begins on the same ports: numbers from 0, nothing
+  // to replay. Nothing else may be called in between, and no other thread may be in a call. Errors
+  // of reopen(): as of create(); it may be tried again.
+  void close();
+  Result<Done> reopen();
+
+  [[nodiscard]] bool is_open() const { return state_ != nullptr; }
+  [[nodiscard]] std::uint16_t events_port() const { return options_.events_port; }
+  [[nodiscard]] std::uint16_t replay_port() const { return options_.replay_port; }
+  // Number of the last message; nothing: none yet.
+  [[nodiscard]] std::optional<std::uint64_t> last_sequence() const;
 
  private:
+  Options options_;  // with the ports that were bound
+  const Clock& clock_;
   std::unique_ptr<State> state_;
 };
 

@@ -8,6 +8,14 @@
 namespace sightline::simulate {
 namespace {
 
+using simfault::FaultKind;
+
+// One of each name.
+constexpr std::array kFaultKindsShown{
+    FaultKind::Drop,          FaultKind::Duplicate,     FaultKind::Reorder, FaultKind::Delay,
+    FaultKind::Restart,       FaultKind::DieMidstream,  FaultKind::Stall,   FaultKind::Status500,
+    FaultKind::GarbageEvents, FaultKind::WrongBlockSize};
+
 std::string number(double value) {
   std::array<char, 40> text{};
   std::snprintf(text.data(), text.size(), "%.17g", value);
@@ -147,6 +155,11 @@ void add_simulation(Page& page, const MetricsSource& source,
   page.counter("sl_sim_encoder_tokens_computed_total", "Media tokens encoded, not remembered.",
                counters.encoder_tokens);
   page.counter("sl_sim_requests_aborted_total", "Samples whose client left.", counters.aborted);
+  page.open({"sl_sim_faults_total", "counter", "Injected faults that struck, by kind."});
+  for (const auto kind : kFaultKindsShown) {
+    const std::string name(simfault::name_of(kind));
+    page.sample(static_cast<double>(source.faults->struck(name)), "kind=\"" + name + "\",");
+  }
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "router/simapi/media_input.h"
+#include "router/simfault/fault_plan.h"
 #include "router/simulate/engine.h"
 
 namespace sightline::simulate {
@@ -15,6 +16,7 @@ struct MetricsSource {
   std::string model_name;
   std::uint64_t requests_accepted = 0;
   const Engine* engine = nullptr;
+  const simfault::FaultPlan* faults = nullptr;
   const simapi::ProcessorCache* processor_cache = nullptr;
 };
 

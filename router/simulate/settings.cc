@@ -5,6 +5,7 @@
 #include <array>
 
 #include "router/simengine/event_encoder.h"
+#include "router/simfault/fault.h"
 
 namespace sightline::simulate {
 namespace {
@@ -87,6 +88,18 @@ void add_events(SettingTable& table, SimulateSettings& s) {
                    s.event_hashes, {"int", "bytes"});
 }
 
+void add_faults(SettingTable& table, SimulateSettings& s) {
+  table.add_text_list({"simulate.fault", "fault", "FIELDS",
+                       "Fault to inject; repeatable. kind=NAME (drop, duplicate, reorder, delay, "
+                       "restart, die-midstream, stall, status500, garbage, wrong-block-size)"
+                       "[,p=0.05][,engine=1][,count=N][,ms=N][,after=N][,lost=true]"
+                       "[,target=http]."},
+                      s.faults);
+  table.add_integer<std::uint32_t>(
+      {"simulate.fault_seed", "fault-seed", "N", "Seed of the faults' draws."}, s.fault_seed,
+      {0, UINT32_MAX});
+}
+
 Error invalid(const std::string& message) {
   return client_error(ErrorCode::InvalidArgument, message);
 }
@@ -149,6 +162,21 @@ Result<Done> check_ports(const SimulateSettings& s) {
   return Done{};
 }
 
+Result<Done> check_faults(const SimulateSettings& s) {
+  for (const std::string& text : s.faults) {
+    const auto fault = simfault::parse_fault(text);
+    if (!fault.ok()) return invalid("--fault " + text + ": " + fault.error().message);
+    if (fault->engine && *fault->engine >= s.engines) {
+      return invalid("--fault " + text + ": there are " + std::to_string(s.engines) +
+                     " engines, numbered from 0");
+    }
+    if (fault->kind == simfault::FaultKind::Restart && !fault->probability) {
+      return invalid("--fault " + text + ": give p, the chance of a restart per request");
+    }
+  }
+  return Done{};
+}
+
 }  // namespace
 
 contract::SettingTable setting_table(SimulateSettings& settings) {
@@ -157,12 +185,14 @@ contract::SettingTable setting_table(SimulateSettings& settings) {
   add_model(table, settings);
   add_speed(table, settings);
   add_events(table, settings);
+  add_faults(table, settings);
   return table;
 }
 
 Result<Done> validate(const SimulateSettings& settings) {
   SL_TRY(check_ranges(settings));
   SL_TRY(check_ports(settings));
+  SL_TRY(check_faults(settings));
   SL_TRY(simengine::parse_event_format(settings.event_encoding));
   if (settings.event_hashes != "int" && settings.event_hashes != "bytes") {
     return invalid("--event-hashes must be \"int\" or \"bytes\"");

@@ -71,6 +71,10 @@ struct SimulateSettings {
   // "int" (64 bits) or "bytes" (whole digests).
   std::string event_hashes = "int";
 
+  // Faults to inject, see simfault::parse_fault; and the seed of their draws.
+  std::vector<std::string> faults;
+  std::uint32_t fault_seed = 1;
+
   // A fixed answer without template, tokenizer, cache, events or timers: the cheapest possible
   // engine, for measuring what a proxy in front of it costs. Prompts are not looked at.
   bool instant = false;

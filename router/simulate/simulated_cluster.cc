@@ -3,15 +3,21 @@
 #include "router/simulate/simulated_cluster.h"
 
 #include <algorithm>
+#include <condition_variable>
 #include <cstdio>
 #include <future>
+#include <mutex>
+#include <optional>
 #include <utility>
 
 #include <asio/post.hpp>
 
+#include "common/base/bounded_queue.h"
 #include "common/base/clock.h"
+#include "common/base/log.h"
 #include "common/runtime/io_pool.h"
 #include "common/runtime/shutdown.h"
+#include "common/runtime/worker_thread.h"
 
 #include "router/http/server.h"
 #include "router/simulate/engine_api.h"
@@ -22,6 +28,9 @@ namespace {
 
 // Longest prompt plus answer in instant mode, where nothing depends on it.
 constexpr std::uint32_t kInstantModelLength = 1U << 20U;
+// Patience with the ports of an engine that begins again.
+constexpr int kBindTriesMax = 200;
+constexpr std::chrono::milliseconds kBindPause{50};
 
 std::uint16_t port_of(std::uint16_t base, std::uint32_t engine) {
   return base == 0 ? std::uint16_t{0} : static_cast<std::uint16_t>(base + engine);
@@ -67,10 +76,20 @@ EngineOptions engine_options(const SimulateSettings& s, const simapi::Model& mod
 struct Unit {
   asio::io_context* context = nullptr;
   EngineEndpoints endpoints;
+  std::optional<simfault::FaultPlan> faults;
+  std::optional<simfault::EventFaults> event_faults;
   std::unique_ptr<EventPublisher> publisher;
   std::unique_ptr<Engine> engine;
   std::unique_ptr<EngineApi> api;
   std::unique_ptr<http::Server> server;
+  EngineApiOptions api_options;
+  bool restart_ordered = false;  // on the engine's thread
+};
+
+// An engine whose process is to end, and how long until it begins again.
+struct RestartOrder {
+  std::size_t engine = 0;
+  std::chrono::milliseconds down{0};
 };
 
 // Runs work on an I/O thread and waits for it.
@@ -95,24 +114,38 @@ struct SimulatedCluster::State {
   ~State();
   Result<Done> start();
   Result<Done> start_engine(std::uint32_t index);
-  Result<Done> listen(Unit& unit, std::uint16_t port);
+  Result<Done> add_faults(Unit& unit, std::uint32_t index);
+  Result<Done> open_publisher(Unit& unit, std::uint32_t index);
+  void make_api(std::size_t index);
+  Result<Done> listen(std::size_t index, std::uint16_t port);
+  static void quiesce(Unit& unit);
+  void carry_out_restarts(const std::stop_token& stop);
+  void restart(const RestartOrder& order, const std::stop_token& stop);
+  Result<Done> begin_again(std::size_t index, std::uint16_t port);
+  [[nodiscard]] std::string topic_of(std::uint32_t index) const;
 
   const SimulateSettings settings;
   std::shared_ptr<const simapi::Model> model;
   std::vector<std::unique_ptr<IoPool>> pools;  // of one thread each
   std::vector<std::unique_ptr<Unit>> units;
+  BoundedQueue<RestartOrder> restarts{kEnginesMax};
+  std::optional<WorkerThread> restarter;
 };
 
 SimulatedCluster::State::~State() {
-  for (const auto& unit : units) {
-    if (!unit->server) continue;
-    unit->server->drain(Duration::zero());
-    run_there(*unit->context, [&unit] { unit->engine->cancel_all(); });
-    // Handlers refer to the engine: each must have returned before it goes.
-    while (unit->server->active_requests() > 0) run_there(*unit->context, [] {});
-  }
+  restarts.close();
+  restarter.reset();
+  for (const auto& unit : units) quiesce(*unit);
   for (const auto& pool : pools) pool->stop();
   units.clear();
+}
+
+// Cuts all connections; returns when no handler refers to the engine any more.
+void SimulatedCluster::State::quiesce(Unit& unit) {
+  if (!unit.server) return;
+  unit.server->drain(Duration::zero());
+  run_there(*unit.context, [&unit] { unit.engine->cancel_all(); });
+  while (unit.server->active_requests() > 0) run_there(*unit.context, [] {});
 }
 
 Result<Done> SimulatedCluster::State::start() {
@@ -122,6 +155,7 @@ Result<Done> SimulatedCluster::State::start() {
     pools.push_back(std::make_unique<IoPool>(IoPoolOptions{}));
   }
   for (std::uint32_t i = 0; i < settings.engines; ++i) SL_TRY(start_engine(i));
+  restarter.emplace("sim-restart", [this](std::stop_token stop) { carry_out_restarts(stop); });
   return Done{};
 }
 
@@ -130,49 +164,125 @@ Result<Done> SimulatedCluster::State::start_engine(std::uint32_t index) {
   Unit& unit = *units.back();
   IoPool& pool = *pools[index % pools.size()];
   unit.context = &pool.context(0);
-  const std::string host = host_in_url(settings.host);
-  const std::uint16_t port = port_of(settings.base_port, index);
-  auto format = SL_TRY(simengine::parse_event_format(settings.event_encoding));
-  format.byte_hashes = settings.event_hashes == "bytes";
-  const std::string topic = "kv@" + host + ":" + std::to_string(port) + "@" + model->name;
-  unit.publisher =
-      SL_TRY(EventPublisher::create({.host = settings.host,
-                                     .events_port = port_of(settings.events_base_port, index),
-                                     .replay_port = port_of(settings.replay_base_port, index),
-                                     .topic = topic,
-                                     .format = format},
-                                    system_clock()));
+  SL_TRY(add_faults(unit, index));
+  SL_TRY(open_publisher(unit, index));
   unit.engine = std::make_unique<Engine>(*unit.context, engine_options(settings, *model),
                                          *unit.publisher, system_clock());
-  const EngineApiOptions api{
+  unit.api_options = {
       .output_tokens_default = settings.output_tokens_default,
       .processor_cache_bytes =
           static_cast<std::uint64_t>(settings.mm_processor_cache_gb * (1ULL << 30U)),
       .instant = settings.instant,
       .events_port = unit.publisher->events_port(),
       .replay_port = unit.publisher->replay_port(),
-      .topic = topic,
+      .topic = topic_of(index),
       .id_seed =
-          static_cast<std::uint64_t>(system_clock().wall().time_since_epoch().count()) + index};
-  unit.api = std::make_unique<EngineApi>(api, model, *unit.engine, system_clock());
-  const std::string tcp = "tcp://" + host + ":";
+          static_cast<std::uint64_t>(system_clock().wall().time_since_epoch().count()) + index,
+      .engine = index};
+  make_api(index);
+  const std::string tcp = "tcp://" + host_in_url(settings.host) + ":";
   unit.endpoints.events = tcp + std::to_string(unit.publisher->events_port());
   unit.endpoints.replay = tcp + std::to_string(unit.publisher->replay_port());
-  return listen(unit, port);
+  return listen(index, port_of(settings.base_port, index));
 }
 
-Result<Done> SimulatedCluster::State::listen(Unit& unit, std::uint16_t port) {
-  const std::size_t index = units.size() - 1;
+std::string SimulatedCluster::State::topic_of(std::uint32_t index) const {
+  const std::uint16_t port = port_of(settings.base_port, index);
+  return "kv@" + host_in_url(settings.host) + ":" + std::to_string(port) + "@" + model->name;
+}
+
+Result<Done> SimulatedCluster::State::add_faults(Unit& unit, std::uint32_t index) {
+  unit.faults.emplace(std::uint64_t{settings.fault_seed} * kEnginesMax + index, system_clock());
+  unit.event_faults.emplace(*unit.context, *unit.faults, system_clock());
+  for (const std::string& text : settings.faults) {
+    const simfault::Fault fault = SL_TRY(simfault::parse_fault(text));
+    if (fault.engine.value_or(index) == index) SL_TRY(unit.faults->add(fault));
+  }
+  return Done{};
+}
+
+Result<Done> SimulatedCluster::State::open_publisher(Unit& unit, std::uint32_t index) {
+  auto format = SL_TRY(simengine::parse_event_format(settings.event_encoding));
+  format.byte_hashes = settings.event_hashes == "bytes";
+  unit.publisher =
+      SL_TRY(EventPublisher::create({.host = settings.host,
+                                     .events_port = port_of(settings.events_base_port, index),
+                                     .replay_port = port_of(settings.replay_base_port, index),
+                                     .topic = topic_of(index),
+                                     .format = format,
+                                     .faults = &*unit.event_faults},
+                                    system_clock()));
+  return Done{};
+}
+
+void SimulatedCluster::State::make_api(std::size_t index) {
+  Unit& unit = *units[index];
+  const auto order_restart = [this, &unit, index](std::chrono::milliseconds down) {
+    if (unit.restart_ordered) return;
+    unit.restart_ordered = restarts.push({.engine = index, .down = down});
+  };
+  unit.api = std::make_unique<EngineApi>(unit.api_options, model,
+                                         EngineParts{.engine = *unit.engine,
+                                                     .publisher = *unit.publisher,
+                                                     .faults = *unit.faults,
+                                                     .event_faults = *unit.event_faults,
+                                                     .restart = order_restart},
+                                         system_clock());
+}
+
+Result<Done> SimulatedCluster::State::listen(std::size_t index, std::uint16_t port) {
+  Unit& unit = *units[index];
   IoPool& pool = *pools[index % pools.size()];
-  EngineApi& api = *unit.api;
-  const auto handler = [&api](http::Request& request, http::ResponseWriter& writer) {
-    return api.handle(request, writer);
+  const auto handler = [&unit](http::Request& request, http::ResponseWriter& writer) {
+    return unit.api->handle(request, writer);
   };
   http::ServerOptions options{.host = settings.host, .port = port};
   unit.server = SL_TRY(http::Server::create(pool, std::move(options), handler));
   unit.endpoints.url =
       "http://" + host_in_url(settings.host) + ":" + std::to_string(unit.server->port());
   return Done{};
+}
+
+void SimulatedCluster::State::carry_out_restarts(const std::stop_token& stop) {
+  while (const auto order = restarts.pop()) restart(*order, stop);
+}
+
+// As seen from outside: connections end, nobody listens, then the same ports again with nothing
+// cached, nothing counted, and event numbers from 0. Block hashes are the same as before.
+void SimulatedCluster::State::restart(const RestartOrder& order, const std::stop_token& stop) {
+  Unit& unit = *units[order.engine];
+  const std::uint16_t port = unit.server->port();
+  quiesce(unit);
+  run_there(*unit.context, [&] {
+    unit.engine->restart();
+    unit.event_faults->forget();
+    make_api(order.engine);
+  });
+  unit.server.reset();
+  unit.publisher->close();
+  Result<Done> begun = internal_error("stopping");
+  std::mutex mutex;
+  std::condition_variable_any stopped;
+  const auto pause = [&](Duration time) {
+    std::unique_lock lock(mutex);
+    stopped.wait_for(lock, stop, time, [] { return false; });
+  };
+  pause(order.down);
+  // The kernel may lend a port that nobody listens on to an outgoing connection for a while.
+  for (int i = 0; i < kBindTriesMax && !begun.ok() && !stop.stop_requested(); ++i) {
+    if (i > 0) pause(kBindPause);
+    begun = begin_again(order.engine, port);
+  }
+  run_there(*unit.context, [&unit] { unit.restart_ordered = false; });
+  if (begun.ok() || stop.stop_requested()) return;
+  log(LogLevel::Error, "a simulated engine cannot start again",
+      {{"engine", order.engine}, {"error", begun.error().message}});
+}
+
+Result<Done> SimulatedCluster::State::begin_again(std::size_t index, std::uint16_t port) {
+  Unit& unit = *units[index];
+  if (!unit.publisher->is_open()) SL_TRY(unit.publisher->reopen());
+  return listen(index, port);
 }
 
 Result<std::unique_ptr<SimulatedCluster>> SimulatedCluster::start(

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/admin/index_view.h"
+
+#include <memory>
+#include <string>
+
+#include "common/base/json.h"
+
+namespace sightline::admin {
+namespace {
+
+std::string rank_json(const IndexView& view, const fleet::EngineEndpoints& engine) {
+  std::string digests;
+  for (const keys::BlockKey key : view.index.held(engine.engine, index::Tier::Gpu)) {
+    digests += (digests.empty() ? "\"" : ",\"") + view.scheme.digest(key) + '"';
+  }
+  return R"({"rank":)" + std::to_string(engine.rank) + R"(,"blocks":[)" + digests + "]}";
+}
+
+}  // namespace
+
+runtime::AdminResponse IndexView::run(const runtime::AdminRequest& request) const {
+  const auto name = request.query.find("worker");
+  if (name == request.query.end()) {
+    return runtime::admin_error(400, "name a worker: /v1/index?worker=NAME");
+  }
+  const auto worker = fleet.snapshot()->find(name->second);
+  if (!worker) return runtime::admin_error(404, "no worker of this name; see /v1/workers");
+  std::uint64_t blocks = 0;
+  for (const fleet::EngineEndpoints& engine : worker->engines)
+    blocks += index.blocks(engine.engine);
+  if (blocks > kListedBlocksMax) {
+    return runtime::admin_error(
+        413, "the worker holds " + std::to_string(blocks) + " blocks, more than can be listed");
+  }
+  std::string ranks;
+  for (const fleet::EngineEndpoints& engine : worker->engines) {
+    ranks += (ranks.empty() ? "" : ",") + rank_json(*this, engine);
+  }
+  // After the blocks: a worker that was ready now, and before, was ready in between.
+  const auto after = fleet.snapshot()->find(name->second);
+  const auto& latest = after ? *after : *worker;
+  const bool ready = worker->is_precise() && latest.is_precise();
+  return {.status = 200,
+          .body = R"({"worker":)" + json::to_quoted(latest.name) + R"(,"state":)" +
+                  json::to_quoted(name_of(latest.state)) + R"(,"counts":)" +
+                  (ready ? "true" : "false") + R"(,"block_size":)" +
+                  std::to_string(latest.block_size) + R"(,"ranks":[)" + ranks + "]}"};
+}
+
+}  // namespace sightline::admin
