@@ -194,12 +194,14 @@ EngineApi::Reply EngineApi::metrics(const http::Request&) {
 
 EngineApi::Reply EngineApi::event_sources(const http::Request&) {
   if (options_.instant) return {.body = "{}"};
+  const std::string replay = options_.replay_port == 0
+                                 ? "null"
+                                 : "\"tcp://*:" + std::to_string(options_.replay_port) + "\"";
   return {.body =
               "{\"0\":{\"enable_kv_cache_events\":true,\"publisher\":\"zmq\",\"endpoint\":"
               "\"tcp://*:" +
-              std::to_string(options_.events_port) +
-              "\",\"replay_endpoint\":\"tcp://*:" + std::to_string(options_.replay_port) +
-              "\",\"buffer_steps\":10000,\"hwm\":100000,\"max_queue_size\":100000,\"topic\":" +
+              std::to_string(options_.events_port) + "\",\"replay_endpoint\":" + replay +
+              ",\"buffer_steps\":10000,\"hwm\":100000,\"max_queue_size\":100000,\"topic\":" +
               json::to_quoted(options_.topic) + "}}"};
 }
 

@@ -33,7 +33,7 @@ struct EngineApiOptions {
   bool instant = false;  // a fixed answer; see SimulateSettings
   // For /kv_event_sources.
   std::uint16_t events_port = 0;
-  std::uint16_t replay_port = 0;
+  std::uint16_t replay_port = 0;  // 0: none
   std::string topic;
   std::uint64_t id_seed = 0;  // of the random part of answers' ids
   std::uint32_t engine = 0;   // its number

@@ -140,16 +140,19 @@ EventPublisher::State::~State() {
 
 Result<Done> EventPublisher::State::open() {
   events.reset(zmq_socket(context.get(), ZMQ_PUB));
-  replay.reset(zmq_socket(context.get(), ZMQ_ROUTER));
+  if (options.with_replay) replay.reset(zmq_socket(context.get(), ZMQ_ROUTER));
   wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (!events || !replay || wake < 0) return internal_error("no file descriptors left for sockets");
+  if (!events || (options.with_replay && !replay) || wake < 0)
+    return internal_error("no file descriptors left for sockets");
   for (void* socket : {events.get(), replay.get()}) {
+    if (socket == nullptr) continue;
     set(socket, ZMQ_LINGER, 0);
     set(socket, ZMQ_IPV6, 1);
   }
   set(events.get(), ZMQ_SNDHWM, kSendQueueMax);
-  set(replay.get(), ZMQ_SNDHWM, 0);  // an answer is bounded by the buffer
   events_port = SL_TRY(bind(events.get(), options.host, options.events_port));
+  if (!replay) return Done{};
+  set(replay.get(), ZMQ_SNDHWM, 0);  // an answer is bounded by the buffer
   replay_port = SL_TRY(bind(replay.get(), options.host, options.replay_port));
   thread.emplace("sim-replay", [this](std::stop_token stop) { serve_replays(stop); });
   return Done{};

@@ -26,6 +26,7 @@ class EventPublisher {
   struct Options {
     std::string host = "127.0.0.1";  // numeric address to bind
     std::uint16_t events_port = 0;   // 0: any free port
+    bool with_replay = true;         // else there is no such socket, and replay_port stays 0
     std::uint16_t replay_port = 0;
     std::string topic;
     simengine::EventFormat format;

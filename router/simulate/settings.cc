@@ -86,6 +86,9 @@ void add_events(SettingTable& table, SimulateSettings& s) {
   table.add_choice({"simulate.event_hashes", "event-hashes", "KIND",
                     "Block hashes in events: 64-bit integers or bytes."},
                    s.event_hashes, {"int", "bytes"});
+  table.add_switch({"simulate.no_replay", "no-replay", "",
+                    "Engines without a replay socket, as vLLM has it by default."},
+                   s.no_replay);
 }
 
 void add_faults(SettingTable& table, SimulateSettings& s) {

@@ -71,6 +71,9 @@ struct SimulateSettings {
   // "int" (64 bits) or "bytes" (whole digests).
   std::string event_hashes = "int";
 
+  // No replay socket, which is what vLLM has unless told otherwise.
+  bool no_replay = false;
+
   // Faults to inject, see simfault::parse_fault; and the seed of their draws.
   std::vector<std::string> faults;
   std::uint32_t fault_seed = 1;

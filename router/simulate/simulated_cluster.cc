@@ -106,7 +106,8 @@ void run_there(asio::io_context& context, Work work) {
 }  // namespace
 
 std::string EngineEndpoints::worker_flag(const std::string& name) const {
-  return "name=" + name + ",url=" + url + ",events=" + events + ",replay=" + replay;
+  const std::string flag = "name=" + name + ",url=" + url + ",events=" + events;
+  return replay.empty() ? flag : flag + ",replay=" + replay;
 }
 
 struct SimulatedCluster::State {
@@ -182,6 +183,7 @@ Result<Done> SimulatedCluster::State::start_engine(std::uint32_t index) {
   make_api(index);
   const std::string tcp = "tcp://" + host_in_url(settings.host) + ":";
   unit.endpoints.events = tcp + std::to_string(unit.publisher->events_port());
+  if (settings.no_replay) return listen(index, port_of(settings.base_port, index));
   unit.endpoints.replay = tcp + std::to_string(unit.publisher->replay_port());
   return listen(index, port_of(settings.base_port, index));
 }
@@ -207,6 +209,7 @@ Result<Done> SimulatedCluster::State::open_publisher(Unit& unit, std::uint32_t i
   unit.publisher =
       SL_TRY(EventPublisher::create({.host = settings.host,
                                      .events_port = port_of(settings.events_base_port, index),
+                                     .with_replay = !settings.no_replay,
                                      .replay_port = port_of(settings.replay_base_port, index),
                                      .topic = topic_of(index),
                                      .format = format,

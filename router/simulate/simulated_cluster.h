@@ -17,8 +17,8 @@ namespace sightline::simulate {
 struct EngineEndpoints {
   std::string url;     // "http://127.0.0.1:8101"
   std::string events;  // "tcp://127.0.0.1:5557": PUB, bound by the engine
-  std::string replay;  // "tcp://127.0.0.1:5657": ROUTER, bound by the engine
-  // All three as the value of `sightline serve --worker`, under the given name.
+  std::string replay;  // "tcp://127.0.0.1:5657": ROUTER, bound by the engine; empty: none
+  // All of them as the value of `sightline serve --worker`, under the given name.
   [[nodiscard]] std::string worker_flag(const std::string& name) const;
 };
 

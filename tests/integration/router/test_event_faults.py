@@ -1,0 +1,273 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Sightline Authors
+"""Events that are lost, repeated, late or broken: afterwards the index equals what the engine
+holds, block by block, or says visibly that it does not know; and it never claims blocks whose
+removal has been announced."""
+
+import contextlib
+import http.client
+import json
+import random
+
+import pytest
+from stack import Stack, post
+from truth import Judge, Watch
+
+BLOCK = 16
+CACHE_BLOCKS = 64
+
+
+class Traffic:
+    """Prompts with shared beginnings, sent to one engine past the router, so that only events
+    tell it of them. The caches are small: nearly every prompt evicts blocks."""
+
+    def __init__(self, stack, seed=1):
+        self.stack = stack
+        self.rng = random.Random(seed)
+        self.heads = [self.tokens(3 * BLOCK) for _ in range(5)]
+
+    def tokens(self, count):
+        return [self.rng.randrange(1000, 9000) for _ in range(count)]
+
+    def send(self, engine, prompts=1):
+        for _ in range(prompts):
+            body = completion(self.rng.choice(self.heads) + self.tokens(2 * BLOCK + 3))
+            answer = post(self.stack.engine_port(engine), body, path="/v1/completions")
+            assert answer.status == 200, answer.body
+
+
+def completion(tokens):
+    return {"model": "demo", "max_tokens": 1, "prompt": tokens}
+
+
+def ask(stack, engine, method, path, body=None):
+    connection = http.client.HTTPConnection("127.0.0.1", stack.engine_port(engine), timeout=30)
+    connection.request(method, path, None if body is None else json.dumps(body))
+    answer = connection.getresponse()
+    content = answer.read()
+    connection.close()
+    assert answer.status == 200, content
+    return json.loads(content) if content else None
+
+
+def order(stack, engine, kind, **fields):
+    ask(stack, engine, "POST", "/fault", {"kind": kind, **fields})
+
+
+def end_faults(stack, engine):
+    """The number of strikes so far."""
+    return ask(stack, engine, "DELETE", "/fault")["strikes_total"]
+
+
+def state_of(stack, engine):
+    return stack.worker_states()[engine]["state"]
+
+
+def settle(stack, judge, traffic):
+    """Until the router hears the engine; what it missed before that is cleared away."""
+    looks = 0
+
+    def heard():
+        nonlocal looks
+        if looks % 20 == 0:
+            ask(stack, 0, "POST", "/reset_prefix_cache")
+            traffic.send(0)
+        looks += 1
+        return judge.equal(0)
+
+    stack.wait_until(heard)
+
+
+@contextlib.contextmanager
+def running(build, logs, engines=1, joins_late=False, flags=()):
+    """A stack and its judge. joins_late: the router is left to the caller to start."""
+    flags = ["--blocks", CACHE_BLOCKS, "--block-size", BLOCK, *flags]
+    stack = Stack(build, engines=engines, engine_flags=flags, logs=logs,
+                  router_flags=["--fleet-probe-interval", "200ms"])
+    judge = Judge(stack)
+    try:
+        stack.start_engines()
+        if not joins_late:
+            stack.start_router()
+        yield stack, judge
+    finally:
+        stack.stop()
+        judge.close()
+
+
+def predicted_and_found(stack, tokens):
+    answer = post(stack.port, completion(tokens), path="/v1/completions")
+    assert answer.status == 200, answer.body
+    return BLOCK * answer.overlap[0], answer.usage["prompt_tokens_details"]["cached_tokens"]
+
+
+def wait_for_equality(stack, judge, engine=0):
+    stack.wait_until(lambda: judge.equal(engine), seconds=15)
+
+
+@pytest.mark.parametrize("kind,fields", [("drop", {"p": 0.3}), ("duplicate", {"p": 0.5}),
+                                         ("reorder", {"p": 0.3}), ("delay", {"p": 0.3, "ms": 30})])
+def test_the_index_equals_the_engine_after_messages_were(build, logs, kind, fields):
+    with running(build, logs) as (stack, judge):
+        traffic = Traffic(stack)
+        with Watch(judge, [0]) as watch:
+            traffic.send(0, prompts=20)
+            order(stack, 0, kind, **fields)
+            for _ in range(12):
+                traffic.send(0, prompts=5)
+                watch.wait_for_looks()
+            assert end_faults(stack, 0) >= 5
+            # Whatever was lost last shows with the next message.
+            traffic.send(0)
+            wait_for_equality(stack, judge)
+        tokens = traffic.heads[0] + traffic.tokens(2 * BLOCK)
+        assert predicted_and_found(stack, tokens)[1] > 0
+        stack.wait_until(lambda: judge.equal(0))
+        predicted, found = predicted_and_found(stack, tokens)
+        assert predicted == found == 4 * BLOCK
+
+
+@pytest.mark.parametrize("flags", [(), ("--no-replay",)])
+def test_after_a_loss_for_good_only_what_was_announced_since_is_claimed(build, logs, flags):
+    with running(build, logs, flags=flags) as (stack, judge):
+        traffic = Traffic(stack)
+        settle(stack, judge, traffic)
+        with Watch(judge, [0]):
+            traffic.send(0, prompts=20)
+            order(stack, 0, "drop", lost=True, count=3)
+            traffic.send(0, prompts=5)
+            assert end_faults(stack, 0) == 3
+            known_before = judge.truth(0).blocks
+            # Beginnings that were never seen: nothing of them hangs on what was lost.
+            learning = Traffic(stack, seed=2)
+            learning.send(0, prompts=30)
+            stack.wait_until(lambda: judge.claim(0).counts and learnt(judge, known_before))
+        ask(stack, 0, "POST", "/reset_prefix_cache")
+        learning.send(0, prompts=20)
+        wait_for_equality(stack, judge)
+
+
+def learnt(judge, known_before):
+    """Nothing is claimed that is not held, and all that was announced since is claimed."""
+    above, below = judge.differences(0)
+    return not above and below <= known_before
+
+
+@pytest.mark.parametrize("flags", [(), ("--no-replay",)])
+def test_a_restart_that_reconnecting_hides_leaves_no_claim_of_the_former_life(build, logs, flags):
+    with running(build, logs, flags=flags) as (stack, judge):
+        settle(stack, judge, Traffic(stack, seed=9))
+        with Watch(judge, [0]):
+            Traffic(stack, seed=1).send(0, prompts=30)
+            wait_for_equality(stack, judge)
+            assert len(judge.claim(0).blocks) > 30
+            order(stack, 0, "restart", ms=0)
+            stack.wait_until(lambda: restarted(stack, judge, 0))
+            # The same prompts again: the same numbers and hashes, and blocks of the former life
+            # that this one has not computed yet.
+            again = Traffic(stack, seed=1)
+            again.send(0, prompts=12)
+            if flags:
+                # What was announced before the connection was there again is lost to the router.
+                settle(stack, judge, again)
+            wait_for_equality(stack, judge)
+            again.send(0, prompts=40)
+            wait_for_equality(stack, judge)
+        assert state_of(stack, 0) == "ready"
+
+
+def restarted(stack, judge, engine):
+    try:
+        return judge.truth(engine).life == 1
+    except (OSError, http.client.HTTPException):
+        return False
+
+
+@pytest.mark.parametrize("flags", [(), ("--no-replay",)])
+def test_an_idle_engine_that_restarts_is_not_believed_to_hold_anything(build, logs, flags):
+    with running(build, logs, flags=flags) as (stack, judge):
+        traffic = Traffic(stack)
+        settle(stack, judge, traffic)
+        with Watch(judge, [0]):
+            traffic.send(0, prompts=10)
+            wait_for_equality(stack, judge)
+            order(stack, 0, "restart", ms=300)
+            stack.wait_until(lambda: restarted(stack, judge, 0))
+            wait_for_equality(stack, judge)
+        assert judge.claim(0).blocks == set()
+        tokens = traffic.heads[0] + traffic.tokens(BLOCK + 1)
+        assert predicted_and_found(stack, tokens) == (0, 0)
+
+
+def test_after_an_undecodable_message_nothing_older_than_it_is_claimed(build, logs):
+    with running(build, logs) as (stack, judge):
+        traffic = Traffic(stack)
+        with Watch(judge, [0]):
+            traffic.send(0, prompts=20)
+            wait_for_equality(stack, judge)
+            order(stack, 0, "garbage", count=1)
+            traffic.send(0)
+            assert end_faults(stack, 0) == 1
+            known_before = judge.truth(0).blocks
+            stack.wait_until(lambda: 'kind="undecodable_message"' in stack.router_metrics())
+            learning = Traffic(stack, seed=2)
+            learning.send(0, prompts=30)
+            stack.wait_until(lambda: judge.claim(0).counts and learnt(judge, known_before))
+        ask(stack, 0, "POST", "/reset_prefix_cache")
+        learning.send(0, prompts=20)
+        wait_for_equality(stack, judge)
+
+
+def test_an_engine_whose_events_tell_another_block_size_is_excluded_beside_one_that_counts(
+        build, logs):
+    with running(build, logs, engines=2) as (stack, judge):
+        traffic = Traffic(stack)
+        with Watch(judge, [0, 1]):
+            for engine in (0, 1):
+                traffic.send(engine, prompts=10)
+                wait_for_equality(stack, judge, engine)
+            order(stack, 1, "wrong-block-size", count=1)
+            for engine in (0, 1):
+                traffic.send(engine, prompts=10)
+            stack.wait_until(lambda: state_of(stack, 1) == "excluded", seconds=5)
+            told = stack.worker_states()[1]
+            assert "blocks have 8 tokens" in told["reason"] and told["blocks"] == 0
+            assert not judge.claim(1).counts and state_of(stack, 0) == "ready"
+            wait_for_equality(stack, judge, 0)
+        stack.wait_until(lambda: 'sightline_block_size_mismatch_total{worker="w1"} 1'
+                         in stack.router_metrics(), seconds=5)
+        assert end_faults(stack, 1) == 1
+        order(stack, 1, "restart")
+        stack.wait_until(lambda: restarted(stack, judge, 1))
+        traffic.send(1, prompts=10)
+        wait_for_equality(stack, judge, 1)
+        assert state_of(stack, 1) == "ready"
+
+
+def test_a_router_that_joins_a_running_engine_learns_all_of_it_by_replay(build, logs):
+    with running(build, logs, joins_late=True) as (stack, judge):
+        traffic = Traffic(stack)
+        traffic.send(0, prompts=60)
+        stack.start_router()
+        with Watch(judge, [0]):
+            wait_for_equality(stack, judge)
+            assert len(judge.claim(0).blocks) > 30
+            traffic.send(0, prompts=20)
+            wait_for_equality(stack, judge)
+
+
+def test_a_router_that_joins_without_replay_claims_what_is_announced_from_then_on(build, logs):
+    with running(build, logs, joins_late=True, flags=("--no-replay",)) as (stack, judge):
+        traffic = Traffic(stack)
+        traffic.send(0, prompts=60)
+        known_before = judge.truth(0).blocks
+        stack.start_router()
+        with Watch(judge, [0]):
+            stack.wait_until(lambda: state_of(stack, 0) == "ready")
+            assert judge.claim(0).blocks == set()
+            learning = Traffic(stack, seed=2)
+            learning.send(0, prompts=30)
+            stack.wait_until(lambda: learnt(judge, known_before))
+        ask(stack, 0, "POST", "/reset_prefix_cache")
+        learning.send(0, prompts=20)
+        wait_for_equality(stack, judge)

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Sightline Authors
+"""Compares what the router's index holds with what simulated engines hold, block by block."""
+
+import dataclasses
+import http.client
+import json
+import subprocess
+import threading
+import time
+
+# From the removal's announcement to its disappearance from the index: engine's send, network,
+# router's thread. The router's own audit allows as much.
+ANNOUNCEMENT_S = 0.25
+
+
+class Names:
+    """Names of blocks as the router writes them, from their content by the router's own library."""
+
+    def __init__(self, build, model):
+        self._model = model
+        self._known = {}  # engine hash -> digest
+        self._process = subprocess.Popen([str(build / "bin/block_digests")], text=True,
+                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self._lock = threading.Lock()
+
+    def of(self, blocks):
+        """The digests of blocks as /sim/blocks lists them."""
+        with self._lock:
+            new = [b for b in blocks if b["hash"] not in self._known]
+            if new:
+                line = json.dumps({"model": self._model, "blocks": new})
+                self._process.stdin.write(line + "\n")
+                self._process.stdin.flush()
+                digests = json.loads(self._process.stdout.readline())
+                for block, digest in zip(new, digests):
+                    # A block whose ancestors were evicted before anybody looked has no name yet.
+                    if digest is not None:
+                        self._known[block["hash"]] = digest
+            return {self._known.get(b["hash"]) for b in blocks} - {None}
+
+    def close(self):
+        self._process.stdin.close()
+        self._process.wait(timeout=10)
+
+
+@dataclasses.dataclass
+class Truth:
+    """One look at an engine; None for numbers of messages: none yet."""
+    life: int
+    sequence: int
+    delivered: int
+    pending_events: int
+    blocks: set
+
+
+@dataclasses.dataclass
+class Claim:
+    """One look at the router's view of a worker."""
+    state: str
+    counts: bool  # the index entries are believed
+    blocks: set
+
+
+class Judge:
+    """Looks at engines and router of a stack."""
+
+    def __init__(self, stack):
+        self.stack = stack
+        self.names = Names(stack.build, stack.name)
+
+    def close(self):
+        self.names.close()
+
+    def truth(self, engine):
+        status, body = self.stack.get(self.stack.engine_port(engine), "/sim/blocks")
+        assert status == 200, body
+        told = json.loads(body)
+        return Truth(told["life"], told["sequence"], told["delivered"], told["pending_events"],
+                     self.names.of(told["blocks"]))
+
+    def claim(self, engine):
+        name = self.stack.workers[engine]["name"]
+        status, body = self.stack.get(self.stack.admin_port, f"/v1/index?worker={name}")
+        assert status == 200, body
+        told = json.loads(body)
+        blocks = {digest for rank in told["ranks"] for digest in rank["blocks"]}
+        return Claim(told["state"], told["counts"], blocks)
+
+    def differences(self, engine):
+        """(claimed but not held, held but not claimed); call it when nothing moves."""
+        truth, claim = self.truth(engine), self.claim(engine)
+        return claim.blocks - truth.blocks, truth.blocks - claim.blocks
+
+    def equal(self, engine):
+        claim = self.claim(engine)
+        return claim.counts and self.differences(engine) == (set(), set())
+
+
+class Watch:
+    """Looks again and again whether the router claims blocks that an engine no longer holds.
+
+    A claim above the truth is legal while the worker's entries do not count, and until the
+    announcement of the removal is out: until a message at or above the one that carries it has
+    been sent live, and ANNOUNCEMENT_S longer. A restarted engine has announced nothing; there the
+    time runs from the restart. Use as a context manager; leaving it raises on illegal claims.
+    """
+
+    def __init__(self, judge, engines, pause_s=0.01):
+        self.judge = judge
+        self.pause_s = pause_s
+        self.engines = list(engines)
+        self.samples = 0
+        self._rounds = 0
+        self.claimed_above = 0  # samples with legal claims above the truth
+        self.illegal = []
+        self._since = {e: {} for e in self.engines}  # block -> [carried by, time when out or None]
+        self._life = {}
+        self._before = {}
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._failure = None
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def wait_for_looks(self, count=1):
+        """Until so many whole looks at all engines have begun and ended."""
+        # One may be under way at the call.
+        wanted = self._rounds + count + 1
+        deadline = time.monotonic() + 30
+        while self._rounds < wanted and self._thread.is_alive():
+            assert time.monotonic() < deadline, "the watch does not come to look"
+            time.sleep(0.005)
+
+    def __exit__(self, kind, *_):
+        self._stop.set()
+        self._thread.join(timeout=30)
+        if kind is None:
+            if self._failure is not None:
+                raise self._failure
+            assert self.samples > 0
+            assert not self.illegal, self.illegal[:5]
+
+    def _run(self):
+        try:
+            while not self._stop.is_set():
+                for engine in self.engines:
+                    self.look(engine)
+                self._rounds += 1
+                self._stop.wait(self.pause_s)
+        except BaseException as failure:  # raised by __exit__
+            self._failure = failure
+
+    def look(self, engine):
+        try:
+            before = self.judge.truth(engine)
+            claim = self.judge.claim(engine)
+            after = self.judge.truth(engine)
+        except (OSError, http.client.HTTPException):
+            return  # the engine is down: what it holds then cannot be asked
+        self.samples += 1
+        pending = self._since[engine]
+        if before.life != after.life:
+            return
+        if self._life.get(engine) != after.life:
+            self._life[engine] = after.life
+            pending.clear()
+        above = claim.blocks - before.blocks - after.blocks if claim.counts else set()
+        self.claimed_above += bool(above)
+        now = time.monotonic()
+        for block in list(pending):
+            if block not in above:
+                del pending[block]
+        carried_by = -1 if after.sequence is None else after.sequence
+        carried_by += 1 if after.pending_events else 0
+        delivered = -1 if after.delivered is None else after.delivered
+        for block in above:
+            entry = pending.setdefault(block, [carried_by, None])
+            if entry[1] is None and delivered >= entry[0]:
+                entry[1] = now
+            if entry[1] is not None and now - entry[1] > ANNOUNCEMENT_S:
+                self.illegal.append({"engine": engine, "block": block, "state": claim.state,
+                                     "carried_by": entry[0], "late_s": now - entry[1],
+                                     "sequence": after.sequence, "delivered": delivered})
