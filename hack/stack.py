@@ -144,7 +144,9 @@ class Stack:
         )
         match = self.router.wait_for(r"ready: http://[^:]+:(\d+)/v1 \(admin http://[^:]+:(\d+)\)")
         self.port, self.admin_port = int(match.group(1)), int(match.group(2))
-        self.wait_until(lambda: all(w["state"] in self.ready_states for w in self.worker_states()))
+        self.wait_until(lambda: all(w["state"] in self.ready_states
+                                    and all(r["state"] == w["state"] for r in w["ranks"])
+                                    for w in self.worker_states()))
 
     def stop(self):
         with contextlib.ExitStack() as both:
@@ -191,7 +193,8 @@ class Stack:
         """Until no engine's events have moved for a moment: what is announced is then applied."""
         last, since = None, time.monotonic()
         while time.monotonic() - since < 0.15:
-            now = [w["events"]["seq"] for w in self.worker_states()]
+            now = [r["events"] and r["events"]["seq"]
+                   for w in self.worker_states() for r in w["ranks"]]
             if now != last:
                 last, since = now, time.monotonic()
             time.sleep(0.02)

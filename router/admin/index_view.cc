@@ -4,18 +4,24 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "common/base/json.h"
 
 namespace sightline::admin {
 namespace {
 
-std::string rank_json(const IndexView& view, const fleet::EngineEndpoints& engine) {
+std::string digests_json(const IndexView& view, const fleet::EngineEndpoints& engine) {
   std::string digests;
   for (const keys::BlockKey key : view.index.held(engine.engine, index::Tier::Gpu)) {
     digests += (digests.empty() ? "\"" : ",\"") + view.scheme.digest(key) + '"';
   }
-  return R"({"rank":)" + std::to_string(engine.rank) + R"(,"blocks":[)" + digests + "]}";
+  return "[" + digests + "]";
+}
+
+bool is_believed(const fleet::Worker& worker, const fleet::EngineEndpoints& engine) {
+  const fleet::EngineEndpoints* now = worker.engine_of(engine.rank);
+  return now != nullptr && now->engine == engine.engine && worker.is_precise(*now);
 }
 
 }  // namespace
@@ -34,14 +40,21 @@ runtime::AdminResponse IndexView::run(const runtime::AdminRequest& request) cons
     return runtime::admin_error(
         413, "the worker holds " + std::to_string(blocks) + " blocks, more than can be listed");
   }
-  std::string ranks;
+  std::vector<std::string> digests;
   for (const fleet::EngineEndpoints& engine : worker->engines) {
-    ranks += (ranks.empty() ? "" : ",") + rank_json(*this, engine);
+    digests.push_back(digests_json(*this, engine));
   }
   // After the blocks: a worker that was ready now, and before, was ready in between.
   const auto after = fleet.snapshot()->find(name->second);
   const auto& latest = after ? *after : *worker;
   const bool ready = worker->is_precise() && latest.is_precise();
+  std::string ranks;
+  for (std::size_t i = 0; i < digests.size(); ++i) {
+    const fleet::EngineEndpoints& engine = worker->engines[i];
+    const bool counts = is_believed(*worker, engine) && is_believed(latest, engine);
+    ranks += std::string(i == 0 ? "" : ",") + R"({"rank":)" + std::to_string(engine.rank) +
+             R"(,"counts":)" + (counts ? "true" : "false") + R"(,"blocks":)" + digests[i] + "}";
+  }
   return {.status = 200,
           .body = R"({"worker":)" + json::to_quoted(latest.name) + R"(,"state":)" +
                   json::to_quoted(name_of(latest.state)) + R"(,"counts":)" +

@@ -30,6 +30,14 @@ std::string number_or_null(const std::optional<std::uint64_t>& number) {
   return number ? std::to_string(*number) : "null";
 }
 
+// The number behind `name` at the beginning of a query.
+std::optional<std::uint64_t> number_in(std::string_view query, std::string_view name) {
+  std::uint64_t number = 0;
+  if (!query.starts_with(name)) return std::nullopt;
+  std::from_chars(query.data() + name.size(), query.data() + query.size(), number);
+  return number;
+}
+
 std::string text_or_null(const std::optional<std::string>& text) {
   return text ? json::to_quoted(*text) : "null";
 }
@@ -60,11 +68,12 @@ EngineApi::EngineApi(const EngineApiOptions& options, std::shared_ptr<const sima
     : options_(options),
       model_(std::move(model)),
       parts_(std::move(parts)),
-      engine_(parts_.engine),
       clock_(clock),
       processor_cache_(options.processor_cache_bytes),
       ids_(options.id_seed),
-      started_s_(unix_seconds(clock.wall())) {}
+      started_s_(unix_seconds(clock.wall())),
+      counts_(parts_.cores.size()),
+      last_rank_(parts_.cores.size() - 1) {}
 
 Task<void> EngineApi::handle(const http::Request& request, http::ResponseWriter& writer) {
   const bool post = request.method == "POST";
@@ -104,20 +113,30 @@ EngineApi::Reply EngineApi::refusal(const Error& error) {
   return {.status = simapi::status_of(error), .body = simapi::body_of(error)};
 }
 
+Error EngineApi::no_such_rank(std::string_view rank) const {
+  return client_error(ErrorCode::InvalidArgument, "data_parallel_rank " + std::string(rank) +
+                                                      " is out of range [0, " +
+                                                      std::to_string(parts_.cores.size()) + ").");
+}
+
 EngineCounters EngineApi::counters() const {
-  const simengine::Scheduler& scheduler = engine_.scheduler();
-  const simengine::SchedulerCounters& from = scheduler.counters();
-  return {.requests = requests_,
-          .prompt_tokens = from.prompt_tokens,
-          .cached_tokens = from.cached_tokens,
-          .prefill_tokens = from.prefill_tokens,
-          .encoder_tokens = from.encoder_tokens,
-          .generated_tokens = from.generated_tokens,
-          .finished = from.finished,
-          .aborted = from.aborted,
-          .running = scheduler.running(),
-          .waiting = scheduler.waiting(),
-          .blocks_cached = scheduler.cache().distinct_cached()};
+  EngineCounters sum;
+  for (const Counts& counts : counts_) sum.requests += counts.requests;
+  for (const EngineCore& core : parts_.cores) {
+    const simengine::Scheduler& scheduler = core.engine.scheduler();
+    const simengine::SchedulerCounters& from = scheduler.counters();
+    sum.prompt_tokens += from.prompt_tokens;
+    sum.cached_tokens += from.cached_tokens;
+    sum.prefill_tokens += from.prefill_tokens;
+    sum.encoder_tokens += from.encoder_tokens;
+    sum.generated_tokens += from.generated_tokens;
+    sum.finished += from.finished;
+    sum.aborted += from.aborted;
+    sum.running += scheduler.running();
+    sum.waiting += scheduler.waiting();
+    sum.blocks_cached += scheduler.cache().distinct_cached();
+  }
+  return sum;
 }
 
 const std::vector<EngineApi::RouteEntry>& EngineApi::routes() {
@@ -184,25 +203,32 @@ EngineApi::Reply EngineApi::models(const http::Request&) {
 }
 
 EngineApi::Reply EngineApi::metrics(const http::Request&) {
-  return {.body = metrics_text({.model_name = model_->name,
-                                .requests_accepted = requests_,
-                                .engine = &engine_,
-                                .faults = &parts_.faults,
-                                .processor_cache = &processor_cache_}),
-          .content_type = std::string(kMetricsContentType)};
+  MetricsSource source{.model_name = model_->name, .ranks = {}, .faults = &parts_.faults};
+  for (std::size_t rank = 0; rank < counts_.size(); ++rank) {
+    source.ranks.push_back({.engine = &parts_.cores[rank].engine,
+                            .requests_accepted = counts_[rank].requests,
+                            .media_queries = counts_[rank].media_queries,
+                            .media_hits = counts_[rank].media_hits});
+  }
+  return {.body = metrics_text(source), .content_type = std::string(kMetricsContentType)};
 }
 
 EngineApi::Reply EngineApi::event_sources(const http::Request&) {
   if (options_.instant) return {.body = "{}"};
-  const std::string replay = options_.replay_port == 0
-                                 ? "null"
-                                 : "\"tcp://*:" + std::to_string(options_.replay_port) + "\"";
-  return {.body =
-              "{\"0\":{\"enable_kv_cache_events\":true,\"publisher\":\"zmq\",\"endpoint\":"
-              "\"tcp://*:" +
-              std::to_string(options_.events_port) + "\",\"replay_endpoint\":" + replay +
-              ",\"buffer_steps\":10000,\"hwm\":100000,\"max_queue_size\":100000,\"topic\":" +
-              json::to_quoted(options_.topic) + "}}"};
+  std::string ranks;
+  for (std::size_t rank = 0; rank < parts_.cores.size(); ++rank) {
+    const EventPublisher& publisher = parts_.cores[rank].publisher;
+    const std::string replay = publisher.replay_port() == 0
+                                   ? "null"
+                                   : "\"tcp://*:" + std::to_string(publisher.replay_port()) + "\"";
+    ranks += (ranks.empty() ? "\"" : ",\"") + std::to_string(rank) +
+             "\":{\"enable_kv_cache_events\":true,\"publisher\":\"zmq\",\"endpoint\":"
+             "\"tcp://*:" +
+             std::to_string(publisher.events_port()) + "\",\"replay_endpoint\":" + replay +
+             ",\"buffer_steps\":10000,\"hwm\":100000,\"max_queue_size\":100000,\"topic\":" +
+             json::to_quoted(options_.topic) + "}";
+  }
+  return {.body = "{" + ranks + "}"};
 }
 
 EngineApi::Reply EngineApi::tokenize(const http::Request& request) {
@@ -210,10 +236,7 @@ EngineApi::Reply EngineApi::tokenize(const http::Request& request) {
     const auto document =
         SL_TRY(simapi::parse_body(request.body, request.headers.find("content-type").value_or("")));
     const json::Value body = document.root();
-    if (body.find("messages")) {
-      return SL_TRY(simapi::read_chat_prompt(body, *model_, processor_cache_, clock_.wall()))
-          .tokens;
-    }
+    if (body.find("messages")) return SL_TRY(read_chat(body, 0)).tokens;
     return SL_TRY(simapi::read_text_prompts(body, *model_)).front().tokens;
   }();
   if (!tokens) return refusal(tokens.error());
@@ -225,8 +248,11 @@ EngineApi::Reply EngineApi::tokenize(const http::Request& request) {
 }
 
 EngineApi::Reply EngineApi::reset_prefix_cache(const http::Request&) {
-  return {.body = engine_.scheduler().reset_prefix_cache() ? R"({"success":true})"
-                                                           : R"({"success":false})"};
+  bool all = true;
+  for (const EngineCore& core : parts_.cores) {
+    all = core.engine.scheduler().reset_prefix_cache() && all;
+  }
+  return {.body = all ? R"({"success":true})" : R"({"success":false})"};
 }
 
 EngineApi::Reply EngineApi::reset_media_cache(const http::Request&) {
@@ -235,33 +261,30 @@ EngineApi::Reply EngineApi::reset_media_cache(const http::Request&) {
 }
 
 EngineApi::Reply EngineApi::reset_encoder_cache(const http::Request&) {
-  engine_.scheduler().reset_encoder_cache();
+  for (const EngineCore& core : parts_.cores) core.engine.scheduler().reset_encoder_cache();
   return {};
 }
 
-EngineApi::Reply EngineApi::blocks(const http::Request&) {
-  const simengine::PrefixCache& cache = engine_.scheduler().cache();
+EngineApi::Reply EngineApi::blocks(const http::Request& request) {
+  const auto rank = number_in(request.query(), "rank=").value_or(0);
+  if (rank >= parts_.cores.size()) return refusal(no_such_rank(std::to_string(rank)));
+  const EngineCore& core = parts_.cores[rank];
+  const simengine::PrefixCache& cache = core.engine.scheduler().cache();
   std::string list;
   for (const auto& cached : cache.cached()) {
     list += (list.empty() ? "" : ",");
     list += block_json(cached);
   }
-  return {.body = "{\"life\":" + std::to_string(engine_.life()) +
-                  ",\"sequence\":" + number_or_null(parts_.publisher.last_sequence()) +
-                  ",\"delivered\":" + number_or_null(parts_.event_faults.delivered()) +
+  return {.body = "{\"life\":" + std::to_string(core.engine.life()) +
+                  ",\"sequence\":" + number_or_null(core.publisher.last_sequence()) +
+                  ",\"delivered\":" + number_or_null(core.event_faults.delivered()) +
                   ",\"pending_events\":" + std::to_string(cache.pending_events()) +
                   ",\"block_size\":" + std::to_string(cache.block_size()) + ",\"blocks\":[" + list +
                   "]}"};
 }
 
 EngineApi::Reply EngineApi::list_faults(const http::Request& request) {
-  std::uint64_t since = 0;
-  const std::string_view query = request.query();
-  constexpr std::string_view kSince = "since=";
-  if (query.starts_with(kSince)) {
-    std::from_chars(query.data() + kSince.size(), query.data() + query.size(), since);
-  }
-  return {.body = parts_.faults.to_json(since)};
+  return {.body = parts_.faults.to_json(number_in(request.query(), "since=").value_or(0))};
 }
 
 EngineApi::Reply EngineApi::add_fault(const http::Request& request) {
@@ -284,7 +307,7 @@ EngineApi::Reply EngineApi::add_fault(const http::Request& request) {
 
 EngineApi::Reply EngineApi::end_faults(const http::Request&) {
   parts_.faults.end_all();
-  parts_.event_faults.flush();
+  for (const EngineCore& core : parts_.cores) core.event_faults.flush();
   return {.body = parts_.faults.to_json(UINT64_MAX)};
 }
 

@@ -30,21 +30,23 @@ namespace sightline::simulate {
 struct EngineApiOptions {
   std::uint32_t output_tokens_default = 16;
   std::uint64_t processor_cache_bytes = 0;
-  bool instant = false;  // a fixed answer; see SimulateSettings
-  // For /kv_event_sources.
-  std::uint16_t events_port = 0;
-  std::uint16_t replay_port = 0;  // 0: none
-  std::string topic;
+  bool instant = false;       // a fixed answer; see SimulateSettings
+  std::string topic;          // of events
   std::uint64_t id_seed = 0;  // of the random part of answers' ids
   std::uint32_t engine = 0;   // its number
 };
 
-// What an engine's API works on; all of it outlives the API.
-struct EngineParts {
+// One data-parallel rank of an engine.
+struct EngineCore {
   Engine& engine;
   const EventPublisher& publisher;
-  simfault::FaultPlan& faults;
   simfault::EventFaults& event_faults;
+};
+
+// What an engine's API works on; all of it outlives the API.
+struct EngineParts {
+  std::vector<EngineCore> cores;  // by rank; at least one
+  simfault::FaultPlan& faults;
   // Has the engine's process end soon and begin again after that time.
   std::function<void(std::chrono::milliseconds down)> restart;
 };
@@ -68,6 +70,7 @@ class EngineApi {
     simapi::AnswerHead head;
     simapi::Usage usage;
     std::vector<simengine::RequestSpec> specs;
+    std::size_t rank = 0;
     std::string load;  // value of the endpoint-load-metrics header; empty = not asked for
   };
   struct Reply {
@@ -99,6 +102,9 @@ class EngineApi {
   Reply add_fault(const http::Request& request);
   Reply end_faults(const http::Request& request);
 
+  Result<simapi::PromptInput> read_chat(const json::Value& body, std::size_t rank);
+  Result<std::size_t> choose_rank(const http::Request& request);
+  [[nodiscard]] Error no_such_rank(std::string_view rank) const;
   Result<Generation> prepare(const http::Request& request, simapi::AnswerKind kind);
   Result<Done> add_specs(Generation& generation, std::vector<simapi::PromptInput> prompts) const;
   Task<void> generate(const http::Request& request, simfault::AnswerWriter& writer,
@@ -108,7 +114,7 @@ class EngineApi {
   Task<void> answer_instantly(const http::Request& request, simfault::AnswerWriter& writer,
                               simapi::AnswerKind kind);
   [[nodiscard]] Result<simapi::RequestFields> read_instant(const http::Request& request) const;
-  [[nodiscard]] std::string load_report(const http::Request& request) const;
+  [[nodiscard]] std::string load_report(const http::Request& request, std::size_t rank) const;
   [[nodiscard]] std::int64_t created_now() const;
   static http::Response to_response(Reply reply);
   static Reply refusal(const Error& error);
@@ -119,12 +125,18 @@ class EngineApi {
   const EngineApiOptions options_;
   const std::shared_ptr<const simapi::Model> model_;
   const EngineParts parts_;
-  Engine& engine_;
   const Clock& clock_;
   simapi::ProcessorCache processor_cache_;
   Rng ids_;
   const std::int64_t started_s_;
-  std::uint64_t requests_ = 0;
+  // By rank.
+  struct Counts {
+    std::uint64_t requests = 0;
+    std::uint64_t media_queries = 0;
+    std::uint64_t media_hits = 0;
+  };
+  std::vector<Counts> counts_;
+  std::size_t last_rank_ = 0;  // of the last request that named none
 };
 
 }  // namespace sightline::simulate

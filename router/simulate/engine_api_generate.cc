@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
 // The part of EngineApi that generates tokens.
+#include <charconv>
 #include <chrono>
+#include <optional>
 #include <utility>
 
 #include "common/base/bytes.h"
@@ -57,27 +59,59 @@ simapi::AnswerHead EngineApi::head_of(const http::Request& request, const Reques
           .prompt_token_ids = {}};
 }
 
+// All ranks share the processor cache of their server; each counts its own requests' items.
+Result<PromptInput> EngineApi::read_chat(const json::Value& body, std::size_t rank) {
+  const std::uint64_t queries = processor_cache_.queries;
+  const std::uint64_t hits = processor_cache_.hits;
+  auto prompt = simapi::read_chat_prompt(body, *model_, processor_cache_, clock_.wall());
+  counts_[rank].media_queries += processor_cache_.queries - queries;
+  counts_[rank].media_hits += processor_cache_.hits - hits;
+  return prompt;
+}
+
+// The rank that the request names, or the one with the least to do; of equal ones the next.
+Result<std::size_t> EngineApi::choose_rank(const http::Request& request) {
+  const std::size_t ranks = parts_.cores.size();
+  const std::string_view named = request.headers.find("x-data-parallel-rank").value_or("");
+  std::int64_t number = 0;
+  const auto parsed = std::from_chars(named.data(), named.data() + named.size(), number);
+  // What is no number is not seen.
+  if (parsed.ec != std::errc::invalid_argument && parsed.ptr == named.data() + named.size()) {
+    const bool is_rank =
+        parsed.ec == std::errc{} && number >= 0 && number < static_cast<std::int64_t>(ranks);
+    if (!is_rank) return no_such_rank(named);
+    return static_cast<std::size_t>(number);
+  }
+  const std::size_t begin = last_rank_ + 1;
+  std::optional<std::size_t> least;
+  for (std::size_t i = 0; i < ranks; ++i) {
+    const std::size_t rank = (begin + i) % ranks;
+    const simengine::Scheduler& scheduler = parts_.cores[rank].engine.scheduler();
+    const std::size_t load = 4 * scheduler.waiting() + scheduler.running();
+    if (least && load >= *least) continue;
+    least = load;
+    last_rank_ = rank;
+  }
+  return last_rank_;
+}
+
 Result<EngineApi::Generation> EngineApi::prepare(const http::Request& request, AnswerKind kind) {
   const auto document =
       SL_TRY(simapi::parse_body(request.body, request.headers.find("content-type").value_or("")));
   const json::Value body = document.root();
   SL_TRY(simapi::require_field(body, kind == AnswerKind::Chat ? "messages" : "prompt"));
-  const auto rank = request.headers.find("x-data-parallel-rank").value_or("0");
-  if (rank != "0") {
-    return client_error(ErrorCode::InvalidArgument,
-                        "data_parallel_rank " + std::string(rank) + " is out of range [0, 1).");
-  }
+  const std::size_t rank = SL_TRY(choose_rank(request));
   Generation generation{.fields = SL_TRY(simapi::read_fields(body, *model_)), .head = {}};
+  generation.rank = rank;
   if (!generation.fields.session_id) {
     const auto session = request.headers.find("x-session-id");
     if (session) generation.fields.session_id = std::string(*session);
   }
   generation.head = head_of(request, generation.fields, kind);
-  generation.load = load_report(request);
+  generation.load = load_report(request, rank);
   std::vector<PromptInput> prompts;
   if (kind == AnswerKind::Chat) {
-    prompts.push_back(
-        SL_TRY(simapi::read_chat_prompt(body, *model_, processor_cache_, clock_.wall())));
+    prompts.push_back(SL_TRY(read_chat(body, rank)));
   } else {
     prompts = SL_TRY(simapi::read_text_prompts(body, *model_));
   }
@@ -110,9 +144,9 @@ Result<Done> EngineApi::add_specs(Generation& generation, std::vector<PromptInpu
   return Done{};
 }
 
-std::string EngineApi::load_report(const http::Request& request) const {
+std::string EngineApi::load_report(const http::Request& request, std::size_t rank) const {
   const auto format = request.headers.find("endpoint-load-metrics-format");
-  const simengine::Scheduler& scheduler = engine_.scheduler();
+  const simengine::Scheduler& scheduler = parts_.cores[rank].engine.scheduler();
   const auto usable = static_cast<double>(scheduler.cache().blocks_usable());
   const std::string used =
       std::to_string((usable - static_cast<double>(scheduler.cache().blocks_free())) / usable);
@@ -135,10 +169,11 @@ Task<void> EngineApi::generate(const http::Request& request, simfault::AnswerWri
     co_return;
   }
   Generation generation = std::move(prepared).value();
-  ++requests_;
-  const std::shared_ptr<Job> job = engine_.submit(std::move(generation.specs));
-  const JobGuard guard(engine_, job);
-  writer.on_disconnect([this, job] { engine_.cancel(job); });
+  ++counts_[generation.rank].requests;
+  Engine& engine = parts_.cores[generation.rank].engine;
+  const std::shared_ptr<Job> job = engine.submit(std::move(generation.specs));
+  const JobGuard guard(engine, job);
+  writer.on_disconnect([&engine, job] { engine.cancel(job); });
   if (generation.fields.stream) {
     co_await answer_stream(generation, *job, writer);
   } else {
@@ -208,7 +243,7 @@ Task<void> EngineApi::answer_instantly(const http::Request& request, simfault::A
     co_await writer.send(std::move(response));
     co_return;
   }
-  ++requests_;
+  ++counts_.front().requests;
   const std::size_t tokens = fields->output_tokens.value_or(options_.output_tokens_default);
   const simapi::Usage usage{.prompt_tokens = 1, .completion_tokens = tokens};
   simapi::AnswerHead head = head_of(request, *fields, kind);

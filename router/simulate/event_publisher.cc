@@ -227,7 +227,8 @@ void EventPublisher::publish(std::vector<simengine::KvEvent> events) {
   EventMessage message{.sequence = state.next_sequence++, .payload = nullptr};
   if (faults != nullptr) faults->distort(message.sequence, events);
   const std::chrono::duration<double> now = clock_.wall().time_since_epoch();
-  const simengine::EventBatch batch{.timestamp_s = now.count(), .events = events, .rank = 0};
+  const simengine::EventBatch batch{
+      .timestamp_s = now.count(), .events = events, .rank = options_.rank};
   message.payload = std::make_shared<const Bytes>(encode(batch, options_.format));
   const auto send_live = [&state](const EventMessage& sent) { state.send_live(sent); };
   if (faults == nullptr) {

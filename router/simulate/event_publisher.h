@@ -29,6 +29,7 @@ class EventPublisher {
     bool with_replay = true;         // else there is no such socket, and replay_port stays 0
     std::uint16_t replay_port = 0;
     std::string topic;
+    std::uint32_t rank = 0;  // data-parallel rank, told in each batch
     simengine::EventFormat format;
     std::uint32_t buffer_batches = 10'000;    // kept for replay (vLLM: buffer_steps)
     simfault::EventFaults* faults = nullptr;  // on the way of messages; outlives the publisher

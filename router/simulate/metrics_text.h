@@ -4,20 +4,26 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
-#include "router/simapi/media_input.h"
 #include "router/simfault/fault_plan.h"
 #include "router/simulate/engine.h"
 
 namespace sightline::simulate {
 
+// What is counted of one data-parallel rank.
+struct RankSource {
+  const Engine* engine = nullptr;
+  std::uint64_t requests_accepted = 0;
+  std::uint64_t media_queries = 0;  // of the processor cache
+  std::uint64_t media_hits = 0;
+};
+
 // What an engine's /metrics page is made of.
 struct MetricsSource {
   std::string model_name;
-  std::uint64_t requests_accepted = 0;
-  const Engine* engine = nullptr;
+  std::vector<RankSource> ranks;  // at least one
   const simfault::FaultPlan* faults = nullptr;
-  const simapi::ProcessorCache* processor_cache = nullptr;
 };
 
 // Prometheus text with the names and labels of vLLM 0.32, and counters of the simulation itself

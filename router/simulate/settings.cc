@@ -15,17 +15,23 @@ using contract::SettingTable;
 void add_places(SettingTable& table, SimulateSettings& s) {
   table.add_integer<std::uint32_t>({"simulate.engines", "engines", "N", "Engines to simulate."},
                                    s.engines, {1, kEnginesMax});
+  table.add_integer<std::uint32_t>(
+      {"simulate.data_parallel_size", "data-parallel-size", "N",
+       "Data-parallel ranks of each engine: caches with events of their own behind one URL."},
+      s.data_parallel_size, {1, kRanksMax});
   table.add_text({"simulate.host", "host", "ADDRESS", "Address that all ports listen on."}, s.host);
   table.add_integer<std::uint16_t>(
       {"simulate.base_port", "base-port", "PORT",
        "HTTP port of engine 0; engine i takes base+i. 0 = any free port."},
       s.base_port, {0, kPortMax});
-  table.add_integer<std::uint16_t>({"simulate.events_base_port", "events-base-port", "PORT",
-                                    "KV event port of engine 0; engine i takes base+i."},
-                                   s.events_base_port, {0, kPortMax});
-  table.add_integer<std::uint16_t>({"simulate.replay_base_port", "replay-base-port", "PORT",
-                                    "Replay port of engine 0; engine i takes base+i."},
-                                   s.replay_base_port, {0, kPortMax});
+  table.add_integer<std::uint16_t>(
+      {"simulate.events_base_port", "events-base-port", "PORT",
+       "KV event port of engine 0; of N ranks, rank r of engine i takes base+i*N+r."},
+      s.events_base_port, {0, kPortMax});
+  table.add_integer<std::uint16_t>(
+      {"simulate.replay_base_port", "replay-base-port", "PORT",
+       "Replay port of engine 0; of N ranks, rank r of engine i takes base+i*N+r."},
+      s.replay_base_port, {0, kPortMax});
   table.add_integer<std::uint32_t>(
       {"simulate.threads", "threads", "N", "Threads that the engines share."}, s.threads,
       {1, kThreadsMax});
@@ -117,6 +123,7 @@ struct Range {
 Result<Done> check_ranges(const SimulateSettings& s) {
   for (const Range& range : {
            Range{"--engines", double(s.engines), 1, kEnginesMax},
+           Range{"--data-parallel-size", double(s.data_parallel_size), 1, kRanksMax},
            Range{"--threads", double(s.threads), 1, kThreadsMax},
            Range{"--block-size", double(s.block_size), 1, kBlockTokensMax},
            Range{"--blocks", double(s.blocks), 2, kBlocksMax},
@@ -139,27 +146,31 @@ Result<Done> check_ranges(const SimulateSettings& s) {
 struct PortRange {
   std::string flag;
   std::uint32_t base;
+  std::uint32_t size;
 };
 
 Result<Done> check_ports(const SimulateSettings& s) {
-  const std::array ranges{PortRange{"--base-port", s.base_port},
-                          PortRange{"--events-base-port", s.events_base_port},
-                          PortRange{"--replay-base-port", s.replay_base_port}};
+  const std::uint32_t cores = s.engines * s.data_parallel_size;
+  const std::array ranges{PortRange{"--base-port", s.base_port, s.engines},
+                          PortRange{"--events-base-port", s.events_base_port, cores},
+                          PortRange{"--replay-base-port", s.replay_base_port, cores}};
+  const std::string engines =
+      std::to_string(s.engines) + " engines" +
+      (s.data_parallel_size == 1 ? "" : " of " + std::to_string(s.data_parallel_size) + " ranks");
   for (const PortRange& range : ranges) {
-    if (range.base + s.engines - 1 <= kPortMax) continue;
+    if (range.base + range.size - 1 <= kPortMax) continue;
     return invalid(range.flag + " " + std::to_string(range.base) + " leaves no room for " +
-                   std::to_string(s.engines) + " engines below port 65536: choose a lower one");
+                   engines + " below port 65536: choose a lower one");
   }
   for (std::size_t a = 0; a < ranges.size(); ++a) {
     for (std::size_t b = a + 1; b < ranges.size(); ++b) {
       const PortRange& low = ranges[a].base <= ranges[b].base ? ranges[a] : ranges[b];
       const PortRange& high = ranges[a].base <= ranges[b].base ? ranges[b] : ranges[a];
-      if (low.base == 0 || low.base + s.engines <= high.base) continue;
+      if (low.base == 0 || low.base + low.size <= high.base) continue;
       return invalid("the ports of " + low.flag + " " + std::to_string(low.base) + " and " +
-                     high.flag + " " + std::to_string(high.base) + " overlap for " +
-                     std::to_string(s.engines) +
-                     " engines: engine i takes base+i of each, so set " + high.flag + " to " +
-                     std::to_string(low.base + s.engines) + " or above");
+                     high.flag + " " + std::to_string(high.base) + " overlap for " + engines +
+                     ", which take " + std::to_string(low.size) + " of " + low.flag + ": set " +
+                     high.flag + " to " + std::to_string(low.base + low.size) + " or above");
     }
   }
   return Done{};

@@ -13,6 +13,7 @@ namespace sightline::simulate {
 
 // Upper bounds of settings.
 inline constexpr std::uint32_t kEnginesMax = 64;
+inline constexpr std::uint32_t kRanksMax = 64;  // data-parallel ranks of an engine
 inline constexpr std::uint32_t kThreadsMax = 64;
 inline constexpr std::uint32_t kBlockTokensMax = 1024;
 inline constexpr std::uint32_t kBlocksMax = 1U << 24U;
@@ -29,7 +30,10 @@ struct SimulateSettings {
   std::uint32_t engines = 2;
   // Address that all ports listen on. Also stands in the topic and in printed worker flags.
   std::string host = "127.0.0.1";
-  // First port of each range; engine i takes base + i of each. 1..65535; 0 = any free ports.
+  // Engine cores behind each engine's URL, each with a cache and events of its own. 1..64.
+  std::uint32_t data_parallel_size = 1;
+  // First port of each range. Engine i takes base + i of the first; rank r of it takes
+  // base + i * data_parallel_size + r of the others. 1..65535; 0 = any free ports.
   std::uint16_t base_port = 8101;
   std::uint16_t events_base_port = 5557;
   std::uint16_t replay_base_port = 5657;

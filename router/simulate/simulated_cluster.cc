@@ -32,8 +32,8 @@ constexpr std::uint32_t kInstantModelLength = 1U << 20U;
 constexpr int kBindTriesMax = 200;
 constexpr std::chrono::milliseconds kBindPause{50};
 
-std::uint16_t port_of(std::uint16_t base, std::uint32_t engine) {
-  return base == 0 ? std::uint16_t{0} : static_cast<std::uint16_t>(base + engine);
+std::uint16_t port_of(std::uint16_t base, std::uint32_t place) {
+  return base == 0 ? std::uint16_t{0} : static_cast<std::uint16_t>(base + place);
 }
 
 std::string host_in_url(const std::string& host) {
@@ -72,14 +72,19 @@ EngineOptions engine_options(const SimulateSettings& s, const simapi::Model& mod
           }};
 }
 
+// One data-parallel rank; members end in reverse order.
+struct Core {
+  std::optional<simfault::EventFaults> event_faults;
+  std::unique_ptr<EventPublisher> publisher;
+  std::unique_ptr<Engine> engine;
+};
+
 // One engine and its sockets; members end in reverse order.
 struct Unit {
   asio::io_context* context = nullptr;
   EngineEndpoints endpoints;
   std::optional<simfault::FaultPlan> faults;
-  std::optional<simfault::EventFaults> event_faults;
-  std::unique_ptr<EventPublisher> publisher;
-  std::unique_ptr<Engine> engine;
+  std::vector<std::unique_ptr<Core>> cores;  // by rank
   std::unique_ptr<EngineApi> api;
   std::unique_ptr<http::Server> server;
   EngineApiOptions api_options;
@@ -106,8 +111,11 @@ void run_there(asio::io_context& context, Work work) {
 }  // namespace
 
 std::string EngineEndpoints::worker_flag(const std::string& name) const {
-  const std::string flag = "name=" + name + ",url=" + url + ",events=" + events;
-  return replay.empty() ? flag : flag + ",replay=" + replay;
+  std::string flag = "name=" + name + ",url=" + url;
+  if (!events.empty()) flag += ",events=" + events;
+  if (!replay.empty()) flag += ",replay=" + replay;
+  if (ranks > 1 && !events.empty()) flag += ",dp=" + std::to_string(ranks);
+  return flag;
 }
 
 struct SimulatedCluster::State {
@@ -116,7 +124,8 @@ struct SimulatedCluster::State {
   Result<Done> start();
   Result<Done> start_engine(std::uint32_t index);
   Result<Done> add_faults(Unit& unit, std::uint32_t index);
-  Result<Done> open_publisher(Unit& unit, std::uint32_t index);
+  Result<Done> start_core(Unit& unit, std::uint32_t index, std::uint32_t rank);
+  void tell_endpoints(Unit& unit) const;
   void make_api(std::size_t index);
   Result<Done> listen(std::size_t index, std::uint16_t port);
   static void quiesce(Unit& unit);
@@ -145,7 +154,9 @@ SimulatedCluster::State::~State() {
 void SimulatedCluster::State::quiesce(Unit& unit) {
   if (!unit.server) return;
   unit.server->drain(Duration::zero());
-  run_there(*unit.context, [&unit] { unit.engine->cancel_all(); });
+  run_there(*unit.context, [&unit] {
+    for (const auto& core : unit.cores) core->engine->cancel_all();
+  });
   while (unit.server->active_requests() > 0) run_there(*unit.context, [] {});
 }
 
@@ -166,26 +177,36 @@ Result<Done> SimulatedCluster::State::start_engine(std::uint32_t index) {
   IoPool& pool = *pools[index % pools.size()];
   unit.context = &pool.context(0);
   SL_TRY(add_faults(unit, index));
-  SL_TRY(open_publisher(unit, index));
-  unit.engine = std::make_unique<Engine>(*unit.context, engine_options(settings, *model),
-                                         *unit.publisher, system_clock());
+  for (std::uint32_t rank = 0; rank < settings.data_parallel_size; ++rank) {
+    SL_TRY(start_core(unit, index, rank));
+  }
   unit.api_options = {
       .output_tokens_default = settings.output_tokens_default,
       .processor_cache_bytes =
           static_cast<std::uint64_t>(settings.mm_processor_cache_gb * (1ULL << 30U)),
       .instant = settings.instant,
-      .events_port = unit.publisher->events_port(),
-      .replay_port = unit.publisher->replay_port(),
       .topic = topic_of(index),
       .id_seed =
           static_cast<std::uint64_t>(system_clock().wall().time_since_epoch().count()) + index,
       .engine = index};
   make_api(index);
-  const std::string tcp = "tcp://" + host_in_url(settings.host) + ":";
-  unit.endpoints.events = tcp + std::to_string(unit.publisher->events_port());
-  if (settings.no_replay) return listen(index, port_of(settings.base_port, index));
-  unit.endpoints.replay = tcp + std::to_string(unit.publisher->replay_port());
+  tell_endpoints(unit);
   return listen(index, port_of(settings.base_port, index));
+}
+
+// Ports that the system chose for several ranks do not follow each other: no single endpoint stands
+// for all of them then, and a router asks the engine.
+void SimulatedCluster::State::tell_endpoints(Unit& unit) const {
+  const EventPublisher& first = *unit.cores.front()->publisher;
+  const std::string tcp = "tcp://" + host_in_url(settings.host) + ":";
+  unit.endpoints.ranks = settings.data_parallel_size;
+  const bool is_one = settings.data_parallel_size == 1;
+  if (is_one || settings.events_base_port != 0) {
+    unit.endpoints.events = tcp + std::to_string(first.events_port());
+  }
+  if (first.replay_port() != 0 && (is_one || settings.replay_base_port != 0)) {
+    unit.endpoints.replay = tcp + std::to_string(first.replay_port());
+  }
 }
 
 std::string SimulatedCluster::State::topic_of(std::uint32_t index) const {
@@ -195,7 +216,6 @@ std::string SimulatedCluster::State::topic_of(std::uint32_t index) const {
 
 Result<Done> SimulatedCluster::State::add_faults(Unit& unit, std::uint32_t index) {
   unit.faults.emplace(std::uint64_t{settings.fault_seed} * kEnginesMax + index, system_clock());
-  unit.event_faults.emplace(*unit.context, *unit.faults, system_clock());
   for (const std::string& text : settings.faults) {
     const simfault::Fault fault = SL_TRY(simfault::parse_fault(text));
     if (fault.engine.value_or(index) == index) SL_TRY(unit.faults->add(fault));
@@ -203,18 +223,26 @@ Result<Done> SimulatedCluster::State::add_faults(Unit& unit, std::uint32_t index
   return Done{};
 }
 
-Result<Done> SimulatedCluster::State::open_publisher(Unit& unit, std::uint32_t index) {
+Result<Done> SimulatedCluster::State::start_core(Unit& unit, std::uint32_t index,
+                                                 std::uint32_t rank) {
+  unit.cores.push_back(std::make_unique<Core>());
+  Core& core = *unit.cores.back();
+  core.event_faults.emplace(*unit.context, *unit.faults, system_clock());
+  const std::uint32_t place = index * settings.data_parallel_size + rank;
   auto format = SL_TRY(simengine::parse_event_format(settings.event_encoding));
   format.byte_hashes = settings.event_hashes == "bytes";
-  unit.publisher =
+  core.publisher =
       SL_TRY(EventPublisher::create({.host = settings.host,
-                                     .events_port = port_of(settings.events_base_port, index),
+                                     .events_port = port_of(settings.events_base_port, place),
                                      .with_replay = !settings.no_replay,
-                                     .replay_port = port_of(settings.replay_base_port, index),
+                                     .replay_port = port_of(settings.replay_base_port, place),
                                      .topic = topic_of(index),
+                                     .rank = rank,
                                      .format = format,
-                                     .faults = &*unit.event_faults},
+                                     .faults = &*core.event_faults},
                                     system_clock()));
+  core.engine = std::make_unique<Engine>(*unit.context, engine_options(settings, *model),
+                                         *core.publisher, system_clock());
   return Done{};
 }
 
@@ -224,13 +252,11 @@ void SimulatedCluster::State::make_api(std::size_t index) {
     if (unit.restart_ordered) return;
     unit.restart_ordered = restarts.push({.engine = index, .down = down});
   };
-  unit.api = std::make_unique<EngineApi>(unit.api_options, model,
-                                         EngineParts{.engine = *unit.engine,
-                                                     .publisher = *unit.publisher,
-                                                     .faults = *unit.faults,
-                                                     .event_faults = *unit.event_faults,
-                                                     .restart = order_restart},
-                                         system_clock());
+  EngineParts parts{.cores = {}, .faults = *unit.faults, .restart = order_restart};
+  for (const auto& core : unit.cores) {
+    parts.cores.push_back({*core->engine, *core->publisher, *core->event_faults});
+  }
+  unit.api = std::make_unique<EngineApi>(unit.api_options, model, std::move(parts), system_clock());
 }
 
 Result<Done> SimulatedCluster::State::listen(std::size_t index, std::uint16_t port) {
@@ -257,12 +283,14 @@ void SimulatedCluster::State::restart(const RestartOrder& order, const std::stop
   const std::uint16_t port = unit.server->port();
   quiesce(unit);
   run_there(*unit.context, [&] {
-    unit.engine->restart();
-    unit.event_faults->forget();
+    for (const auto& core : unit.cores) {
+      core->engine->restart();
+      core->event_faults->forget();
+    }
     make_api(order.engine);
   });
   unit.server.reset();
-  unit.publisher->close();
+  for (const auto& core : unit.cores) core->publisher->close();
   Result<Done> begun = internal_error("stopping");
   std::mutex mutex;
   std::condition_variable_any stopped;
@@ -284,7 +312,9 @@ void SimulatedCluster::State::restart(const RestartOrder& order, const std::stop
 
 Result<Done> SimulatedCluster::State::begin_again(std::size_t index, std::uint16_t port) {
   Unit& unit = *units[index];
-  if (!unit.publisher->is_open()) SL_TRY(unit.publisher->reopen());
+  for (const auto& core : unit.cores) {
+    if (!core->publisher->is_open()) SL_TRY(core->publisher->reopen());
+  }
   return listen(index, port);
 }
 

@@ -15,7 +15,9 @@ namespace sightline::simulate {
 
 // Where one engine listens.
 struct EngineEndpoints {
-  std::string url;     // "http://127.0.0.1:8101"
+  std::string url;          // "http://127.0.0.1:8101"
+  std::uint32_t ranks = 1;  // data-parallel ranks
+  // Of the first rank, the others' ports following; empty where they do not.
   std::string events;  // "tcp://127.0.0.1:5557": PUB, bound by the engine
   std::string replay;  // "tcp://127.0.0.1:5657": ROUTER, bound by the engine; empty: none
   // All of them as the value of `sightline serve --worker`, under the given name.

@@ -180,26 +180,34 @@ INSTANTIATE_TEST_SUITE_P(
     });
 
 // Two data-parallel ranks are two caches with events of their own; the label says which one a
-// request was sent to. The engine named the picture by the client's uuid.
+// request was sent to; without one the engine chose, and no rank held anything of those prompts.
+// The engine named the picture by the client's uuid.
 TEST(RecordedPrompts, EachDataParallelRankIsACacheOfItsOwn) {
   const CapturedSession session = test::load_capture("qwen2vl-dp2");
   Playback rank0(session.messages, {.engine = EngineId{1}, .model = "tiny"});
   Playback rank1(session.messages_rank1, {.engine = EngineId{2}, .model = "tiny"});
   std::size_t hits = 0;
-  for (const std::int64_t n : {2, 3, 4, 5}) {
+  for (const std::int64_t n : {2, 3, 4, 5, 7, 8, 9, 10, 11}) {
     const CapturedExchange& exchange = session.exchange(n);
-    Playback& rank = exchange.label == "rank 0" ? rank0 : rank1;
+    const bool is_known = exchange.label.starts_with("rank");
+    Playback& rank = exchange.label.starts_with("rank 1") ? rank1 : rank0;
     const auto request = openai::parse_request(openai::Endpoint::Chat, exchange.request_body, {});
     ASSERT_TRUE(request.ok());
     const auto ours = prepared_from(*request);
     ASSERT_TRUE(ours.ok() && ours->is_exact());
     auto spans = spans_of(*ours, nullptr);
-    const auto uuid = request->chat()->media.at(0).part.find("uuid")->string();
-    for (keys::MediaSpan& span : spans) span.id = keys::identifier_hash(*uuid);
-    rank.play_until(exchange.started_s);
+    for (std::size_t i = 0; i < spans.size(); ++i) {
+      const auto uuid = request->chat()->media.at(i).part.find("uuid")->string();
+      spans[i].id = keys::identifier_hash(*uuid);
+    }
+    rank0.play_until(exchange.started_s);
+    rank1.play_until(exchange.started_s);
     const auto usage = test::usage_of(exchange);
     EXPECT_EQ(static_cast<std::int64_t>(ours->prompt.tokens.size()), usage->prompt_tokens);
     EXPECT_EQ(rank.predict({ours->prompt.tokens, spans, {}, {}}), usage->cached_tokens) << n;
+    if (!is_known) {
+      EXPECT_EQ(rank1.predict({ours->prompt.tokens, spans, {}, {}}), usage->cached_tokens) << n;
+    }
     hits += usage->cached_tokens > 0 ? 1 : 0;
   }
   EXPECT_EQ(hits, 2U);

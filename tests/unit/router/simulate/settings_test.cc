@@ -30,9 +30,10 @@ std::string error_of(std::vector<std::string> arguments) {
 }
 
 TEST(SimulateSettings, FlagsFillTheFields) {
-  const auto settings = load({"--engines", "4", "--base-port", "8201", "--block-size", "32",
-                              "--decode-tokens-per-s", "62.5", "--event-encoding", "v0.20",
-                              "--lora-module", "a", "--lora-module", "b", "--instant"});
+  const auto settings =
+      load({"--engines", "4", "--base-port", "8201", "--block-size", "32", "--decode-tokens-per-s",
+            "62.5", "--event-encoding", "v0.20", "--lora-module", "a", "--lora-module", "b",
+            "--instant", "--data-parallel-size", "3"});
   ASSERT_TRUE(settings.ok()) << settings.error().message;
   EXPECT_EQ(settings->engines, 4U);
   EXPECT_EQ(settings->base_port, 8201);
@@ -41,6 +42,7 @@ TEST(SimulateSettings, FlagsFillTheFields) {
   EXPECT_EQ(settings->event_encoding, "v0.20");
   EXPECT_EQ(settings->lora_modules, (std::vector<std::string>{"a", "b"}));
   EXPECT_TRUE(settings->instant);
+  EXPECT_EQ(settings->data_parallel_size, 3U);
 }
 
 TEST(SimulateSettings, RefusesWhatIsOutOfRangeByItsFlag) {
@@ -53,7 +55,14 @@ TEST(SimulateSettings, RefusesWhatIsOutOfRangeByItsFlag) {
 TEST(SimulateSettings, OverlappingPortRangesAreRefusedWithAWayOut) {
   EXPECT_EQ(error_of({"--events-base-port", "5600", "--engines", "64"}),
             "the ports of --events-base-port 5600 and --replay-base-port 5657 overlap for 64 "
-            "engines: engine i takes base+i of each, so set --replay-base-port to 5664 or above");
+            "engines, which take 64 of --events-base-port: set --replay-base-port to 5664 or "
+            "above");
+  EXPECT_EQ(
+      error_of({"--events-base-port", "5600", "--engines", "4", "--data-parallel-size", "16"}),
+      "the ports of --events-base-port 5600 and --replay-base-port 5657 overlap for 4 "
+      "engines of 16 ranks, which take 64 of --events-base-port: set --replay-base-port to "
+      "5664 or above");
+  EXPECT_EQ(error_of({"--base-port", "5550", "--engines", "4", "--data-parallel-size", "16"}), "");
   EXPECT_EQ(error_of({"--events-base-port", "0", "--replay-base-port", "0"}), "");
 }
 
