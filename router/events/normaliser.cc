@@ -3,6 +3,7 @@
 #include "router/events/normaliser.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <utility>
 
@@ -13,6 +14,11 @@ namespace {
 // Unstated: encodings before vLLM 0.22 name no kind; nearly all models of that time had full
 // attention only.
 bool holds_prefix(SpecKind kind) { return kind != SpecKind::Other; }
+
+constexpr std::array kTiers = {index::Tier::Gpu, index::Tier::Cpu, index::Tier::Storage};
+
+// Part of the index from which on dropping an engine is less work than removing its blocks.
+constexpr std::uint64_t kDropShare = 8;
 
 std::size_t slot_of(index::Tier tier) { return static_cast<std::size_t>(tier); }
 
@@ -55,8 +61,18 @@ std::optional<std::uint32_t> EngineState::block_size() const {
 }
 
 void EngineState::forget() {
+  std::vector<keys::BlockKey> known;
+  known.reserve(handles_.size());
+  for (const auto& [hash, handle] : handles_) {
+    if (handle.key) known.push_back(*handle.key);
+  }
   handles_.clear();
-  index_.drop(options_.engine);
+  // Dropping walks over what all engines hold, which an engine could ask for with every message.
+  if (known.size() >= index_.blocks_total() / kDropShare) {
+    index_.drop(options_.engine);
+    return;
+  }
+  for (const auto tier : kTiers) index_.remove(options_.engine, tier, known);
 }
 
 void EngineState::apply_event(const BlockStored& event) {
@@ -325,9 +341,7 @@ void EngineState::add_copy(Handle& handle, const Place& place) {
 
 void EngineState::withdraw(Handle& handle) {
   const std::vector<keys::BlockKey> key = {*handle.key};
-  for (const auto tier : {index::Tier::Gpu, index::Tier::Cpu, index::Tier::Storage}) {
-    index_.remove(options_.engine, tier, key);
-  }
+  for (const auto tier : kTiers) index_.remove(options_.engine, tier, key);
   handle.key.reset();
 }
 

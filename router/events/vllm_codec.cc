@@ -44,6 +44,21 @@ struct RawEvent {
   std::size_t count = 0;  // fields left
 };
 
+// What the events still to come may hold together.
+struct Budget {
+  std::size_t blocks = kBlocksPerBatchMax;
+  std::size_t tokens = kTokensPerBatchMax;
+  std::size_t extras = kExtrasPerBatchMax;
+  bool exceeded = false;
+
+  bool spend(std::size_t Budget::*part, std::size_t count) {
+    if (count > this->*part) exceeded = true;
+    if (exceeded) return false;
+    this->*part -= count;
+    return true;
+  }
+};
+
 bool is_absent(ByteView field) { return field.empty() || MsgpackReader(field).peek() == Kind::Nil; }
 
 template <std::size_t kCount>
@@ -76,10 +91,10 @@ std::optional<EngineHash> read_hash(MsgpackReader& reader) {
   return EngineHash{.low = value->bits, .high = value->negative ? 2U : 1U};
 }
 
-bool read_hashes(ByteView field, std::vector<EngineHash>& hashes) {
+bool read_hashes(ByteView field, std::vector<EngineHash>& hashes, Budget& budget) {
   MsgpackReader reader(field);
   const auto count = reader.array();
-  if (!count) return false;
+  if (!count || !budget.spend(&Budget::blocks, *count)) return false;
   hashes.reserve(*count);
   for (std::size_t i = 0; i < *count; ++i) {
     const auto hash = read_hash(reader);
@@ -95,10 +110,11 @@ std::int64_t token_of(MsgpackInteger value) {
   return static_cast<std::int64_t>(value.bits);
 }
 
-bool read_tokens(ByteView field, std::vector<std::int64_t>& tokens) {
+bool read_tokens(ByteView field, std::vector<std::int64_t>& tokens, Budget& budget) {
   MsgpackReader reader(field);
   const auto count = reader.array();
   if (!count || *count > kTokensPerEventMax) return false;
+  if (!budget.spend(&Budget::tokens, *count)) return false;
   tokens.reserve(*count);
   for (std::size_t i = 0; i < *count; ++i) {
     const auto value = reader.integer();
@@ -168,10 +184,12 @@ bool read_pair(MsgpackReader& reader, BlockExtra& extra) {
 }
 
 // The extra keys of one block: LoRA name first, then media, salt, embeds (vLLM 0.17 to 0.32).
-bool read_extra(MsgpackReader& reader, const std::optional<std::string>& lora, BlockExtra& extra) {
+bool read_extra(MsgpackReader& reader, const std::optional<std::string>& lora, BlockExtra& extra,
+                Budget& budget) {
   if (reader.nil()) return true;
   const auto count = reader.array();
   if (!count || *count > kMediaPerBlockMax) return false;
+  if (!budget.spend(&Budget::extras, *count)) return false;
   for (std::size_t i = 0; i < *count; ++i) {
     const auto kind = reader.peek();
     if (kind == Kind::Array) {
@@ -188,14 +206,14 @@ bool read_extra(MsgpackReader& reader, const std::optional<std::string>& lora, B
   return true;
 }
 
-bool read_extras(ByteView field, BlockStored& event) {
+bool read_extras(ByteView field, BlockStored& event, Budget& budget) {
   if (is_absent(field)) return true;
   MsgpackReader reader(field);
   const auto count = reader.array();
   if (!count || *count != event.hashes.size()) return false;
   event.extras.resize(*count);
   for (auto& extra : event.extras) {
-    if (!read_extra(reader, event.lora_name, extra)) return false;
+    if (!read_extra(reader, event.lora_name, extra, budget)) return false;
     event.offsets_stated |= !extra.media.empty();
   }
   return true;
@@ -205,7 +223,7 @@ KvEvent broken(bool store, std::string reason) {
   return MalformedEvent{.store = store, .reason = std::move(reason)};
 }
 
-KvEvent read_stored(const RawEvent& raw) {
+KvEvent read_stored(const RawEvent& raw, Budget& budget) {
   Fields<kStoredFields.size()> fields{};
   if (!read_fields(raw, kStoredFields, fields)) return broken(true, "fields cannot be read");
   const auto& [hashes, parent, tokens, block_size, lora_id, medium, lora_name, extra_keys, group,
@@ -213,13 +231,13 @@ KvEvent read_stored(const RawEvent& raw) {
   BlockStored event;
   // group_idx came after the offsets of media keys (vLLM 0.20 and 0.19).
   event.offsets_stated = raw.map || raw.count >= 9;
-  if (!read_hashes(hashes, event.hashes)) return broken(true, "block_hashes");
+  if (!read_hashes(hashes, event.hashes, budget)) return broken(true, "block_hashes");
   if (!is_absent(parent)) {
     MsgpackReader reader(parent);
     event.parent = read_hash(reader);
     if (!event.parent) return broken(true, "parent_block_hash");
   }
-  if (!read_tokens(tokens, event.tokens)) return broken(true, "token_ids");
+  if (!read_tokens(tokens, event.tokens, budget)) return broken(true, "token_ids");
   const auto size = MsgpackReader(block_size).integer();
   if (!size || size->negative || size->bits > kTokensPerEventMax) {
     return broken(true, "block_size");
@@ -231,7 +249,7 @@ KvEvent read_stored(const RawEvent& raw) {
     if (!event.lora_name) return broken(true, "lora_name");
   }
   event.lora_unnamed = !is_absent(lora_id) && !event.lora_name;
-  if (!read_extras(extra_keys, event)) return broken(true, "extra_keys");
+  if (!read_extras(extra_keys, event, budget)) return broken(true, "extra_keys");
   if (!read_group(group, event.group)) return broken(true, "group_idx");
   event.tier = tier_of(medium);
   event.kind = kind_of(kind);
@@ -239,12 +257,13 @@ KvEvent read_stored(const RawEvent& raw) {
   return event;
 }
 
-KvEvent read_removed(const RawEvent& raw) {
+KvEvent read_removed(const RawEvent& raw, Budget& budget) {
   Fields<kRemovedFields.size()> fields{};
   if (!read_fields(raw, kRemovedFields, fields)) return broken(false, "fields cannot be read");
   const auto& [hashes, medium, group, locality] = fields;
   BlockRemoved event;
-  if (!read_hashes(hashes, event.hashes)) return broken(false, "block_hashes of BlockRemoved");
+  if (!read_hashes(hashes, event.hashes, budget))
+    return broken(false, "block_hashes of BlockRemoved");
   if (!read_group(group, event.group)) return broken(false, "group_idx of BlockRemoved");
   event.tier = tier_of(medium);
   event.remote = is_remote(locality);
@@ -274,11 +293,11 @@ std::optional<RawEvent> open_event(ByteView bytes) {
   return event;
 }
 
-KvEvent read_event(ByteView bytes) {
+KvEvent read_event(ByteView bytes, Budget& budget) {
   const auto raw = open_event(bytes);
   if (!raw) return broken(false, "event without a type");
-  if (raw->type == "BlockStored") return read_stored(*raw);
-  if (raw->type == "BlockRemoved") return read_removed(*raw);
+  if (raw->type == "BlockStored") return read_stored(*raw, budget);
+  if (raw->type == "BlockRemoved") return read_removed(*raw, budget);
   if (raw->type == "AllBlocksCleared") return AllBlocksCleared{};
   return UnknownEvent{};
 }
@@ -287,19 +306,22 @@ Error corrupt(std::string_view what) {
   return worker_error(ErrorCode::Corrupt, "KV event batch: " + std::string(what), false);
 }
 
+Error too_large(std::string what) {
+  return worker_error(ErrorCode::TooLarge, std::move(what), false);
+}
+
 }  // namespace
 
 Result<EventBatch> decode_vllm_batch(ByteView payload) {
   if (payload.size() > kPayloadBytesMax) {
-    return worker_error(ErrorCode::TooLarge,
-                        "KV event batch of " + std::to_string(payload.size()) +
-                            " bytes, above the limit of " + std::to_string(kPayloadBytesMax),
-                        false);
+    return too_large("KV event batch of " + std::to_string(payload.size()) +
+                     " bytes, above the limit of " + std::to_string(kPayloadBytesMax));
   }
   MsgpackReader reader(payload);
   const auto elements = reader.array();
   if (!elements || *elements < 2) return corrupt("is not [time, events, …]");
   EventBatch batch;
+  Budget budget;
   const auto timestamp = reader.number();
   if (!timestamp) return corrupt("time is not a number");
   batch.timestamp_s = *timestamp;
@@ -310,7 +332,10 @@ Result<EventBatch> decode_vllm_batch(ByteView payload) {
   for (std::size_t i = 0; i < *count; ++i) {
     const auto event = reader.skip(kNestingMax);
     if (!event) return corrupt("an event is cut short or nested too deep");
-    batch.events.push_back(read_event(*event));
+    batch.events.push_back(read_event(*event, budget));
+    if (budget.exceeded) {
+      return too_large("KV event batch with more blocks, tokens or extra keys than are taken");
+    }
   }
   if (*elements >= 3 && reader.at_end()) return corrupt("is cut short");
   if (*elements >= 3 && reader.peek() == Kind::Integer) {

@@ -95,6 +95,11 @@ inline constexpr std::size_t kPayloadBytesMax = 64U << 20U;
 inline constexpr std::size_t kNestingMax = 8;
 inline constexpr std::size_t kEventsPerBatchMax = 1U << 16U;
 inline constexpr std::size_t kTokensPerEventMax = 1U << 22U;
+// Of all events together. A value takes a byte of the payload and up to 56 bytes of memory: these
+// keep a batch below 300 MB, whatever its bytes say.
+inline constexpr std::size_t kBlocksPerBatchMax = 1U << 20U;
+inline constexpr std::size_t kTokensPerBatchMax = 1U << 23U;
+inline constexpr std::size_t kExtrasPerBatchMax = 1U << 20U;
 inline constexpr std::size_t kMediaPerBlockMax = 1U << 12U;
 inline constexpr std::size_t kTextBytesMax = 4096;  // identifiers, salts, LoRA names
 
