@@ -3,7 +3,7 @@
 #include "common/base/json.h"
 
 #include <charconv>
-#include <deque>
+#include <limits>
 
 #include <simdjson.h>
 
@@ -12,23 +12,32 @@
 namespace sightline::json {
 
 // Nodes lie in depth-first order: the first child of a container is the next node, and next is
-// the index after the whole subtree.
+// the index after the whole subtree. A text of two bytes a value becomes a document of one node a
+// value, so nodes are small; offsets are those of the text, or of the unescaped texts.
 struct Node {
   Kind kind = Kind::Null;
   bool boolean = false;
+  bool is_text_unescaped = false;
+  bool is_name_unescaped = false;
   std::uint32_t next = 0;
-  std::uint32_t size = 0;
-  std::size_t begin = 0;
-  std::size_t end = 0;
-  std::size_t name_begin = 0;
-  std::string_view name;
-  std::string_view text;
+  std::uint32_t size = 0;  // of containers: members; of strings: bytes from text_at on
+  std::uint32_t text_at = 0;
+  std::uint32_t begin = 0;
+  std::uint32_t end = 0;
+  std::uint32_t name_begin = 0;
+  std::uint32_t name_at = 0;
+  std::uint32_t name_size = 0;
 };
+static_assert(sizeof(Node) == 36);
 
 struct DocumentState {
   std::string text;
   std::vector<Node> nodes;
-  std::deque<std::string> unescaped;  // stable addresses: nodes hold views
+  std::string unescaped;  // strings with escapes, one after the other
+
+  [[nodiscard]] std::string_view piece(bool is_unescaped, std::size_t at, std::size_t size) const {
+    return std::string_view(is_unescaped ? unescaped : text).substr(at, size);
+  }
 };
 
 namespace {
@@ -39,11 +48,11 @@ using simdjson::error_code;
 // Turns simdjson's forward-only cursor into nodes, keeping source positions.
 class Builder {
  public:
-  Builder(std::string& text, std::vector<Node>& nodes, std::deque<std::string>& unescaped,
-          const ParseLimits& limits)
-      : text_(text), nodes_(nodes), unescaped_(unescaped), limits_(limits) {}
+  Builder(DocumentState& state, const ParseLimits& limits)
+      : text_(state.text), nodes_(state.nodes), unescaped_(state.unescaped), limits_(limits) {}
 
   Result<Done> run() {
+    if (text_.size() > std::numeric_limits<std::uint32_t>::max()) return too_large("too long");
     static thread_local od::parser parser;
     const simdjson::padded_string_view view(text_.data(), text_.size(), text_.capacity());
     od::document document;
@@ -69,15 +78,15 @@ class Builder {
                             std::to_string(offset) + ")");
   }
 
-  std::size_t offset_of(const char* position) const {
-    return static_cast<std::size_t>(position - text_.data());
+  std::uint32_t offset_of(const char* position) const {
+    return static_cast<std::uint32_t>(position - text_.data());
   }
 
   // A token reaches up to the next token: cut the white space between them.
-  std::size_t token_end(std::string_view token) const {
+  std::uint32_t token_end(std::string_view token) const {
     std::size_t size = token.size();
     while (size > 0 && static_cast<unsigned char>(token[size - 1]) <= ' ') --size;
-    return offset_of(token.data()) + size;
+    return offset_of(token.data() + size);
   }
 
   Result<Done> add(od::value& value, std::size_t depth) {
@@ -85,7 +94,7 @@ class Builder {
     if (nodes_.size() >= limits_.values_max) return too_large("too many values");
     od::json_type type{};
     const std::string_view token = value.raw_json_token();
-    const std::size_t begin = offset_of(token.data());
+    const std::uint32_t begin = offset_of(token.data());
     if (const auto error = value.type().get(type)) return syntax(error, begin);
     const auto index = static_cast<std::uint32_t>(nodes_.size());
     nodes_.push_back(Node{});
@@ -116,11 +125,13 @@ class Builder {
         return syntax(error, begin_of(index));
       }
       const char* raw_key = field.key().raw();
-      const std::string_view name = SL_TRY(name_at(raw_key));
+      const Piece name = SL_TRY(name_at(raw_key));
       od::value member = field.value();
       const auto child = static_cast<std::uint32_t>(nodes_.size());
       SL_TRY(add(member, depth + 1));
-      nodes_[child].name = name;
+      nodes_[child].is_name_unescaped = name.is_unescaped;
+      nodes_[child].name_at = name.at;
+      nodes_[child].name_size = name.size;
       nodes_[child].name_begin = offset_of(raw_key) - 1;
       ++nodes_[index].size;
     }
@@ -148,20 +159,19 @@ class Builder {
 
   // The bracket follows the last child, or the opening bracket, with white space between.
   void close(std::uint32_t index, char bracket) {
-    std::size_t end = nodes_[index].begin + 1;
+    std::uint32_t end = nodes_[index].begin + 1;
     if (nodes_.size() > index + 1) end = last_child_end(index);
     while (text_[end] != bracket) ++end;
     nodes_[index].end = end + 1;
   }
 
-  std::size_t last_child_end(std::uint32_t index) const {
+  std::uint32_t last_child_end(std::uint32_t index) const {
     std::uint32_t child = index + 1;
     while (nodes_[child].next < nodes_.size()) child = nodes_[child].next;
     return nodes_[child].end;
   }
 
   Result<Done> add_scalar(od::value& value, od::json_type type, Node& node) {
-    const std::string_view raw(text_.data() + node.begin, node.end - node.begin);
     switch (type) {
       case od::json_type::string: {
         node.kind = Kind::String;
@@ -169,12 +179,14 @@ class Builder {
         if (const auto error = value.get_raw_json_string().error()) {
           return syntax(error, node.begin);
         }
-        node.text = SL_TRY(unescape(raw.substr(1, raw.size() - 2), node.begin));
+        const Piece text = SL_TRY(unescape(node.begin + 1, node.end - 1));
+        node.is_text_unescaped = text.is_unescaped;
+        node.text_at = text.at;
+        node.size = text.size;
         return Done{};
       }
       case od::json_type::number: {
         node.kind = Kind::Number;
-        node.text = raw;
         double number = 0;
         if (const auto error = value.get_double().get(number)) return syntax(error, node.begin);
         return Done{};
@@ -192,29 +204,38 @@ class Builder {
     }
   }
 
-  Result<std::string_view> name_at(const char* raw_key) {
-    const std::size_t begin = offset_of(raw_key);
-    std::size_t end = begin;
+  // Where a string's own text is.
+  struct Piece {
+    bool is_unescaped = false;
+    std::uint32_t at = 0;
+    std::uint32_t size = 0;
+  };
+
+  Result<Piece> name_at(const char* raw_key) {
+    const std::uint32_t begin = offset_of(raw_key);
+    std::uint32_t end = begin;
     while (text_[end] != '"') end += text_[end] == '\\' ? 2 : 1;
-    return unescape(std::string_view(text_).substr(begin, end - begin), begin);
+    return unescape(begin, end);
   }
 
-  Result<std::string_view> unescape(std::string_view raw, std::size_t begin);
+  // Of the string between two quotes.
+  Result<Piece> unescape(std::uint32_t begin, std::uint32_t end) {
+    const auto raw = std::string_view(text_).substr(begin, end - begin);
+    if (raw.find('\\') == std::string_view::npos) return Piece{false, begin, end - begin};
+    const std::size_t at = unescaped_.size();
+    if (const auto bad = append_unescaped(unescaped_, raw)) {
+      return syntax(simdjson::STRING_ERROR, begin + *bad);
+    }
+    // No longer than the text, so it fits as well.
+    return Piece{true, static_cast<std::uint32_t>(at),
+                 static_cast<std::uint32_t>(unescaped_.size() - at)};
+  }
 
   std::string& text_;
   std::vector<Node>& nodes_;
-  std::deque<std::string>& unescaped_;
+  std::string& unescaped_;
   const ParseLimits& limits_;
 };
-
-Result<std::string_view> Builder::unescape(std::string_view raw, std::size_t begin) {
-  if (raw.find('\\') == std::string_view::npos) return raw;
-  std::string& out = unescaped_.emplace_back();
-  out.reserve(raw.size());
-  if (const auto bad = append_unescaped(out, raw))
-    return syntax(simdjson::STRING_ERROR, begin + *bad);
-  return std::string_view(out);
-}
 
 }  // namespace
 
@@ -227,7 +248,7 @@ Result<Document> Document::parse(std::string text, const ParseLimits& limits) {
   auto state = std::make_unique<DocumentState>();
   state->text = std::move(text);
   state->text.reserve(state->text.size() + simdjson::SIMDJSON_PADDING);
-  SL_TRY(Builder(state->text, state->nodes, state->unescaped, limits).run());
+  SL_TRY(Builder(*state, limits).run());
   return Document(std::move(state));
 }
 
@@ -243,7 +264,7 @@ std::optional<bool> Value::boolean() const {
 
 std::optional<std::int64_t> Value::integer() const {
   if (kind() != Kind::Number) return std::nullopt;
-  const std::string_view text = node().text;
+  const std::string_view text = raw();
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
@@ -252,7 +273,7 @@ std::optional<std::int64_t> Value::integer() const {
 
 std::optional<double> Value::number() const {
   if (kind() != Kind::Number) return std::nullopt;
-  const std::string_view text = node().text;
+  const std::string_view text = raw();
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
@@ -261,10 +282,13 @@ std::optional<double> Value::number() const {
 
 std::optional<std::string_view> Value::string() const {
   if (kind() != Kind::String) return std::nullopt;
-  return node().text;
+  return document_->piece(node().is_text_unescaped, node().text_at, node().size);
 }
 
-std::size_t Value::size() const { return node().size; }
+std::size_t Value::size() const {
+  const bool container = kind() == Kind::Array || kind() == Kind::Object;
+  return container ? node().size : 0;
+}
 
 std::optional<Value> Value::find(std::string_view name) const {
   std::optional<Value> found;
@@ -284,7 +308,9 @@ std::vector<Value> Value::find_all(std::string_view name) const {
   return found;
 }
 
-std::string_view Value::name() const { return node().name; }
+std::string_view Value::name() const {
+  return document_->piece(node().is_name_unescaped, node().name_at, node().name_size);
+}
 std::size_t Value::begin_offset() const { return node().begin; }
 std::size_t Value::end_offset() const { return node().end; }
 std::size_t Value::name_offset() const { return node().name_begin; }

@@ -148,7 +148,9 @@ std::string_view name_of(Modality modality) {
 
 Result<Request> parse_request(Endpoint endpoint, std::string body, const RequestLimits& limits) {
   if (body.empty()) return bad("the request has no body; send a JSON object", "");
-  json::Document document = SL_TRY(json::Document::parse(std::move(body)));
+  json::ParseLimits json_limits;
+  if (endpoint == Endpoint::Chat) json_limits.values_max = kChatValuesMax;
+  json::Document document = SL_TRY(json::Document::parse(std::move(body), json_limits));
   if (!document.root().is(Kind::Object)) return bad("the request body must be a JSON object", "");
   Request request{.endpoint = endpoint, .document = std::move(document), .body = CompletionBody{}};
   // Views must point to the document in its final place.

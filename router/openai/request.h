@@ -77,13 +77,17 @@ struct Request {
   }
 };
 
+// JSON values of a chat body: a hundred thousand messages. Each is held in some 40 bytes while the
+// request runs. Completions may have one for every token of a prompt.
+inline constexpr std::size_t kChatValuesMax = 500'000;
+
 struct RequestLimits {
   std::size_t images_max = 64;  // media items of a request
 };
 
 // Parses a request body. Errors: InvalidArgument with the field's name in param, TooLarge for
-// nesting; all blamed on the client. A type error of a field that the router does not need is
-// left to the engine.
+// nesting and the number of values; all blamed on the client. A type error of a field that the
+// router does not need is left to the engine.
 Result<Request> parse_request(Endpoint endpoint, std::string body, const RequestLimits& limits);
 
 }  // namespace sightline::openai

@@ -88,5 +88,14 @@ TEST(Request, FieldsThatChangeThePromptAreNamedUnlessEmpty) {
   EXPECT_TRUE(parsed(Endpoint::Chat, R"({"messages":[],"prompt_logprobs":1})").skips_prefix_cache);
 }
 
+TEST(Request, TheValuesOfAChatBodyAreBounded) {
+  std::string zeros = "0";
+  for (std::size_t i = 1; i < kChatValuesMax; ++i) zeros += ",0";
+  const auto chat = parse_request(Endpoint::Chat, R"({"messages":[],"x":[)" + zeros + "]}", {});
+  ASSERT_FALSE(chat.ok());
+  EXPECT_EQ(chat.error().code, ErrorCode::TooLarge);
+  EXPECT_TRUE(parse_request(Endpoint::Completions, R"({"prompt":[)" + zeros + "]}", {}).ok());
+}
+
 }  // namespace
 }  // namespace sightline::openai
