@@ -12,54 +12,10 @@ import time
 import openai
 from engine import BLOCK_SIZE, MODEL
 from stack import post
+from table import Row, line_of
 
 # An engine publishes a step's events on a thread of its own, on a busy machine somewhat later.
 QUIET_S = 0.4
-
-
-@dataclasses.dataclass
-class Row:
-    """One judged request."""
-
-    kind: str
-    what: str
-    worker: str
-    predicted: int  # tokens that the router expects to be cached
-    actual: int  # usage.prompt_tokens_details.cached_tokens
-    tokens_ours: int
-    tokens_engine: int  # usage.prompt_tokens
-    ids_equal: bool  # the router's token ids and the engine's prompt_token_ids
-    not_counted: str
-    first_after: str  # "restart" or "reset": the worker's first answer after it
-    audit: str  # the router's own judgement: equal, over, under; empty: it passed none
-
-    @property
-    def prompt_equal(self):
-        return self.ids_equal and self.tokens_ours == self.tokens_engine
-
-    @property
-    def equal(self):
-        return self.predicted == self.actual
-
-    @property
-    def audit_agrees(self):
-        if self.equal:
-            return self.audit in ("equal", "")
-        return self.audit == ("over" if self.predicted > self.actual else "under")
-
-    @property
-    def exempt(self):
-        """The engine announces a lost cache only with its next step: this request is that step."""
-        return bool(self.first_after)
-
-    @property
-    def wrong(self):
-        return not self.prompt_equal or not (self.equal or self.exempt)
-
-    def verdict(self):
-        if self.wrong:
-            return "WRONG" if self.prompt_equal else "PROMPT DIFFERS"
-        return "yes" if self.equal else f"no, first after {self.first_after}"
 
 
 @dataclasses.dataclass
@@ -79,13 +35,23 @@ class Judge:
         self.rows = []
         self.kind = ""
         self._lost = {}
-        self._client = openai.OpenAI(
-            base_url=f"http://127.0.0.1:{stack.port}/v1", api_key="none", max_retries=0,
-            timeout=300,
-        )
+        self._client = self._connected()
+
+    def _connected(self):
+        url = f"http://127.0.0.1:{self.stack.port}/v1"
+        return openai.OpenAI(base_url=url, api_key="none", max_retries=0, timeout=300)
 
     def close(self):
         self._client.close()
+
+    def restart_router(self):
+        """Another router process, which must learn what running workers hold."""
+        self.close()
+        self.stack.router.stop()
+        self.stack.start_router()
+        self._client = self._connected()
+        self.stack.wait_until(lambda: all(
+            w["events"]["seq"] is not None for w in self.stack.worker_states()))
 
     def about(self, kind):
         """Names what the next rows show."""
@@ -205,16 +171,3 @@ def _answer(objects):
         text += choice.get("text") or said.get("content") or ""
         ids += choice.get("token_ids") or []
     return text, ids
-
-
-HEADER = (
-    f"{'':>4} {'kind':13} {'request':46} {'worker':8} {'tokens':>11} {'predicted':>9} "
-    f"{'actual':>6}  equal"
-)
-
-
-def line_of(number, row):
-    tokens = f"{row.tokens_ours}/{row.tokens_engine}"
-    line = (f"{number:4} {row.kind:13} {row.what:46} {row.worker:8} {tokens:>11} "
-            f"{row.predicted:9} {row.actual:6}  {row.verdict()}")
-    return line + (f" (not counted: {row.not_counted})" if row.not_counted else "")

@@ -262,6 +262,20 @@ def eviction(judge):
     judge.chat("text 13 again", asked[12])
 
 
+def late_join(judge):
+    judge.about("late join")
+    text = prose(250, seed=140)
+    message = user(picture(drawn.png(420, 336, 141)), "What is it?")
+    judge.chat("a text", text)
+    judge.chat("a picture", [message])
+    judge.restart_router()
+    judge.chat("the text, to a new router", text)
+    judge.chat("the picture", [message])
+    judge.chat("the picture, another question",
+               [user(picture(drawn.png(420, 336, 141)), "Is it damaged?")])
+    judge.chat("a text from before the eviction", prose(1000, seed=100))
+
+
 def after_loss(judge, why, lose):
     """One worker's cache is lost without a word: lose(worker) does it."""
     judge.about(why)
