@@ -10,12 +10,13 @@ import re
 import time
 
 import openai
+import zmq
 from engine import BLOCK_SIZE, MODEL
 from stack import post
 from table import Row, line_of
 
-# An engine publishes a step's events on a thread of its own, on a busy machine somewhat later.
-QUIET_S = 0.4
+QUIET_S = 0.2
+ANNOUNCED_S = 120
 
 
 @dataclasses.dataclass
@@ -71,7 +72,7 @@ class Judge:
 
     def _judge(self, what, stream, fields):
         body = {"model": MODEL, "max_tokens": 4, "temperature": 0, **fields}
-        self.wait_until_quiet()
+        self.wait_until_applied()
         ours = self._explain(body)
         before = counted(self.stack.router_metrics(), "sightline_predictions_total")
         headers, parts, usage = self._send(body, stream)
@@ -132,8 +133,23 @@ class Judge:
         objects = [o.model_dump() for o in parsed] if stream else [parsed.model_dump()]
         return answer.headers, objects, objects[-1]["usage"]
 
-    def wait_until_quiet(self):
-        """Until no worker's events have moved for a moment: what is announced is then applied."""
+    def wait_until_applied(self):
+        """Until the router has applied all that the engines have to announce.
+
+        An engine hands a step's events to its publishing thread before it answers, and on a busy
+        machine that thread may run much later. The same thread answers replays, one between two
+        batches: when two replays in a row have nothing newer than the router, nothing waits.
+        """
+        self.stack.wait_until(
+            lambda: not self._newer_batches() and not self._newer_batches(), seconds=ANNOUNCED_S)
+        self._wait_until_quiet()
+
+    def _newer_batches(self):
+        """How many batches the engines keep for replay that the router has not applied."""
+        ranks = [rank for w in self.stack.worker_states() for rank in w["ranks"]]
+        return sum(batches_after(rank["replay_endpoint"], rank["events"]["seq"]) for rank in ranks)
+
+    def _wait_until_quiet(self):
         last, since = None, time.monotonic()
         while time.monotonic() - since < QUIET_S:
             now = json.dumps([w["events"] | {"lag_ms": 0} for w in self.stack.worker_states()])
@@ -142,6 +158,8 @@ class Judge:
             time.sleep(0.05)
 
 
+# The sequence number in the last message of a replay.
+REPLAY_END = b"\xff" * 8
 SDK_FIELDS = ("model", "messages", "prompt", "max_tokens", "temperature")
 
 
@@ -152,6 +170,20 @@ def counted(text, name):
         result = re.search(r'result="(\w+)"', labels)
         totals[result.group(1) if result else "all"] += float(value)
     return totals
+
+
+def batches_after(endpoint, sequence):
+    """Number of event batches after this one that an engine's replay socket gives."""
+    first = 0 if sequence is None else sequence + 1
+    with zmq.Context() as context, context.socket(zmq.DEALER) as socket:
+        socket.linger = 0
+        socket.rcvtimeo = ANNOUNCED_S * 1000
+        socket.connect(endpoint)
+        socket.send_multipart([b"", first.to_bytes(8, "big")])
+        count = 0
+        while socket.recv_multipart()[-2] != REPLAY_END:
+            count += 1
+        return count
 
 
 def _prompt_ids(objects):
