@@ -10,7 +10,7 @@ BUILD := build/$(PRESET)
 PYTHON := build/venv/bin/python
 LINT := /usr/bin/python3 hack/lint
 
-.PHONY: help setup build demo-build test-build demo serve test test-goldens lint format bench bench-peers fuzz test-asan test-tsan instrumented-build ci clean
+.PHONY: help setup build demo-build test-build demo serve test test-goldens lint format bench bench-peers chaos soak fuzz test-asan test-tsan instrumented-build ci clean
 
 help: ## this text
 	@echo "Sightline. On a fresh Debian 12 machine 'make demo' or 'make test' is all it takes."
@@ -54,6 +54,12 @@ lint: setup ## check the house rules; each finding names its rule (PATHS=DIR: on
 
 format: setup ## rewrite C++ sources with clang-format
 	@git ls-files -co --exclude-standard '*.h' '*.cc' | xargs -r clang-format-14 -i
+
+chaos: test-build ## all faults at random, hostile clients: SECONDS=60, SEED=N (default: a new one)
+	@$(PYTHON) tests/chaos/run --build $(BUILD) --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
+
+soak: ## ten minutes of chaos
+	@$(MAKE) --no-print-directory chaos SECONDS=600
 
 bench: test-build ## measure: tokenizer, block keys, index, cost per request; prints the method
 	@tests/bench/run $(BUILD)

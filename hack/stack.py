@@ -192,11 +192,14 @@ class Stack:
     def wait_until_quiet(self):
         """Until no engine's events have moved for a moment: what is announced is then applied."""
         last, since = None, time.monotonic()
+        deadline = since + READY_S
         while time.monotonic() - since < 0.15:
             now = [r["events"] and r["events"]["seq"]
                    for w in self.worker_states() for r in w["ranks"]]
             if now != last:
                 last, since = now, time.monotonic()
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"events still come after {READY_S} s:\n{self.router.log()}")
             time.sleep(0.02)
 
 

@@ -9,9 +9,11 @@ import subprocess
 import threading
 import time
 
+from stack import SLOWDOWN
+
 # From the removal's announcement to its disappearance from the index: engine's send, network,
 # router's thread. The router's own audit allows as much.
-ANNOUNCEMENT_S = 0.25
+ANNOUNCEMENT_S = 0.25 * SLOWDOWN
 
 
 class Names:
@@ -129,7 +131,7 @@ class Watch:
         """Until so many whole looks at all engines have begun and ended."""
         # One may be under way at the call.
         wanted = self._rounds + count + 1
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 30 * SLOWDOWN
         while self._rounds < wanted and self._thread.is_alive():
             assert time.monotonic() < deadline, "the watch does not come to look"
             time.sleep(0.005)

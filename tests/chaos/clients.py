@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Sightline Authors
+"""Clients of the chaos run: text and pictures, streaming and not, some of whom hang up."""
+
+import dataclasses
+import http.client
+import json
+import random
+import threading
+import time
+
+from pictures import image_part, png, text_part
+
+# The router gives an engine ROUTER_PATIENCE_S and tries at most three of them.
+ROUTER_PATIENCE_S = 2.0
+ENDS_WITHIN_S = 3 * ROUTER_PATIENCE_S + 6
+WORDS = "boots lamp kettle price size colour crate garden window bridge letter music".split()
+
+
+@dataclasses.dataclass
+class Outcome:
+    """What became of one request."""
+    request: str
+    kind: str  # "text", "picture", each with "stream" or "whole"
+    start: float  # Unix time
+    end: float = 0.0
+    status: int = 0  # 0: no answer
+    worker: str = ""
+    left: bool = False  # the client hung up on purpose
+    complete: bool = False  # the answer came to its regular end
+    trouble: str = ""  # how it did not
+
+    @property
+    def fine(self):
+        return self.left or (self.complete and 200 <= self.status < 300)
+
+    @property
+    def verdict(self):
+        if self.left:
+            return "client hung up"
+        if self.fine:
+            return "answered"
+        if self.status == 0:
+            return "no answer"
+        return f"status {self.status}" if self.status >= 300 else "broken stream"
+
+
+class Prompts:
+    """Bodies with shared beginnings. Thread safety: each client has its own."""
+
+    _pictures = [image_part(png(112, 112, seed=i)) for i in range(24)]
+
+    def __init__(self, seed):
+        self._rng = random.Random(seed)
+
+    def words(self, count):
+        return " ".join(self._rng.choice(WORDS) for _ in range(count))
+
+    def next(self):
+        """(kind, body)"""
+        rng = self._rng
+        stream = rng.random() < 0.6
+        shop = f"You answer for shop number {rng.randrange(6)}. " * 6
+        if rng.random() < 0.4:
+            content = [rng.choice(self._pictures), text_part(self.words(rng.randrange(3, 30)))]
+            kind = "picture"
+        else:
+            content = self.words(rng.randrange(5, 150))
+            kind = "text"
+        messages = [{"role": "system", "content": shop}, {"role": "user", "content": content}]
+        body = {"model": "demo", "messages": messages, "max_tokens": rng.randrange(1, 24)}
+        if stream:
+            body["stream"] = True
+        return f"{kind} {'stream' if stream else 'whole'}", body
+
+
+class Client(threading.Thread):
+    """Sends one request after the other until told to stop; outcomes may be read after join()."""
+
+    def __init__(self, number, port, stop, seed):
+        super().__init__(name=f"client-{number}", daemon=True)
+        self.outcomes = []
+        self._number = number
+        self._port = port
+        self._stop_event = stop
+        self._rng = random.Random(seed * 1000 + number)
+        self._prompts = Prompts(seed * 1000 + number)
+
+    def run(self):
+        while not self._stop_event.is_set():
+            kind, body = self._prompts.next()
+            request = f"c{self._number}-{len(self.outcomes)}"
+            outcome = Outcome(request, kind, time.time())
+            hang_up_after = self._rng.randrange(0, 8) if self._rng.random() < 0.12 else None
+            try:
+                self._ask(outcome, body, hang_up_after)
+            except TimeoutError:
+                outcome.trouble = "hanging"
+            except (OSError, http.client.HTTPException) as failure:
+                outcome.trouble = type(failure).__name__
+            outcome.end = time.time()
+            self.outcomes.append(outcome)
+
+    def _ask(self, outcome, body, hang_up_after):
+        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=ENDS_WITHIN_S)
+        try:
+            headers = {"content-type": "application/json", "x-request-id": outcome.request}
+            connection.request("POST", "/v1/chat/completions", json.dumps(body), headers)
+            if hang_up_after == 0:
+                outcome.left = True
+                return
+            response = connection.getresponse()
+            outcome.status = response.status
+            outcome.worker = response.headers.get("x-sightline-worker", "")
+            if response.headers.get("content-type", "").startswith("text/event-stream"):
+                self._read_events(outcome, response, hang_up_after)
+            else:
+                content = json.loads(response.read())
+                outcome.complete = True
+                outcome.trouble = content.get("error", {}).get("message", "")
+        finally:
+            connection.close()
+
+    @staticmethod
+    def _read_events(outcome, response, hang_up_after):
+        events = 0
+        for line in response:
+            if not line.startswith(b"data: "):
+                continue
+            events += 1
+            if line.startswith(b'data: {"error"'):
+                outcome.trouble = json.loads(line[6:])["error"]["message"]
+            elif line.strip() == b"data: [DONE]":
+                outcome.complete = True
+            if events == hang_up_after:
+                outcome.left = True
+                return
+        if not outcome.complete and not outcome.trouble:
+            outcome.trouble = "the stream ended without [DONE]"

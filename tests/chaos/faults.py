@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Sightline Authors
+"""The faults of the chaos run: which are injected, and which request they explain."""
+
+import bisect
+import http.client
+import json
+import random
+import threading
+
+RESTART_MS_MAX = 600
+STALL_MS_MAX = 3000
+# After a restart: the way up, and the router's probes that notice it.
+RESTART_TAIL_S = RESTART_MS_MAX / 1000 + 2.0
+# An engine that failed is avoided for a while.
+AVOIDED_S = 6.0
+ANSWER_KINDS = ("status500", "garbage", "die-midstream", "stall")
+KINDS = ("drop", "duplicate", "reorder", "delay", "restart", "die-midstream", "stall",
+         "status500", "garbage", "wrong-block-size")
+
+
+def ask_engine(port, method, path, body=None):
+    """The answer's JSON; nothing while the engine is down."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+    try:
+        connection.request(method, path, None if body is None else json.dumps(body))
+        answer = connection.getresponse()
+        content = answer.read()
+        return json.loads(content) if answer.status == 200 and content else None
+    except (OSError, http.client.HTTPException):
+        return None
+    finally:
+        connection.close()
+
+
+class Injector(threading.Thread):
+    """Orders and ends faults at random until told to stop."""
+
+    def __init__(self, ports, stop, seed):
+        super().__init__(name="injector", daemon=True)
+        self._ports = ports
+        self._stop_event = stop
+        self._rng = random.Random(seed)
+        self._victim = self._rng.randrange(len(ports))
+
+    def run(self):
+        turn = 0
+        while not self._stop_event.wait(self._rng.uniform(0.1, 0.5)):
+            engine = self._rng.randrange(len(self._ports))
+            # Every kind comes round, in an order of its own each time.
+            if turn % len(KINDS) == 0:
+                kinds = self._rng.sample(KINDS, len(KINDS))
+            kind = kinds[turn % len(KINDS)]
+            turn += 1
+            # One engine only: the block size of most of them is the one that counts.
+            engine = self._victim if kind == "wrong-block-size" else engine
+            if self._rng.random() < 0.1:
+                ask_engine(self._ports[engine], "DELETE", "/fault")
+            ask_engine(self._ports[engine], "POST", "/fault", self._fault(kind))
+
+    def _fault(self, kind):
+        rng = self._rng
+        fault = {"kind": kind, "p": round(rng.uniform(0.05, 0.6), 3), "count": rng.randrange(1, 6)}
+        if kind == "restart":
+            fault |= {"count": 1, "ms": rng.choice((0, 0, rng.randrange(RESTART_MS_MAX)))}
+            if rng.random() < 0.5:
+                del fault["p"]
+        elif kind == "delay":
+            fault["ms"] = rng.randrange(1, 300)
+        elif kind == "stall":
+            fault |= {"ms": rng.choice((0, rng.randrange(1, STALL_MS_MAX))),
+                      "after": rng.randrange(4)}
+        elif kind == "die-midstream":
+            fault["after"] = rng.randrange(6)
+        elif kind == "drop":
+            fault["lost"] = rng.random() < 0.3
+        elif kind == "garbage":
+            fault["target"] = rng.choice(("events", "http"))
+        elif kind == "wrong-block-size":
+            fault |= {"p": 0.2, "count": 1}
+        return fault
+
+
+class Strikes:
+    """All that struck, by the engines' own lists: what explains a request's failure?"""
+
+    def __init__(self, listed):
+        """listed: per worker name the strikes as GET /fault lists them."""
+        self.counts = dict.fromkeys(KINDS, 0)
+        self._by_request = {}
+        self._restarts = {}
+        self._failures = {}
+        for worker, strikes in listed.items():
+            for strike in strikes:
+                self.counts[strike["kind"]] += 1
+                if strike["request"] and strike["kind"] in ANSWER_KINDS:
+                    self._by_request.setdefault(strike["request"], []).append(
+                        (worker, strike["kind"]))
+            self._restarts[worker] = sorted(
+                s["time_s"] for s in strikes if s["kind"] == "restart")
+            self._failures[worker] = sorted(
+                s["time_s"] for s in strikes
+                if s["kind"] == "restart" or (s["request"] and s["kind"] in ANSWER_KINDS))
+
+    @staticmethod
+    def _any_within(times, begin, end):
+        at = bisect.bisect_left(times, begin)
+        return at < len(times) and times[at] <= end
+
+    def explanation(self, outcome):
+        """Nothing if no injected fault of that engine and time explains it."""
+        for worker, kind in self._by_request.get(outcome.request, []):
+            if outcome.worker in ("", worker) or outcome.status >= 500:
+                return kind
+        workers = [outcome.worker] if outcome.worker else list(self._restarts)
+        begin, end = outcome.start - RESTART_TAIL_S, outcome.end + 0.2
+        if any(self._any_within(self._restarts[w], begin, end) for w in workers):
+            return "restart"
+        begin = outcome.start - AVOIDED_S
+        if outcome.status == 503 and all(
+                self._any_within(times, begin, end) for times in self._failures.values()):
+            return "all engines failed"
+        return None
