@@ -6,6 +6,7 @@
 #include <cstring>
 #include <iterator>
 #include <mutex>
+#include <optional>
 #include <type_traits>
 #include <utility>
 
@@ -13,11 +14,15 @@ namespace sightline::index {
 
 namespace {
 
+// Blocks of the table that are swept under the lock at once, for about 0.1 ms.
+constexpr std::size_t kSweepBlocks = 1'024;
+
 constexpr std::uint32_t bit_of(Tier tier) { return 1U << static_cast<unsigned>(tier); }
 
 // An engine whose run of held blocks still goes on, and the slowest tier it has needed so far.
 struct Walker {
   EngineOverlap overlap;
+  std::uint32_t life = 0;
   Tier slowest = Tier::Gpu;
 };
 
@@ -56,8 +61,9 @@ Overlaps ExactIndex::match(std::span<const keys::BlockKey> prompt) const {
     // Both are ordered by engine.
     auto holder = run->begin();
     std::erase_if(walkers, [&](Walker& walker) {
-      while (holder != run->end() && holder->engine < walker.overlap.engine) ++holder;
-      const bool holds = holder != run->end() && holder->engine == walker.overlap.engine;
+      const Holder wanted{.engine = walker.overlap.engine, .life = walker.life};
+      while (holder != run->end() && comes_before(*holder, wanted)) ++holder;
+      const bool holds = holder != run->end() && !comes_before(wanted, *holder);
       if (holds) {
         advance(walker, holder->tiers, run_blocks);
       } else {
@@ -71,7 +77,10 @@ Overlaps ExactIndex::match(std::span<const keys::BlockKey> prompt) const {
     if (entry == table_.end()) break;
     const Holders& holders = entry->second;
     if (run == nullptr) {
-      for (const auto& holder : holders) walkers.push_back({.overlap = {.engine = holder.engine}});
+      for (const auto& holder : holders) {
+        if (life_of(holder.engine) != holder.life) continue;
+        walkers.push_back({.overlap = {.engine = holder.engine}, .life = holder.life});
+      }
     } else if (same_bytes(*run, holders)) {
       ++run_blocks;
       continue;
@@ -88,11 +97,13 @@ Overlaps ExactIndex::match(std::span<const keys::BlockKey> prompt) const {
   return overlaps;
 }
 
-// Where the engine stands in a block's list, or would.
-ExactIndex::Holders::iterator ExactIndex::place_of(EngineId engine, Holders& holders) {
-  return std::lower_bound(
-      holders.begin(), holders.end(), engine,
-      [](const Holder& holder, EngineId wanted) { return holder.engine < wanted; });
+bool ExactIndex::comes_before(const Holder& a, const Holder& b) {
+  return a.engine != b.engine ? a.engine < b.engine : a.life < b.life;
+}
+
+std::uint32_t ExactIndex::life_of(EngineId engine) const {
+  const auto life = lives_.find(engine);
+  return life == lives_.end() ? kNoLife : life->second;
 }
 
 bool ExactIndex::same_bytes(const Holders& a, const Holders& b) {
@@ -102,6 +113,9 @@ bool ExactIndex::same_bytes(const Holders& a, const Holders& b) {
 
 void ExactIndex::store(EngineId engine, Tier tier, std::span<const keys::BlockKey> blocks) {
   const std::unique_lock lock(mutex_);
+  const auto life = lives_.try_emplace(engine, next_life_);
+  if (life.second) ++next_life_;
+  const Holder self{.engine = engine, .life = life.first->second};
   for (const auto block : blocks) {
     auto entry = table_.find(block);
     if (entry == table_.end()) {
@@ -112,9 +126,9 @@ void ExactIndex::store(EngineId engine, Tier tier, std::span<const keys::BlockKe
       entry = table_.emplace(block, Holders{}).first;
     }
     Holders& holders = entry->second;
-    auto holder = place_of(engine, holders);
-    if (holder == holders.end() || holder->engine != engine) {
-      holder = holders.insert(holder, {.engine = engine});
+    auto holder = std::lower_bound(holders.begin(), holders.end(), self, comes_before);
+    if (holder == holders.end() || comes_before(self, *holder)) {
+      holder = holders.insert(holder, self);
     }
     if (tier == Tier::Gpu && (holder->tiers & bit_of(tier)) == 0) ++gpu_blocks_[engine];
     holder->tiers |= bit_of(tier);
@@ -123,12 +137,13 @@ void ExactIndex::store(EngineId engine, Tier tier, std::span<const keys::BlockKe
 
 void ExactIndex::remove(EngineId engine, Tier tier, std::span<const keys::BlockKey> blocks) {
   const std::unique_lock lock(mutex_);
+  const Holder self{.engine = engine, .life = life_of(engine)};
   for (const auto block : blocks) {
     const auto entry = table_.find(block);
     if (entry == table_.end()) continue;
     Holders& holders = entry->second;
-    const auto holder = place_of(engine, holders);
-    if (holder == holders.end() || holder->engine != engine) continue;
+    const auto holder = std::lower_bound(holders.begin(), holders.end(), self, comes_before);
+    if (holder == holders.end() || comes_before(self, *holder)) continue;
     if ((holder->tiers & bit_of(tier)) == 0) continue;
     if (tier == Tier::Gpu) --gpu_blocks_[engine];
     holder->tiers &= ~bit_of(tier);
@@ -138,13 +153,33 @@ void ExactIndex::remove(EngineId engine, Tier tier, std::span<const keys::BlockK
 }
 
 void ExactIndex::drop(EngineId engine) {
-  const std::unique_lock lock(mutex_);
-  for (auto entry = table_.begin(); entry != table_.end();) {
-    Holders& holders = entry->second;
-    std::erase_if(holders, [&](const Holder& holder) { return holder.engine == engine; });
-    entry = holders.empty() ? table_.erase(entry) : std::next(entry);
+  std::uint32_t life = kNoLife;
+  {
+    const std::unique_lock lock(mutex_);
+    life = life_of(engine);
+    lives_.erase(engine);
+    gpu_blocks_.erase(engine);
   }
-  gpu_blocks_.erase(engine);
+  // What is left of that life says nothing any more: it goes in steps, so that nobody waits for it.
+  if (life != kNoLife) sweep(life);
+}
+
+void ExactIndex::sweep(std::uint32_t life) {
+  std::optional<keys::BlockKey> next;
+  std::size_t buckets = 0;
+  do {
+    const std::unique_lock lock(mutex_);
+    // In a table that has grown, or lost that block, what is swept and what is not lies mixed.
+    auto entry = next && table_.bucket_count() == buckets ? table_.find(*next) : table_.end();
+    if (entry == table_.end()) entry = table_.begin();
+    buckets = table_.bucket_count();
+    for (std::size_t i = 0; i < kSweepBlocks && entry != table_.end(); ++i) {
+      Holders& holders = entry->second;
+      std::erase_if(holders, [life](const Holder& holder) { return holder.life == life; });
+      entry = holders.empty() ? table_.erase(entry) : std::next(entry);
+    }
+    next = entry == table_.end() ? std::nullopt : std::optional(entry->first);
+  } while (next);
 }
 
 std::uint64_t ExactIndex::blocks(EngineId engine) const {
@@ -167,9 +202,10 @@ std::vector<keys::BlockKey> ExactIndex::held(EngineId engine, Tier tier) const {
   std::vector<keys::BlockKey> keys;
   {
     const std::shared_lock lock(mutex_);
+    const auto life = life_of(engine);
     for (const auto& [key, holders] : table_) {
       const bool holds = std::any_of(holders.begin(), holders.end(), [&](const Holder& holder) {
-        return holder.engine == engine && (holder.tiers & bit_of(tier)) != 0;
+        return holder.life == life && (holder.tiers & bit_of(tier)) != 0;
       });
       if (holds) keys.push_back(key);
     }

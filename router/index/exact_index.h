@@ -16,8 +16,9 @@ namespace sightline::index {
 inline constexpr std::size_t kBlocksMax = 16'000'000;
 
 // The plain form of PrefixIndex: a hash table from key to its holders. Exact, so it also serves
-// as the reference for other implementations. When full it refuses new keys. drop() walks the
-// whole table.
+// as the reference for other implementations. When full it refuses new keys. drop() hides what the
+// engine holds at once and then walks the whole table, without keeping others out for long; until
+// it returns, that memory still counts in blocks_total() and towards the maximum.
 class ExactIndex : public PrefixIndex {
  public:
   explicit ExactIndex(std::size_t blocks_max = kBlocksMax) : blocks_max_(blocks_max) {}
@@ -32,19 +33,26 @@ class ExactIndex : public PrefixIndex {
   [[nodiscard]] std::vector<keys::BlockKey> held(EngineId engine, Tier tier) const override;
 
  private:
+  // What an engine holds between two drops is one life of it; lives are numbered through.
+  static constexpr std::uint32_t kNoLife = 0;
   struct Holder {
     EngineId engine;
+    std::uint32_t life = kNoLife;
     std::uint32_t tiers = 0;  // bit t: held on tier t; never 0 in the table
   };
-  using Holders = std::vector<Holder>;  // ordered by engine
+  using Holders = std::vector<Holder>;  // in the order of comes_before()
 
-  static Holders::iterator place_of(EngineId engine, Holders& holders);
+  static bool comes_before(const Holder& a, const Holder& b);
   static bool same_bytes(const Holders& a, const Holders& b);
+  [[nodiscard]] std::uint32_t life_of(EngineId engine) const;
+  void sweep(std::uint32_t life);
 
   const std::size_t blocks_max_;
   mutable std::shared_mutex mutex_;  // guards everything below; held for memory work only
   std::unordered_map<keys::BlockKey, Holders> table_;
   std::unordered_map<EngineId, std::uint64_t> gpu_blocks_;
+  std::unordered_map<EngineId, std::uint32_t> lives_;  // of engines that stored since their drop
+  std::uint32_t next_life_ = kNoLife + 1;
   std::uint64_t refused_ = 0;
 };
 

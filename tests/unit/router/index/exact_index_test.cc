@@ -169,5 +169,29 @@ TEST(ExactIndex, AReaderSeesAllOfAnOperationOrNothing) {
   }
 }
 
+TEST(ExactIndex, AReaderSeesAllOrNothingOfAnEngineThatIsDroppedAndComesBack) {
+  ExactIndex index;
+  const auto many = chain(0, 200'000);
+  std::vector<BlockKey> blocks;  // far apart in the table, so that no single step takes them all
+  for (std::size_t i = 0; i < many.size(); i += 3'000) blocks.push_back(many[i]);
+  index.store(kB, Tier::Gpu, many);
+  std::atomic<bool> done = false;
+  std::jthread writer([&] {
+    for (int i = 0; i < 5; ++i) {
+      index.store(kA, Tier::Gpu, many);
+      index.drop(kA);
+    }
+    done = true;
+  });
+  while (!done) {
+    const auto overlaps = index.match(blocks);
+    const auto held = overlaps.of(kA).gpu_blocks;
+    ASSERT_TRUE(held == 0 || held == blocks.size()) << held;
+    ASSERT_EQ(overlaps.of(kB).gpu_blocks, blocks.size());
+  }
+  writer.join();
+  EXPECT_EQ(index.blocks_total(), many.size());
+}
+
 }  // namespace
 }  // namespace sightline::index
