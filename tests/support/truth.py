@@ -43,7 +43,7 @@ class Names:
 
     def close(self):
         self._process.stdin.close()
-        self._process.wait(timeout=10)
+        self._process.wait(timeout=10 * SLOWDOWN)
 
 
 @dataclasses.dataclass
@@ -138,7 +138,7 @@ class Watch:
 
     def __exit__(self, kind, *_):
         self._stop.set()
-        self._thread.join(timeout=30)
+        self._thread.join(timeout=30 * SLOWDOWN)
         if kind is None:
             if self._failure is not None:
                 raise self._failure
