@@ -20,6 +20,20 @@ Each has a prefix cache with vLLM's rules and says how many tokens of a prompt i
 Engine i takes base port + i of each of the three ranges. One line per engine is printed, to be
 given to `sightline serve` as it is, then "ready".
 
+Faults are injected by --fault, or by POST /fault on an engine's port with the same fields as JSON;
+GET /fault lists what struck, DELETE /fault ends them. p is the chance (1) per event message or per
+request, count the number of strikes after which a fault ends.
+  drop              an event message is not sent, only replayed; lost=true: nor replayed
+  duplicate         an event message is sent twice
+  reorder           an event message is sent after the next one
+  delay             an event message, and all behind it, is sent ms later (100)
+  garbage           an event message cannot be decoded; target=http: an answer is not HTTP
+  wrong-block-size  events tell smaller blocks, until the engine restarts
+  restart           the process ends, and begins again after ms (0); by POST without p: at once
+  die-midstream     the connection ends after so many events of an answer: after (1)
+  stall             an answer is silent for ms, after so many events; ms=0: until the client leaves
+  status500         an answer is a 500
+
 )";
 
 int fail(const std::string& message, int status) {
