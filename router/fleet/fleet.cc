@@ -247,15 +247,7 @@ class Fleet::State {
       member.standing.unknown_events = std::move(found.reason);
       set_engines(member, std::move(found.engines), effects);
     }
-    if (probe.load.ok()) learn_load(member, *probe.load);
-  }
-
-  static void learn_load(Member& member, const EngineLoad& load) {
-    Worker& view = member.view;
-    set_load(view, load);
-    if (member.spec.block_size != 0 || load.block_size == 0) return;
-    view.block_size_configured = load.block_size;
-    if (member.standing.block_size_events == 0) view.block_size = load.block_size;
+    if (probe.load.ok()) set_load(member.view, member.standing, *probe.load);
   }
 
   // Changes what is known of an engine; `change` says whether it did.
@@ -313,8 +305,17 @@ void Fleet::set_block_size_from_events(EngineId engine, std::uint32_t block_size
 }
 
 void Fleet::set_event_health(EngineId engine, std::string_view unverified) {
-  state_->change(engine, [&](Member& /*of it*/, EngineEndpoints& endpoints, Effects& /*none*/) {
-    return std::exchange(endpoints.unverified, unverified) != unverified;
+  state_->change(engine, [&](Member& member, EngineEndpoints& endpoints, Effects& effects) {
+    if (std::exchange(endpoints.unverified, unverified) == unverified) return false;
+    if (!member.view.has_several_ranks()) return true;
+    // The worker's own line says nothing while another rank is well.
+    effects.lines.push_back({unverified.empty() ? LogLevel::Info : LogLevel::Warn,
+                             "rank state",
+                             {{"worker", member.spec.name},
+                              {"rank", endpoints.rank},
+                              {"state", unverified.empty() ? "ready" : "unverified"},
+                              {"reason", unverified}}});
+    return true;
   });
 }
 
@@ -387,7 +388,7 @@ void Fleet::apply_load(const WorkerSpec& spec, const EngineLoad& load) {
   const std::lock_guard lock(state_->mutex);
   Member* member = state_->find(spec);
   if (member == nullptr) return;
-  State::learn_load(*member, load);
+  set_load(member->view, member->standing, load);
   member->published = std::make_shared<const Worker>(member->view);
   state_->publish();
 }

@@ -54,7 +54,7 @@ void set_ranks(Worker& view, const std::vector<std::uint32_t>& numbers) {
   view.ranks = std::move(next);
 }
 
-void set_load(Worker& view, const EngineLoad& load) {
+void set_load(Worker& view, const Standing& standing, const EngineLoad& load) {
   view.running = load.running;
   view.waiting = load.waiting;
   view.kv_usage = load.kv_usage;
@@ -69,6 +69,9 @@ void set_load(Worker& view, const EngineLoad& load) {
     rank.waiting = own.waiting;
     rank.kv_usage = own.kv_usage;
   }
+  if (standing.block_size_explicit != 0 || load.block_size == 0) return;
+  view.block_size_configured = load.block_size;
+  if (standing.block_size_events == 0) view.block_size = load.block_size;
 }
 
 void set_models(Worker& view, const std::vector<ServedModel>& models) {

@@ -114,9 +114,8 @@ struct Worker {
 };
 
 // What an engine told, taken over into the view that is to be published next. Ranks that stay keep
-// what is booked on them. A single rank has the load of the whole engine, whatever its number.
+// what is booked on them.
 void set_ranks(Worker& view, const std::vector<std::uint32_t>& numbers);
-void set_load(Worker& view, const EngineLoad& load);
 void set_models(Worker& view, const std::vector<ServedModel>& models);
 
 // What the fleet has seen of a worker: with its view, all that its state follows from.
@@ -132,6 +131,10 @@ struct Standing {
   std::string unknown_events;             // why there are no engines
   std::string rank_conflict;              // why its number of ranks is not sure, empty: it is
 };
+
+// Takes over a reading of the engine's load. A single rank has the load of the whole engine,
+// whatever its number. The block size told is the configured one unless the operator gave it.
+void set_load(Worker& view, const Standing& standing, const EngineLoad& load);
 
 // The block size that most of these workers with readable events have, the first one's where
 // votes are equal; 0 if none is known. Blocks of different sizes cannot be compared.

@@ -252,6 +252,7 @@ def test_a_rank_whose_events_are_lost_counts_without_overlap_until_they_are_back
         relays[1].cut()
         stack.wait_until(lambda: ranks_of(stack)[1]["state"] == "unverified")
         assert ranks_of(stack)[1]["reason"]
+        assert re.search(r"rank state worker=w0 rank=1 state=unverified", stack.router.log())
         listed = json.loads(stack.get(stack.admin_port, "/v1/index?worker=w0")[1])
         assert [entry["counts"] for entry in listed["ranks"]] == [True, False]
         assert ranks_of(stack)[0]["state"] == stack.worker_states()[0]["state"] == "ready"
@@ -298,7 +299,7 @@ def test_a_request_that_fails_on_a_rank_goes_to_another_worker(build, logs):
             assert load == [(0, 0, 0), (1, 3, 3)]
             for _ in range(3):
                 body = {"model": "demo", "messages": [{"role": "user", "content": "hello"}]}
-                answer = post(stack.port, body)
+                answer = post(stack.port, body, headers={"X-data-parallel-rank": "5"})
                 assert answer.status == 200 and answer.worker == "good"
                 assert rank_of(answer) is None, "a worker with one rank is told none"
             assert len(bad.requests) == 1, "neither again nor on its other rank"
