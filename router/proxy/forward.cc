@@ -2,6 +2,7 @@
 // Copyright The Sightline Authors
 #include "router/proxy/forward.h"
 
+#include <string_view>
 #include <utility>
 
 #include "common/contract/names.h"
@@ -25,6 +26,9 @@ class CancelOnDisconnect {
  private:
   http::ResponseWriter& client_;
 };
+
+// The last event of a stream.
+constexpr std::string_view kLastPayload = "[DONE]";
 
 // Statuses by which a server says that another one may do better (RFC 9110 section 15.6).
 bool is_unavailable(int status) { return status == 502 || status == 503 || status == 504; }
@@ -89,6 +93,7 @@ class StreamTap {
         seen_event_ = true;
         if (attempt_.on_first_token) attempt_.on_first_token();
       }
+      done_seen_ |= event->payload == kLastPayload;
       const auto usage = openai::usage_of(event->payload);
       if (usage) answer_.usage = usage;
       if (usage && usage->alone && attempt_.strip_usage) continue;
@@ -98,11 +103,18 @@ class StreamTap {
 
   [[nodiscard]] std::string_view rest() const { return splitter_.rest(); }
 
+  // What was taken so far has been written to the client.
+  void written() { done_sent_ = done_seen_; }
+  // The client has the whole answer, whatever becomes of the connections.
+  [[nodiscard]] bool done_sent() const { return done_sent_; }
+
  private:
   const Attempt& attempt_;
   Answer& answer_;
   openai::SseSplitter splitter_{kEventBytesMax};
   bool seen_event_ = false;
+  bool done_seen_ = false;
+  bool done_sent_ = false;
 };
 
 Task<Result<Done>> relay_events(http::Exchange& exchange, StreamTap& tap,
@@ -120,6 +132,7 @@ Task<Result<Done>> relay_events(http::Exchange& exchange, StreamTap& tap,
     }
     auto written = co_await client.write(out);
     if (!written.ok()) co_return std::move(written).error();
+    tap.written();
     if (bytes->empty()) co_return Done{};
   }
 }
@@ -132,12 +145,14 @@ Task<Result<Answer>> relay_stream(http::Exchange& exchange, const Attempt& attem
   if (!begun.ok()) co_return std::move(begun).error();
   StreamTap tap(attempt, answer);
   auto relayed = co_await relay_events(exchange, tap, client);
+  // SDKs close the connection at the last event, without waiting for the end of the body.
+  if (client.disconnected() && tap.done_sent()) co_return answer;
   if (!relayed.ok()) {
     auto error = co_await break_off(client, std::move(relayed).error());
     co_return error;
   }
   auto finished = co_await client.finish();
-  if (!finished.ok()) co_return std::move(finished).error();
+  if (!finished.ok() && !tap.done_sent()) co_return std::move(finished).error();
   co_return answer;
 }
 

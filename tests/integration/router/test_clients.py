@@ -2,6 +2,7 @@
 # Copyright The Sightline Authors
 """Real clients, unmodified: the openai SDK, curl, and a client that leaves."""
 
+import http.client
 import http.server
 import json
 import re
@@ -12,6 +13,7 @@ import time
 
 import openai
 import pytest
+from fake_engine import FakeEngine, chunk, stream_head, token_event
 from pictures import data_url, image_part, png, text_part
 from stack import Stack, post
 
@@ -192,3 +194,32 @@ def test_a_client_that_leaves_during_a_long_prefill_stops_the_engine(slow_stack)
     assert computed < 1500, "far fewer tokens computed than the 3000 asked for"
     slow_stack.wait_until(
         lambda: "sightline_client_disconnects_total 1" in slow_stack.router_metrics(), seconds=5)
+
+
+def test_a_client_that_closes_at_the_last_event_has_a_whole_answer(build, logs):
+    finished = threading.Event()
+
+    def without_an_end(connection, _request):
+        connection.sendall(stream_head() + chunk(token_event("one")) + chunk("data: [DONE]\n\n"))
+        # The end of the body comes when the client has long gone.
+        finished.wait(20)
+        return False
+
+    engine = FakeEngine("a", without_an_end)
+    with engine, Stack(build, workers=[engine.worker], ready_states=("unverified",),
+                       logs=logs) as stack:
+        body = json.dumps({"model": "demo", "stream": True, "messages": [
+            {"role": "user", "content": "hello"}]})
+        connection = http.client.HTTPConnection("127.0.0.1", stack.port, timeout=20)
+        connection.request("POST", "/v1/chat/completions", body,
+                           {"content-type": "application/json"})
+        answer = connection.getresponse()
+        while answer.readline().strip() != b"data: [DONE]":
+            pass
+        answer.close()
+        connection.close()
+        stack.wait_until(lambda: "[ROUTING]" in stack.router.log_path.read_text())
+        finished.set()
+        log = stack.router.log_path.read_text()
+        assert "status=200" in log and "error=" not in log
+        assert "sightline_client_disconnects_total 1" not in stack.router_metrics()
