@@ -16,7 +16,7 @@
 namespace sightline::fuzz {
 namespace {
 
-constexpr std::uint64_t kStepsMax = 50'000;
+constexpr std::uint64_t kStepsMax = 5'000;
 constexpr std::size_t kOutputBytesMax = std::size_t{1} << 16U;
 
 }  // namespace
