@@ -17,7 +17,8 @@ constexpr char kIntroduction[] =
     R"(sightline simulate: engines that speak vLLM's HTTP API, KV events and metrics, without a GPU.
 
 Each has a prefix cache with vLLM's rules and says how many tokens of a prompt it found there.
-Engine i takes base port + i of each of the three ranges. One line per engine is printed, to be
+Engine i takes base port + i of each of the three ranges; with --data-parallel-size N, ports
+base + i*N to base + i*N + N-1 of the event and replay ranges. One line per engine is printed, to be
 given to `sightline serve` as it is, then "ready".
 
 Faults are injected by --fault, or by POST /fault on an engine's port with the same fields as JSON;
