@@ -2,6 +2,7 @@
 // Copyright The Sightline Authors
 #include "common/base/json_strings.h"
 
+#include <array>
 #include <charconv>
 #include <cstdint>
 
@@ -9,6 +10,20 @@
 
 namespace sightline::json {
 namespace {
+
+// What a backslash and this character stand for; 0 where that is no escape of one character.
+constexpr std::array<char, 256> kPlainOf = [] {
+  std::array<char, 256> plain{};
+  plain['"'] = '"';
+  plain['\\'] = '\\';
+  plain['/'] = '/';
+  plain['b'] = '\b';
+  plain['f'] = '\f';
+  plain['n'] = '\n';
+  plain['r'] = '\r';
+  plain['t'] = '\t';
+  return plain;
+}();
 
 void append_utf8(std::string& out, std::uint32_t c) {
   if (c < 0x80) {
@@ -57,15 +72,13 @@ std::size_t append_unicode_escape(std::string& out, std::string_view raw, std::s
 }  // namespace
 
 std::optional<std::size_t> append_unescaped(std::string& out, std::string_view raw) {
-  static constexpr std::string_view kFrom = "\"\\/bfnrt";
-  static constexpr std::string_view kTo = "\"\\/\b\f\n\r\t";
   std::size_t copied = 0;
   for (std::size_t at = raw.find('\\'); at != std::string_view::npos; at = raw.find('\\', copied)) {
     out.append(raw, copied, at - copied);
     const char c = at + 1 < raw.size() ? raw[at + 1] : '\0';
     std::size_t used = 1;
-    if (const std::size_t k = kFrom.find(c); c != '\0' && k != std::string_view::npos) {
-      out += kTo[k];
+    if (const char plain = kPlainOf[static_cast<unsigned char>(c)]; plain != '\0') {
+      out += plain;
     } else {
       used = c == 'u' ? append_unicode_escape(out, raw, at + 1) : 0;
       if (used == 0) return at;

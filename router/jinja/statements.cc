@@ -61,6 +61,9 @@ Result<Done> Evaluator::append(std::string& out, std::string_view text) const {
         ErrorCode::TooLarge,
         "the prompt is longer than " + std::to_string(options_.output_bytes_max) + " bytes");
   }
+  // Room to spare: most of a prompt is one long text, and a few words follow it.
+  const std::size_t size = out.size() + text.size();
+  if (size > out.capacity()) out.reserve(size + size / 4);
   out += text;
   return Done{};
 }

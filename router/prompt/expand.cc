@@ -52,6 +52,20 @@ class ItemsOf {
   std::size_t at_ = 0;
 };
 
+// Where the next placeholder stands; the number of tokens if there is none.
+std::size_t next_placeholder(std::span<const TokenId> tokens, const Placeholders& placeholders) {
+  std::size_t at = 0;
+  while (at < tokens.size() && placeholders.image != tokens[at] &&
+         placeholders.video != tokens[at]) {
+    ++at;
+  }
+  return at;
+}
+
+void append(std::vector<TokenId>& out, std::span<const TokenId> tokens) {
+  out.insert(out.end(), tokens.begin(), tokens.end());
+}
+
 Prompt unexpanded(const Rendered& rendered, Certainty certainty) {
   Prompt prompt;
   prompt.tokens.assign(rendered.tokens.begin(), rendered.tokens.end());
@@ -90,24 +104,22 @@ Result<Prompt> expand(const Rendered& rendered, std::span<const MediaItem> items
   prompt.tokens.reserve(rendered.tokens.size());
   ItemsOf images(items, Modality::Image);
   ItemsOf videos(items, Modality::Video);
-  for (std::size_t i = 0; i < rendered.tokens.size(); ++i) {
-    const TokenId token = rendered.tokens[i];
-    const bool is_image = placeholders.image == token;
-    if (!is_image && placeholders.video != token) {
-      prompt.tokens.push_back(token);
-      continue;
-    }
-    const std::size_t item = is_image ? images.next() : videos.next();
+  auto rest = rendered.tokens;
+  for (;;) {
+    const std::size_t at = items.empty() ? rest.size() : next_placeholder(rest, placeholders);
+    append(prompt.tokens, rest.first(at));
+    if (at == rest.size()) break;
+    const TokenId token = rest[at];
+    const std::size_t item = placeholders.image == token ? images.next() : videos.next();
     const auto length = items[item].tokens;
     if (!length) {
       prompt.exact_tokens = prompt.tokens.size();
       prompt.certainty = Certainty::UnknownMedia;
-      prompt.tokens.insert(prompt.tokens.end(), rendered.tokens.begin() + static_cast<long>(i),
-                           rendered.tokens.end());
+      append(prompt.tokens, rest.subspan(at));
       return prompt;
     }
-    const std::size_t left = rendered.tokens.size() - i - 1;
-    if (prompt.tokens.size() + *length + left > rendered.tokens_max) {
+    rest = rest.subspan(at + 1);
+    if (prompt.tokens.size() + *length + rest.size() > rendered.tokens_max) {
       return too_long(rendered.tokens_max);
     }
     prompt.spans.push_back({item, prompt.tokens.size(), *length});

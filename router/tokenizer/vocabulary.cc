@@ -72,7 +72,10 @@ AddedTokens::AddedTokens(std::vector<AddedToken> tokens) : tokens_(std::move(tok
 const AddedToken* AddedTokens::longest_at(std::string_view rest) const {
   if (rest.size() > 1 && !first_two_bytes_.test(two_bytes(rest[0], rest[1]))) return nullptr;
   for (const AddedToken& token : tokens_) {
-    if (rest.starts_with(token.content)) return &token;
+    // Tells nearly all of them apart: tags of markup begin like many tokens.
+    const std::string& content = token.content;
+    if (content.size() > 1 && rest.size() > 1 && content[1] != rest[1]) continue;
+    if (rest.starts_with(content)) return &token;
   }
   return nullptr;
 }
