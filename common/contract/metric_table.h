@@ -86,6 +86,16 @@ inline constexpr MetricSpec kUnroutedOverlapTotal{
     MetricType::Counter,
     "Requests routed without overlap because their blocks could not be known, by reason.",
     {"reason"}};
+inline constexpr MetricSpec kTokenCacheTextBytesTotal{
+    "sightline_token_cache_text_bytes_total",
+    MetricType::Counter,
+    "Bytes of prompt text whose tokens were known (hit) or had to be computed (miss).",
+    {"result"}};
+inline constexpr MetricSpec kTokenCacheEvictionsTotal{
+    "sightline_token_cache_evictions_total", MetricType::Counter,
+    "Pieces of text that the token cache gave up for others."};
+inline constexpr MetricSpec kTokenCacheBytes{"sightline_token_cache_bytes", MetricType::Gauge,
+                                             "Memory that the token cache takes."};
 inline constexpr MetricSpec kMediaItemsTotal{"sightline_media_items_total",
                                              MetricType::Counter,
                                              "Media items of requests, by what became of them.",
@@ -167,6 +177,9 @@ inline constexpr std::array kMetricTable = {
     &kPredictionsTotal,
     &kPromptTokenMismatchTotal,
     &kUnroutedOverlapTotal,
+    &kTokenCacheTextBytesTotal,
+    &kTokenCacheEvictionsTotal,
+    &kTokenCacheBytes,
     &kMediaItemsTotal,
     &kLimitHitsTotal,
     &kWorkerState,

@@ -73,6 +73,10 @@ void add_model(SettingTable& table, ModelSettings& s) {
       {"model.max_model_len", "max-model-len", "N",
        "Longest prompt in tokens. 0: the smallest that the engines report."},
       s.max_model_len, {0, 100'000'000});
+  table.add_size({"model.token_cache_bytes_max", "token-cache-bytes-max", "SIZE",
+                  "Memory for the token ids of text that came lately, so that a conversation's "
+                  "turns are tokenized once. 0: none are kept."},
+                 s.token_cache_bytes_max, {0, 1024 * kGiB});
 }
 
 void add_media(SettingTable& table, MediaSettings& s) {

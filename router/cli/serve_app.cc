@@ -9,6 +9,9 @@
 #include <thread>
 #include <utility>
 
+#include <unistd.h>
+
+#include "common/base/check.h"
 #include "common/base/log.h"
 #include "common/contract/identity_key.h"
 #include "common/contract/metric_table.h"
@@ -63,6 +66,14 @@ std::size_t threads_or_cores(std::uint32_t wanted) {
   return wanted > 0 ? wanted : std::max(1U, std::thread::hardware_concurrency());
 }
 
+prepare::TokenCacheOptions token_cache_options(const contract::ModelSettings& model) {
+  prepare::TokenCacheOptions options{.bytes_max = model.token_cache_bytes_max};
+  const std::span secret(options.secret);
+  // One call gives at most 256 bytes for sure.
+  SL_CHECK(::getentropy(secret.data(), secret.size()) == 0);
+  return options;
+}
+
 IoPoolOptions pool_options(const contract::ServerSettings& server) {
   return {.io_threads = threads_or_cores(server.io_threads),
           .compute_threads = threads_or_cores(server.compute_threads)};
@@ -97,6 +108,7 @@ struct ServeApp::Parts {
         identity(key),
         scheme(identity),
         model(std::move(loaded)),
+        token_cache(*model->tokenizer, token_cache_options(options.settings.model), metrics),
         pool(pool_options(options.settings.server)),
         engines(pool, {}),
         fetcher(fetch_limits(options.settings.media)) {}
@@ -106,6 +118,7 @@ struct ServeApp::Parts {
   keys::Scheme scheme;
   std::shared_ptr<const prepare::Model> model;
   runtime::Metrics metrics;
+  prepare::TokenCache token_cache;
   index::ExactIndex index;
   std::optional<fleet::Fleet> fleet;
   std::unique_ptr<subscriber::EventSubscriber> subscriber;
@@ -149,6 +162,7 @@ Result<Done> ServeApp::Parts::build() {
                                    .scheme = scheme,
                                    .clock = system_clock(),
                                    .model = model,
+                                   .token_cache = token_cache,
                                    .pool = pool,
                                    .engines = engines,
                                    .fetcher = fetcher,

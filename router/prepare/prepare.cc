@@ -61,6 +61,14 @@ Gap gap_of(prompt::Certainty certainty) {
   return Gap::PlaceholderMismatch;
 }
 
+Result<std::vector<TokenId>> tokens_of(const Model& model, std::string_view text,
+                                       const PromptOptions& options) {
+  std::vector<TokenId> tokens;
+  SL_TRY(options.token_cache != nullptr ? options.token_cache->encode(text, tokens)
+                                        : model.tokenizer->encode(text, tokens));
+  return tokens;
+}
+
 Result<Prepared> prepare_chat(const Model& model, const openai::Request& request,
                               std::vector<ResolvedMedia> media, const PromptOptions& options) {
   const openai::ChatBody& chat = *request.chat();
@@ -80,8 +88,7 @@ Result<Prepared> prepare_chat(const Model& model, const openai::Request& request
     if (ours) return unknown(Gap::TemplateUnsupported, std::move(media));
     return std::move(rendered).error();
   }
-  std::vector<TokenId> tokens;
-  SL_TRY(model.tokenizer->encode(rendered->text, tokens));
+  const std::vector<TokenId> tokens = SL_TRY(tokens_of(model, rendered->text, options));
   auto expanded = prompt::expand({.tokens = tokens, .tokens_max = options.tokens_max},
                                  items_of(media), model.profile.placeholders);
   if (!expanded.ok()) {
@@ -99,10 +106,11 @@ Result<Prepared> prepare_chat(const Model& model, const openai::Request& request
   return prepared;
 }
 
-Result<Prepared> prepare_completion(const Model& model, const openai::CompletionBody& body) {
+Result<Prepared> prepare_completion(const Model& model, const openai::CompletionBody& body,
+                                    const PromptOptions& options) {
   Prepared prepared;
   if (const auto* text = std::get_if<std::string_view>(&body.first_prompt)) {
-    SL_TRY(model.tokenizer->encode(*text, prepared.prompt.tokens));
+    prepared.prompt.tokens = SL_TRY(tokens_of(model, *text, options));
     prepared.text = *text;
   } else {
     prepared.prompt.tokens = std::get<std::vector<TokenId>>(body.first_prompt);
@@ -136,7 +144,7 @@ Result<Prepared> prepare_prompt(const Model& model, const openai::Request& reque
   if (request.uncounted_field) return unknown(Gap::UncountedField, std::move(media));
   auto prepared = request.chat() != nullptr
                       ? prepare_chat(model, request, std::move(media), options)
-                      : prepare_completion(model, *request.completion());
+                      : prepare_completion(model, *request.completion(), options);
   if (prepared.ok() && prepared->is_exact() &&
       prepared->prompt.tokens.size() > options.tokens_max) {
     return too_long(options.tokens_max);

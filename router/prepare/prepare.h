@@ -14,6 +14,7 @@
 #include "router/openai/request.h"
 #include "router/prepare/model.h"
 #include "router/prepare/resolve_media.h"
+#include "router/prepare/token_cache.h"
 #include "router/prompt/expand.h"
 
 namespace sightline::prepare {
@@ -44,6 +45,7 @@ struct Prepared {
 };
 
 struct PromptOptions {
+  TokenCache* token_cache = nullptr;   // of the model's tokenizer; none: all text is tokenized
   std::size_t tokens_max = 1U << 22U;  // prompt tokens a request may have
   WallTime now{};                      // for templates that print the date
 };

@@ -89,7 +89,8 @@ Task<Result<prepare::Prepared>> Pipeline::prepare(const openai::Request& request
                                   .fetched_bytes_max = services_.settings.server.body_bytes_max};
   auto downloads = co_await prepare::download_media(request, services_.fetcher, rules);
   if (!downloads.ok()) co_return std::move(downloads).error();
-  const prepare::PromptOptions prompt_options{.tokens_max = prompt_tokens_max(),
+  const prepare::PromptOptions prompt_options{.token_cache = &services_.token_cache,
+                                              .tokens_max = prompt_tokens_max(),
                                               .now = services_.clock.wall()};
   auto work = [&]() -> Result<prepare::Prepared> {
     auto media = SL_TRY(prepare::resolve_media(request, *downloads, rules));

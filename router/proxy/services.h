@@ -16,6 +16,7 @@
 #include "router/keys/block_key.h"
 #include "router/media/fetcher.h"
 #include "router/prepare/model.h"
+#include "router/prepare/token_cache.h"
 
 namespace sightline::proxy {
 
@@ -27,6 +28,7 @@ struct Services {
   const keys::Scheme& scheme;
   const Clock& clock;
   std::shared_ptr<const prepare::Model> model;
+  prepare::TokenCache& token_cache;
   IoPool& pool;
   http::Client& engines;
   media::Fetcher& fetcher;

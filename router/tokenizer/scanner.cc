@@ -290,11 +290,19 @@ std::size_t Scanner::next(std::span<std::uint32_t> ends) {
 
 std::size_t next_safe_cut(std::string_view text, std::size_t from) {
   const std::uint8_t* table = char_table();
-  const auto letter = static_cast<std::uint8_t>(CharClass::Letter);
-  for (std::size_t at = text.find('\n', from); at < text.size(); at = text.find('\n', at + 1)) {
-    if (at + 1 == text.size()) break;
-    // Equal without any NFC bit: a letter that neither changes nor joins the newline.
-    if (table[decode_utf8(text.data() + at + 1).code_point] == letter) return at + 1;
+  // Entries equal to a class have no NFC bit: such characters neither change nor join.
+  constexpr auto kLetter = static_cast<std::uint8_t>(CharClass::Letter);
+  constexpr auto kNumber = static_cast<std::uint8_t>(CharClass::Number);
+  std::size_t at = from;
+  while (at < text.size() && (static_cast<std::uint8_t>(text[at]) & 0xC0U) == 0x80U) ++at;
+  std::uint8_t before = kNfcSuspect;  // of the character before `at`, at first not known
+  while (at < text.size()) {
+    const Decoded decoded = decode_utf8(text.data() + at);
+    const std::uint8_t next = table[decoded.code_point];
+    const bool is_plain = (next & ~kClassMask) == 0;
+    if (is_plain && (before == kNumber || (before == kLetter && next != kLetter))) return at;
+    before = next;
+    at += decoded.size_bytes;
   }
   return text.size();
 }

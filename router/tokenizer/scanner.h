@@ -37,8 +37,9 @@ class Scanner {
   const std::uint8_t* table_;
 };
 
-// A place in text, at or after `from`, where a word ends and a stretch of NFC too whatever stands
-// around: between a newline and a letter. The text's size if there is none.
+// The first place in text, at or after `from`, where a word and a stretch of NFC are sure to end
+// whatever stands around, or the text's size: behind a letter that no letter follows, or behind a
+// number, where NFC touches neither side.
 std::size_t next_safe_cut(std::string_view text, std::size_t from);
 
 }  // namespace sightline::tokenizer

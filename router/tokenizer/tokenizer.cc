@@ -20,9 +20,6 @@ namespace sightline::tokenizer {
 namespace {
 
 constexpr std::size_t kTextBytesMax = std::size_t{1} << 30U;
-// Text is normalised and cut in pieces of about this size, so that one character that NFC changes
-// costs a second pass over its piece only.
-constexpr std::size_t kPieceBytes = 8 << 10U;
 // Words between a prefetch and its use.
 constexpr std::size_t kBatchWords = 128;
 
@@ -176,24 +173,33 @@ struct Tokenizer::State {
   AddedTokens added_tokens;
   WordModel words;
   bool nfc;
-
-  // Text without added tokens.
-  void encode_stretch(std::string_view text, std::vector<TokenId>& out) const;
 };
 
-void Tokenizer::State::encode_stretch(std::string_view text, std::vector<TokenId>& out) const {
-  std::string normalized;
-  while (!text.empty()) {
-    const std::size_t size =
-        text.size() <= kPieceBytes ? text.size() : next_safe_cut(text, kPieceBytes);
-    const std::string_view piece = text.substr(0, size);
-    const std::size_t out_size = out.size();
-    if (encode_words(words, piece, out) && nfc && normalize_nfc(piece, normalized)) {
-      out.resize(out_size);
-      encode_words(words, normalized, out);
-    }
-    text.remove_prefix(size);
+Pieces::Pieces(const AddedTokens& added_tokens, std::string_view text)
+    : added_tokens_(&added_tokens), text_(text) {
+  find_added();
+}
+
+void Pieces::find_added() {
+  const auto match = added_tokens_->find(text_, at_);
+  added_begin_ = match ? match->begin : text_.size();
+  added_size_ = match ? match->token->content.size() : 0;
+  added_id_ = match ? match->token->id : 0;
+}
+
+std::optional<Piece> Pieces::next() {
+  if (at_ == text_.size()) return std::nullopt;
+  if (at_ == added_begin_) {
+    at_ += added_size_;
+    const Piece added{text_.substr(added_begin_, added_size_), added_id_};
+    find_added();
+    return added;
   }
+  const std::string_view stretch = text_.substr(at_, added_begin_ - at_);
+  const std::size_t size =
+      stretch.size() <= kBytes ? stretch.size() : next_safe_cut(stretch, kBytes);
+  at_ += size;
+  return Piece{stretch.substr(0, size), std::nullopt};
 }
 
 Tokenizer::Tokenizer(std::unique_ptr<const State> state) : state_(std::move(state)) {}
@@ -215,20 +221,33 @@ Result<std::unique_ptr<const Tokenizer>> Tokenizer::create(std::string_view toke
   return std::unique_ptr<const Tokenizer>(std::make_unique<const Tokenizer>(std::move(state)));
 }
 
-Result<Done> Tokenizer::encode(std::string_view text, std::vector<TokenId>& out) const {
+Result<Pieces> Tokenizer::cut(std::string_view text) const {
   if (text.size() > kTextBytesMax) {
     return client_error(ErrorCode::TooLarge, "the text to tokenize is larger than 1 GiB");
   }
   if (!is_utf8(text)) {
     return client_error(ErrorCode::InvalidArgument, "the text to tokenize is not valid UTF-8");
   }
-  std::size_t at = 0;
-  while (const auto match = state_->added_tokens.find(text, at)) {
-    state_->encode_stretch(text.substr(at, match->begin - at), out);
-    out.push_back(match->token->id);
-    at = match->begin + match->token->content.size();
+  return Pieces(state_->added_tokens, text);
+}
+
+void Tokenizer::encode_piece(const Piece& piece, std::vector<TokenId>& out) const {
+  if (piece.added) {
+    out.push_back(*piece.added);
+    return;
   }
-  state_->encode_stretch(text.substr(at), out);
+  const std::size_t size_before = out.size();
+  std::string normalized;
+  const bool is_suspect = encode_words(state_->words, piece.text, out);
+  if (!is_suspect || !state_->nfc || !normalize_nfc(piece.text, normalized)) return;
+  // Only this piece is encoded a second time.
+  out.resize(size_before);
+  encode_words(state_->words, normalized, out);
+}
+
+Result<Done> Tokenizer::encode(std::string_view text, std::vector<TokenId>& out) const {
+  Pieces pieces = SL_TRY(cut(text));
+  while (const auto piece = pieces.next()) encode_piece(*piece, out);
   return Done{};
 }
 

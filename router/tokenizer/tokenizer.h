@@ -15,6 +15,39 @@
 
 namespace sightline::tokenizer {
 
+class AddedTokens;
+
+// A stretch of a text whose ids follow from its bytes alone, whatever stands around it.
+struct Piece {
+  std::string_view text;
+  std::optional<TokenId> added;  // the id, where the stretch is an added token
+};
+
+// The pieces of one text, in order and without gaps; made by Tokenizer::cut(). A piece is an added
+// token, or text of at most kBytes and what follows up to the end of a word. What is appended to a
+// text changes its last piece only.
+// Thread safety: one owner.
+class Pieces {
+ public:
+  static constexpr std::size_t kBytes = 8U << 10U;
+
+  // Nothing at the end of the text.
+  std::optional<Piece> next();
+
+ private:
+  friend class Tokenizer;
+  Pieces(const AddedTokens& added_tokens, std::string_view text);
+  void find_added();
+
+  const AddedTokens* added_tokens_;
+  std::string_view text_;
+  std::size_t at_ = 0;
+  // The next added token; an empty one at the end of the text.
+  std::size_t added_begin_ = 0;
+  std::size_t added_size_ = 0;
+  TokenId added_id_ = 0;
+};
+
 // Text to token ids and back, exactly as Hugging Face tokenizers 0.23 does with
 // add_special_tokens=False, for byte-level BPE models with the pre-tokenizer of Qwen2 and Qwen3.
 //
@@ -36,6 +69,14 @@ class Tokenizer {
   // words of thousands of letters without a break (n log n). Errors: InvalidArgument if text is
   // not UTF-8, TooLarge above 1 GiB; out is then unchanged.
   Result<Done> encode(std::string_view text, std::vector<TokenId>& out) const;
+
+  // The same step by step: encode(text) appends what encode_piece() appends for each piece. That
+  // pieces are independent rests on what create() accepts: added tokens are found before the text
+  // is normalised and take no white space with them, and the pattern never looks behind.
+  // text and tokenizer must outlive the pieces. Errors: as encode().
+  [[nodiscard]] Result<Pieces> cut(std::string_view text) const;
+  // piece: of cut() of this tokenizer.
+  void encode_piece(const Piece& piece, std::vector<TokenId>& out) const;
 
   // The id of an added or vocabulary token, by the bytes it stands for.
   [[nodiscard]] std::optional<TokenId> token_id(std::string_view content) const;

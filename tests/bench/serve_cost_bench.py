@@ -7,8 +7,14 @@ Method: one `sightline serve` (kv policy, real model files, template, tokenizer,
 front of one `sightline simulate --instant`, which answers at once with a fixed text. A closed-loop
 client keeps c connections busy. CPU is user + system time of the router's process, from
 /proc/PID/stat, divided by the requests answered; the client and the engine are other processes
-and do not count. Each shape is warmed up first. "cold" texts are all different, "warm" ones are
-the same text again.
+and do not count. Each shape is warmed up first.
+
+163 KB of text are one message unless said otherwise, of words with a wide vocabulary:
+  cold          every request has another text: the router's token cache knows none of it
+  same          the same text again
+  grown text    one text that goes on growing by 2 KB with each request, from 150 to 176 KB
+  conversation  20 turns of 8 KB go on by a new turn of 3 KB with each request, up to 176 KB
+Both start again from 150 KB with other additions.
 """
 
 import argparse
@@ -62,6 +68,48 @@ def text_body(text):
                        "messages": [{"role": "user", "content": text}]}).encode()
 
 
+class ColdText:
+    """Texts of one size that share no stretch of a few kilobytes: one long text cut at any place,
+    so that nothing of it stands where it stood in another request."""
+
+    def __init__(self, words, size):
+        self._text = text_of(words, 64 * size, 1)
+        self._size = size
+        self._rng = random.Random(2)
+
+    def __call__(self, _):
+        begin = self._rng.randrange(len(self._text) - self._size)
+        return text_body(self._text[begin:begin + self._size])
+
+
+class Growing:
+    """Requests that repeat a beginning of 150 KB and grow by some new text each."""
+
+    STEPS = 9
+
+    def __init__(self, words, as_turns):
+        self._base = [text_of(words, 7_500, seed) for seed in range(20)]
+        self._additions = text_of(words, 4_000_000, 3)
+        self._rng = random.Random(4)
+        self._as_turns = as_turns
+        self._lock = threading.Lock()
+        self._grown = {}
+
+    def __call__(self, k):
+        with self._lock:
+            added = self._grown.get(k, [])
+            added = added[:] if len(added) < self.STEPS else []
+            begin = self._rng.randrange(len(self._additions) - 3000)
+            added.append(self._additions[begin:begin + 2900])
+            self._grown[k] = added
+        if not self._as_turns:
+            return text_body(" ".join(self._base + added))
+        roles = ("user", "assistant")
+        turns = [{"role": roles[i % 2], "content": text}
+                 for i, text in enumerate(self._base + added)]
+        return json.dumps({"model": "demo", "max_tokens": 1, "messages": turns}).encode()
+
+
 def image_body(size, seed):
     """A body of `size` bytes with one picture: a PNG file padded with random bytes."""
     content = bytearray(png(1024, 1024, seed))
@@ -74,7 +122,8 @@ def image_body(size, seed):
 
 
 def drive(port, bodies, connections, seconds):
-    """Answers counted while every connection sends one request after the other."""
+    """Answers counted while every connection sends one request after the other. bodies: a list,
+    or a function of the connection's number."""
     counts = [0] * connections
     stop = time.monotonic() + seconds
 
@@ -82,7 +131,8 @@ def drive(port, bodies, connections, seconds):
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
         i = k
         while time.monotonic() < stop:
-            connection.request("POST", "/v1/chat/completions", bodies[i % len(bodies)],
+            body = bodies(k) if callable(bodies) else bodies[i % len(bodies)]
+            connection.request("POST", "/v1/chat/completions", body,
                                {"content-type": "application/json"})
             answer = connection.getresponse()
             answer.read()
@@ -104,18 +154,24 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("build", nargs="?", default="build/release")
     parser.add_argument("--seconds", type=float, default=4.0)
+    parser.add_argument("--only", default="", help="shapes whose name holds this text")
+    parser.add_argument("--router-flag", action="append", default=[], help="repeatable")
     arguments = parser.parse_args()
     words = vocabulary()
     shapes = [
         ("200 tokens", [text_body(text_of(words, 800, s)) for s in range(64)]),
-        ("163 KB text, cold", [text_body(text_of(words, 163_000, s)) for s in range(300)]),
-        ("163 KB text, warm", [text_body(text_of(words, 163_000, 7))]),
+        ("163 KB cold", ColdText(words, 163_000)),
+        ("163 KB same", [text_body(text_of(words, 163_000, 7))]),
+        ("163 KB grown text", Growing(words, as_turns=False)),
+        ("163 KB conversation", Growing(words, as_turns=True)),
         ("923 KB image body", [image_body(923_000, s) for s in range(8)]),
     ]
+    shapes = [shape for shape in shapes if arguments.only in shape[0]]
     print(__doc__.split("\n\n", 1)[1])
     print(f"{'shape':22} {'c':>3} {'requests':>9} {'CPU ms/request':>15}")
     with Stack(arguments.build, model="qwen3-vl", engines=1, engine_flags=["--instant"],
-               router_flags=["--log-level", "warn"], ready_states=("ready", "unverified"),
+               router_flags=["--log-level", "warn"] + arguments.router_flag,
+               ready_states=("ready", "unverified"),
                logs=pathlib.Path(arguments.build) / "bench-logs") as stack:
         for name, bodies in shapes:
             for connections in (1, 32):

@@ -131,6 +131,27 @@ def test_text_before_a_picture_moves_its_blocks_and_claims_nothing_of_it(stack):
     assert predicted(moved) == cached(moved) == 0
 
 
+def test_the_turns_of_a_long_conversation_are_tokenized_once_and_predicted_exactly(stack):
+    def known_bytes():
+        return sum(float(line.split()[-1]) for line in stack.router_metrics().splitlines()
+                   if line.startswith('sightline_token_cache_text_bytes_total{result="hit"}'))
+
+    rng = random.Random(9)
+    messages = []
+    before = known_bytes()
+    for turn in range(5):
+        words = " ".join(rng.choice(("ship", "river", "\u6cb3", "caf\u00e9")) +
+                         str(rng.randrange(9999)) for _ in range(1200))
+        messages.append({"role": ("user", "assistant")[turn % 2], "content": words})
+        answer = send_all(stack, [{"model": "demo", "max_tokens": 1, "messages": messages}])[0]
+        # The engine tokenizes by itself, without this cache.
+        assert predicted(answer) == cached(answer)
+        assert turn == 0 or cached(answer) > 0
+        stack.wait_until_quiet()
+    # Each of the first four turns of about 10 KB comes again: four times, three times, …
+    assert known_bytes() - before > 80_000
+
+
 def test_a_prompt_of_whole_blocks_computes_its_last_block_again(stack):
     body = {"model": "demo", "max_tokens": 1, "prompt": list(range(1000, 1000 + 4 * BLOCK))}
     post(stack.port, body, path="/v1/completions")

@@ -93,17 +93,31 @@ TEST(Scanner, EveryAsciiCharacterHasTheClassOfTheRegularExpression) {
 
 TEST(Scanner, ASafeCutIsAWordsEndWhateverStandsAround) {
   Rng rng(3);
-  for (int round = 0; round < 2000; ++round) {
+  for (int round = 0; round < 20'000; ++round) {
     const std::string text = random_text(rng, 60);
-    const std::size_t cut = next_safe_cut(text, rng.below(30));
+    const auto size = static_cast<std::uint32_t>(text.size());
+    const std::size_t cut = next_safe_cut(text, rng.below(size + 1));
     std::vector<std::uint32_t> parts = scanned(text.substr(0, cut));
     for (const std::uint32_t end : scanned(text.substr(cut))) {
       parts.push_back(end + static_cast<std::uint32_t>(cut));
     }
     ASSERT_EQ(parts, scanned(text));
   }
-  EXPECT_EQ(next_safe_cut("ab\ncd\nef", 3), 6U);
-  EXPECT_EQ(next_safe_cut("ab\n cd\n1\n\u0301x\n", 0), 13U);
+}
+
+TEST(Scanner, ASafeCutIsBehindALetterBeforeNoLetterOrBehindANumber) {
+  EXPECT_EQ(next_safe_cut("ab cd", 0), 2U);
+  EXPECT_EQ(next_safe_cut("ab cd", 1), 2U);
+  EXPECT_EQ(next_safe_cut("ab cd", 2), 5U);
+  EXPECT_EQ(next_safe_cut("12a", 0), 1U);
+  EXPECT_EQ(next_safe_cut(" ..\n\n  x.", 0), 8U);
+  EXPECT_EQ(next_safe_cut("\u65E5\u672C\u3002\u8A9E", 0), 6U);
+}
+
+TEST(Scanner, NoCutIsSafeWhereNfcMayChangeOrJoinTheCharacters) {
+  EXPECT_EQ(next_safe_cut("ae\u0301 b", 0), 6U);
+  EXPECT_EQ(next_safe_cut("1\u0301 b", 0), 5U);
+  EXPECT_EQ(next_safe_cut("\u0958.", 0), 4U);
 }
 
 }  // namespace

@@ -137,6 +137,60 @@ TEST(Tokenizer, LongTextsHaveTheIdsOfTheNaiveTokenizer) {
   }
 }
 
+std::string long_random_text(Rng& rng, std::size_t size) {
+  std::string text;
+  while (text.size() < size) text += random_text(rng, 30);
+  return text;
+}
+
+TEST(Tokenizer, PiecesAreIndependentOfWhatStandsAround) {
+  const Tokenizer& qwen3 = test_tokenizer("qwen3");
+  Rng rng(8);
+  for (int round = 0; round < 100; ++round) {
+    const std::string text = long_random_text(rng, rng.below(40'000));
+    auto pieces = qwen3.cut(text);
+    ASSERT_TRUE(pieces.ok());
+    std::string joined;
+    std::vector<TokenId> ids;
+    while (const auto piece = pieces->next()) {
+      ASSERT_FALSE(piece->text.empty());
+      joined += piece->text;
+      const std::vector<TokenId> alone = ids_of(qwen3, std::string(piece->text));
+      EXPECT_EQ(piece->added ? std::vector{*piece->added} : alone, alone);
+      ids.insert(ids.end(), alone.begin(), alone.end());
+    }
+    EXPECT_EQ(joined, text);
+    EXPECT_EQ(ids, ids_of(qwen3, text));
+  }
+}
+
+TEST(Tokenizer, WhatIsAppendedToATextChangesItsLastPieceOnly) {
+  const Tokenizer& qwen3 = test_tokenizer("qwen3");
+  Rng rng(9);
+  for (int round = 0; round < 100; ++round) {
+    const std::string longer = long_random_text(rng, 30'000);
+    std::size_t size = rng.below(30'000);
+    while (!is_utf8(longer.substr(0, size))) --size;
+    const std::string text = longer.substr(0, size);
+    auto pieces = qwen3.cut(text);
+    auto pieces_of_longer = qwen3.cut(longer);
+    while (const auto piece = pieces->next()) {
+      const auto same = pieces_of_longer->next();
+      ASSERT_TRUE(same);
+      if (piece->text.data() + piece->text.size() == text.data() + text.size()) break;
+      ASSERT_EQ(same->text, piece->text);
+      ASSERT_EQ(same->added, piece->added);
+    }
+  }
+}
+
+TEST(Tokenizer, TextWithoutAPlaceToCutIsOnePiece) {
+  const std::string text(3 * Pieces::kBytes, '=');
+  auto pieces = test_tokenizer("qwen3").cut(text);
+  EXPECT_EQ(pieces->next()->text.size(), text.size());
+  EXPECT_FALSE(pieces->next());
+}
+
 // The words that the cache of a thread holds are those of one tokenizer.
 TEST(Tokenizer, TwoTokenizersInTurnOnOneThreadDoNotMixUpTheirWords) {
   const auto small = Tokenizer::create(small_model_file());
