@@ -3,17 +3,20 @@
 """The faults of the chaos run: which are injected, and which request they explain."""
 
 import bisect
+import datetime
 import http.client
 import json
 import random
+import re
 import threading
 
 RESTART_MS_MAX = 600
 STALL_MS_MAX = 3000
 # After a restart: the way up, and the router's probes that notice it.
 RESTART_TAIL_S = RESTART_MS_MAX / 1000 + 2.0
-# An engine that failed is avoided for a while.
-AVOIDED_S = 6.0
+# From a strike to the router's notice of it: two silences of its patience, and some.
+NOTICED_S = 6.0
+UNROUTABLE = ("starting", "suspect", "down", "draining")
 ANSWER_KINDS = ("status500", "garbage", "die-midstream", "stall")
 KINDS = ("drop", "duplicate", "reorder", "delay", "restart", "die-midstream", "stall",
          "status500", "garbage", "wrong-block-size")
@@ -81,11 +84,41 @@ class Injector(threading.Thread):
         return fault
 
 
+class Timeline:
+    """The states of the workers over time, as the router logged them."""
+
+    _LINE = re.compile(r"(\S+)Z \w+ worker state worker=(\S+) state=(\w+)")
+
+    def __init__(self, log, workers):
+        self._changes = {worker: [] for worker in workers}  # (Unix time, state), in order
+        for line in log.splitlines():
+            found = self._LINE.match(line)
+            if found and found.group(2) in self._changes:
+                when = datetime.datetime.fromisoformat(found.group(1) + "+00:00").timestamp()
+                self._changes[found.group(2)].append((when, found.group(3)))
+
+    def _last_change(self, worker, when):
+        changes = self._changes[worker]
+        at = bisect.bisect_right(changes, when, key=lambda change: change[0])
+        return changes[at - 1] if at > 0 else (0.0, "starting")
+
+    def nobody_routable(self, begin, end):
+        """Since when each worker could not be used, at a moment in which none could; or nothing."""
+        moments = {begin, end} | {when for changes in self._changes.values()
+                                  for when, _ in changes if begin <= when <= end}
+        for moment in moments:
+            last = {worker: self._last_change(worker, moment) for worker in self._changes}
+            if all(state in UNROUTABLE for _, state in last.values()):
+                return {worker: when for worker, (when, _) in last.items()}
+        return None
+
+
 class Strikes:
     """All that struck, by the engines' own lists: what explains a request's failure?"""
 
-    def __init__(self, listed):
+    def __init__(self, listed, timeline):
         """listed: per worker name the strikes as GET /fault lists them."""
+        self._timeline = timeline
         self.counts = dict.fromkeys(KINDS, 0)
         self._by_request = {}
         self._restarts = {}
@@ -112,12 +145,16 @@ class Strikes:
         for worker, kind in self._by_request.get(outcome.request, []):
             if outcome.worker in ("", worker) or outcome.status >= 500:
                 return kind
+        end = outcome.end + 0.2
+        if outcome.status == 503 and not outcome.worker:
+            # Every single engine must have been avoided, each for a fault of its own.
+            since = self._timeline.nobody_routable(outcome.start - 0.05, end)
+            explained = since is not None and all(
+                self._any_within(self._failures[worker], when - NOTICED_S, when + 0.1)
+                for worker, when in since.items())
+            return "all engines failed" if explained else None
         workers = [outcome.worker] if outcome.worker else list(self._restarts)
-        begin, end = outcome.start - RESTART_TAIL_S, outcome.end + 0.2
+        begin = outcome.start - RESTART_TAIL_S
         if any(self._any_within(self._restarts[w], begin, end) for w in workers):
             return "restart"
-        begin = outcome.start - AVOIDED_S
-        if outcome.status == 503 and all(
-                self._any_within(times, begin, end) for times in self._failures.values()):
-            return "all engines failed"
         return None
