@@ -147,7 +147,7 @@ class Reader {
     if (skip("e") || skip("E")) {
       if (!skip("+")) skip("-");
       if (!digits()) return false;
-      facts.long_number |= at_ - begin > 5;
+      facts.long_number |= at_ - begin > 4;
     }
     facts.long_number |= at_ - begin > 250;
     return true;
