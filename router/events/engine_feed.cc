@@ -101,6 +101,7 @@ EngineStatus EngineFeed::status() const {
           .block_size = state_.block_size(),
           .block_size_conflict = state_.block_size_conflict(),
           .undecodable_messages = undecodable_messages_,
+          .waiting_blocks = state_.waiting(),
           .stream = stream_.statistics(),
           .normaliser = state_.statistics()};
 }

@@ -39,6 +39,7 @@ struct EngineStatus {
   std::optional<std::uint32_t> block_size;           // tokens; of the events, else configured
   std::optional<std::uint32_t> block_size_conflict;  // exclude the worker from overlap
   std::uint64_t undecodable_messages = 0;            // broken frames or payloads
+  std::size_t waiting_blocks = 0;                    // announced before their parent
   StreamStatistics stream;
   NormaliserStatistics normaliser;
 };

@@ -30,7 +30,7 @@ std::span<const std::int64_t> block_of(const BlockStored& event, std::size_t i) 
 
 EngineState::EngineState(NormaliserOptions options, const keys::Scheme& scheme,
                          index::PrefixIndex& index)
-    : options_(std::move(options)), scheme_(scheme), index_(index) {}
+    : options_(std::move(options)), scheme_(scheme), index_(index), waiting_(options_.waiting) {}
 
 void EngineState::apply(const EventBatch& batch) {
   // All groups of a batch first: a hybrid model announces a block once per group, and whether a
@@ -67,6 +67,7 @@ void EngineState::forget() {
     if (handle.key) known.push_back(*handle.key);
   }
   handles_.clear();
+  waiting_.clear();
   // Dropping walks over what all engines hold, which an engine could ask for with every message.
   if (known.size() >= index_.blocks_total() / kDropShare) {
     index_.drop(options_.engine);
@@ -100,9 +101,10 @@ void EngineState::apply_event(const BlockRemoved& event) {
   const Place place{.group = *group, .tier = *event.tier};
   std::vector<keys::BlockKey> removed;
   for (const auto hash : event.hashes) {
+    const bool has_waited = waiting_.cancel(hash, event.tier) > 0;
     const auto entry = handles_.find(hash);
     if (entry == handles_.end() || copies_of(entry->second, place) == 0) {
-      ++statistics_.unknown_removal;
+      if (!has_waited) ++statistics_.unknown_removal;
       continue;
     }
     Handle& handle = entry->second;
@@ -199,7 +201,7 @@ void EngineState::store_placeholders(const BlockStored& event, const Place& plac
   flush_stores(place.tier);
 }
 
-void EngineState::store_chain(const BlockStored& event, Place place) {
+void EngineState::store_chain(const BlockStored& event, const Place& place) {
   const auto count = event.hashes.size();
   if (event.block_size == 0 || event.tokens.size() != count * event.block_size) {
     statistics_.unknown_length += count;
@@ -208,11 +210,32 @@ void EngineState::store_chain(const BlockStored& event, Place place) {
   if (!accept_block_size(event.block_size)) return;
   const auto start = start_of(event);
   if (!start.announced) {
-    statistics_.unknown_parent += count;
+    statistics_.unknown_parent += waiting_.keep(event);
     return;
   }
+  store_after(start.key, event, place);
+  if (!waiting_.empty()) take_waiting(event.hashes);
+}
+
+// What hangs on the blocks just announced, and what hangs on that.
+void EngineState::take_waiting(std::vector<EngineHash> announced) {
+  for (std::size_t i = 0; i < announced.size(); ++i) {
+    for (const auto& event : waiting_.take(announced[i])) {
+      const auto start = start_of(event);
+      const auto group = counted_group(event.group);
+      if (!start.announced || !group) continue;  // the parent found no room
+      store_after(start.key, event, {.group = *group, .tier = *event.tier});
+      statistics_.waited += event.hashes.size();
+      announced.insert(announced.end(), event.hashes.begin(), event.hashes.end());
+    }
+  }
+}
+
+void EngineState::store_after(const std::optional<keys::BlockKey>& parent, const BlockStored& event,
+                              Place place) {
+  const auto count = event.hashes.size();
   place.report = reports_reused(event, place);
-  auto key = start.key;
+  auto key = parent;
   for (std::size_t i = 0; i < count; ++i) {
     if (key) key = key_of(event, i, *key);
     if (!key) ++statistics_.unknown_content;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "router/events/vllm_codec.h"
+#include "router/events/waiting_stores.h"
 #include "router/index/prefix_index.h"
 #include "router/keys/block_key.h"
 
@@ -40,6 +41,7 @@ struct NormaliserOptions {
   TokenId vocabulary_size = 0;
   CopyPolicy copies = CopyPolicy::RefCount;
   std::size_t handles_max = kHandlesMax;
+  WaitingStores::Limits waiting = {};
 };
 
 // Counts since the state was made; a reset keeps them.
@@ -49,7 +51,8 @@ struct NormaliserStatistics {
   std::uint64_t blocks_removed = 0;       // likewise
   std::uint64_t copies_added = 0;         // blocks announced again
   std::uint64_t reports_repeated = 0;     // announced again without being a new copy
-  std::uint64_t unknown_parent = 0;       // blocks dropped: their parent was never announced
+  std::uint64_t unknown_parent = 0;       // blocks dropped: no room to wait for their parent
+  std::uint64_t waited = 0;               // blocks taken when their parent came
   std::uint64_t unknown_content = 0;      // blocks not indexed: media, LoRA or embeds unclear
   std::uint64_t unknown_length = 0;       // blocks dropped: tokens do not fit the hashes
   std::uint64_t unknown_placeholder = 0;  // offload tier events for blocks never announced
@@ -72,8 +75,9 @@ struct NormaliserStatistics {
 // - A block is indexed while every cache group that counts holds it. Groups that count: full and
 //   MLA attention, and groups of unstated kind; if no such group was ever announced, the only
 //   group there is.
-// - Nothing is guessed: a block whose parent, length, media, LoRA or salt is not certain is not
-//   indexed, and neither are its children.
+// - Nothing is guessed: a block whose length, media, LoRA or salt is not certain is not indexed,
+//   and neither are its children. A block whose parent is not known waits for it; any removal of
+//   the block ends that.
 // - Copies: vLLM announces a second physical copy of a block as one more BlockStored, which
 //   happens to the last block of a prompt or to a decoded block, one block per event. Where one
 //   event announces two or more blocks again, it is a report of reused blocks
@@ -104,6 +108,8 @@ class EngineState {
   [[nodiscard]] const NormaliserStatistics& statistics() const { return statistics_; }
   // Blocks whose hashes are remembered, of known content or not.
   [[nodiscard]] std::size_t handles() const { return handles_.size(); }
+  // Blocks that wait for their parent.
+  [[nodiscard]] std::size_t waiting() const { return waiting_.blocks(); }
 
  private:
   struct Copies {
@@ -141,7 +147,10 @@ class EngineState {
     std::optional<keys::BlockKey> key;
   };
   void store_placeholders(const BlockStored& event, const Place& place);
-  void store_chain(const BlockStored& event, Place place);
+  void store_chain(const BlockStored& event, const Place& place);
+  void store_after(const std::optional<keys::BlockKey>& parent, const BlockStored& event,
+                   Place place);
+  void take_waiting(std::vector<EngineHash> announced);
   [[nodiscard]] Start start_of(const BlockStored& event) const;
   // Key of block i of the event; nothing: its content is not certain.
   std::optional<keys::BlockKey> key_of(const BlockStored& event, std::size_t i,
@@ -165,6 +174,7 @@ class EngineState {
   index::PrefixIndex& index_;
 
   std::unordered_map<EngineHash, Handle> handles_;
+  WaitingStores waiting_;
   std::map<std::int64_t, SpecKind> groups_;  // every cache group ever announced
   std::optional<std::uint32_t> block_size_seen_;
   std::optional<std::uint32_t> block_size_conflict_;

@@ -16,6 +16,9 @@ constexpr std::size_t kSequenceBytes = 8;
 // Digests kept of the last messages applied: bounds the overlap of replay and live messages that
 // is recognised. What is older counts as a restart, which is safe.
 constexpr std::size_t kRecentMax = 16'384;
+// Replays in a row before the live messages are taken as they come: a replay socket of another
+// engine would be asked for ever.
+constexpr std::uint32_t kAskAgainMax = 4;
 
 Error corrupt(std::string message) {
   return worker_error(ErrorCode::Corrupt, std::move(message), false);
@@ -85,6 +88,7 @@ StreamStep EventStream::reconnected(bool in_order) {
   buffered_.clear();  // of the lost connection: if they are of this process, the replay has them
   buffered_bytes_ = 0;
   gap_open_ = false;
+  asked_again_ = 0;
   if (last_ && !(in_order && options_.replay_available)) forget(step);
   if (options_.replay_available) ask(last_ ? Mode::Filling : Mode::Joining, step);
   return step;
@@ -93,6 +97,7 @@ StreamStep EventStream::reconnected(bool in_order) {
 StreamStep EventStream::relearn(bool replay) {
   StreamStep step;
   ++statistics_.relearns;
+  asked_again_ = 0;
   forget(step);
   if (replay && options_.replay_available) {
     ask(Mode::Joining, step);
@@ -120,6 +125,7 @@ StreamStep EventStream::replayed(Message message) {
   if (last_ && message.sequence <= *last_) return step;
   if (last_ && message.sequence > *last_ + 1) forget(step);
   if (!last_ && message.sequence > 0) ++statistics_.late_joins;
+  progressed_ = true;
   accept(std::move(message), step);
   return step;
 }
@@ -143,7 +149,8 @@ StreamStep EventStream::replay_ended(bool timed_out) {
   if (timed_out && last_ && !closed) forget(step);
   gap_open_ = false;
   mode_ = Mode::Live;
-  exhausted_ = true;
+  // What brought something new was perhaps taken before the message that is missing was sent.
+  exhausted_ = timed_out || !progressed_;
   drain(step);
   exhausted_ = false;
   return step;
@@ -154,6 +161,11 @@ void EventStream::drain(StreamStep& step) {
     auto message = std::move(buffered_.front());
     buffered_.pop_front();
     buffered_bytes_ -= message.payload.size();
+    const bool is_stale = !recent_.empty() && message.sequence < recent_.front().sequence;
+    if (is_stale) {  // from before all that the replay still had
+      ++statistics_.duplicates;
+      continue;
+    }
     take_live(std::move(message), step);
   }
 }
@@ -185,6 +197,7 @@ void EventStream::take_live(Message message, StreamStep& step) {
     ++statistics_.late_joins;
   }
   exhausted_ = false;
+  asked_again_ = 0;
   accept(std::move(message), step);
 }
 
@@ -200,6 +213,8 @@ void EventStream::accept(Message message, StreamStep& step) {
 void EventStream::ask(Mode mode, StreamStep& step) {
   mode_ = mode;
   verified_ = false;
+  progressed_ = false;
+  ++asked_again_;
   step.replay_from = mode == Mode::Joining ? 0 : *last_;
   ++statistics_.replays;
 }
@@ -215,6 +230,10 @@ void EventStream::forget(StreamStep& step) {
   last_.reset();
   recent_.clear();
   ++statistics_.drops;
+}
+
+bool EventStream::can_ask() const {
+  return options_.replay_available && !exhausted_ && asked_again_ < kAskAgainMax;
 }
 
 bool EventStream::seen(const Message& message) const {

@@ -113,14 +113,16 @@ class EventStream {
   void ask(Mode mode, StreamStep& step);
   void put_back(Message message);
   void forget(StreamStep& step);
-  [[nodiscard]] bool can_ask() const { return options_.replay_available && !exhausted_; }
+  [[nodiscard]] bool can_ask() const;
   [[nodiscard]] bool seen(const Message& message) const;
 
   const StreamOptions options_;
   Mode mode_ = Mode::Live;
-  bool gap_open_ = false;   // Filling because messages are missing
-  bool verified_ = false;   // Filling: the message at last_ came again unchanged
-  bool exhausted_ = false;  // a replay has just ended: another one would bring no more
+  bool gap_open_ = false;          // Filling because messages are missing
+  bool verified_ = false;          // Filling: the message at last_ came again unchanged
+  bool progressed_ = false;        // the replay has brought something new
+  std::uint32_t asked_again_ = 0;  // replays since a live message was applied
+  bool exhausted_ = false;         // a replay has ended, and another one would bring no more
   std::optional<std::uint64_t> last_;
   std::deque<Applied> recent_;
   std::deque<Message> buffered_;

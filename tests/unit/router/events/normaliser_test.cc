@@ -116,16 +116,16 @@ TEST_F(Normaliser, EngineHashesOnlyMeanSomethingWithinTheEngine) {
   EngineState other({.engine = {7}, .model = "m"}, scheme, index);
   apply(stored(1, 2));
   other.apply({.events = {stored(3, 1, 2)}});
-  EXPECT_EQ(other.statistics().unknown_parent, 1U);
+  EXPECT_EQ(other.waiting(), 1U);
   EXPECT_EQ(index.blocks({7}), 0U);
 }
 
 TEST_F(Normaliser, AnUnknownParentIsNeverGuessed) {
   apply(stored(3, 2, 2));
   EXPECT_EQ(blocks(), 0U);
-  EXPECT_EQ(counts().unknown_parent, 2U);
-  apply(stored(5, 1, 4));  // child of a dropped block
-  EXPECT_EQ(counts().unknown_parent, 3U);
+  EXPECT_EQ(state().waiting(), 2U);
+  apply(stored(5, 1, 4));  // child of a block that waits
+  EXPECT_EQ(state().waiting(), 3U);
   EXPECT_EQ(state().handles(), 0U);
 }
 
@@ -173,7 +173,7 @@ TEST_F(Normaliser, AllBlocksClearedForgetsEverythingAndAHandleToo) {
   apply(stored(1, 2), AllBlocksCleared{}, stored(3, 1, 2));
   EXPECT_EQ(blocks(), 0U);
   EXPECT_EQ(counts().cleared, 1U);
-  EXPECT_EQ(counts().unknown_parent, 1U);
+  EXPECT_EQ(state().waiting(), 1U);
 }
 
 TEST_F(Normaliser, AClearInFrontOfTheSameBatchsStoresKeepsThem) {
@@ -311,7 +311,7 @@ TEST_F(Normaliser, TokensThatDoNotFitTheHashesAreDropped) {
   EXPECT_EQ(blocks(), 0U);
   EXPECT_EQ(counts().unknown_length, 6U);
   apply(stored(3, 1, 2));
-  EXPECT_EQ(counts().unknown_parent, 1U);
+  EXPECT_EQ(state().waiting(), 1U);
 }
 
 TEST_F(Normaliser, EventsWithoutHashesAreIgnored) {

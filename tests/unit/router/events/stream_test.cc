@@ -160,6 +160,46 @@ TEST(EventStream, MessagesThatMayBeOfTwoLivesAreLearnedAnew) {
   EXPECT_EQ(applied(stream.replayed(message(0, 9))), Sequences{0});
 }
 
+TEST(EventStream, AMessageFromBeforeAllThatTheReplayStillHasIsNotAskedForForEver) {
+  auto stream = live_after(0);
+  EXPECT_EQ(stream.live(message(2)).replay_from, 0U);
+  stream.replayed(message(0));
+  EXPECT_TRUE(stream.replayed(message(2)).drop) << "1 is lost for the replay too";
+  stream.replay_ended(false);
+  EXPECT_EQ(stream.live(message(1)).replay_from, 0U);  // late, or another life's
+  stream.replayed(message(0));
+  stream.replayed(message(2));
+  EXPECT_FALSE(stream.replay_ended(false).replay_from.has_value());
+  EXPECT_FALSE(stream.replaying());
+  EXPECT_EQ(stream.last_sequence(), 2U);
+}
+
+TEST(EventStream, AReplaySocketOfAnotherEngineIsNotAskedForEver) {
+  auto stream = live_after(2);
+  std::uint64_t asked = 0;
+  auto step = stream.live(message(2, 9));
+  for (; step.replay_from && asked < 100; ++asked) {
+    stream.replayed(message(0));
+    stream.replayed(message(1));
+    stream.replayed(message(2));
+    step = stream.replay_ended(false);
+  }
+  EXPECT_LT(asked, 10U);
+  EXPECT_EQ(applied(step), Sequences{2});
+}
+
+TEST(EventStream, WhatIsLostWhileAReplayRunsIsAskedForAgain) {
+  auto stream = live_after(2);
+  stream.live(message(4));
+  stream.replayed(message(2));
+  stream.replayed(message(3));
+  stream.replayed(message(4));
+  stream.live(message(6));  // 5 was lost after the replay was taken
+  const auto end = stream.replay_ended(false);
+  EXPECT_FALSE(end.drop);
+  EXPECT_EQ(end.replay_from, 4U);
+}
+
 TEST(EventStream, LearningAnewByReplayDropsTheStateAndAsksForAllThereIs) {
   auto stream = live_after(4);
   const auto step = stream.relearn(true);

@@ -124,7 +124,7 @@ TEST_F(ZmqSubscriber, BrokenMessagesAreCountedAndTheConnectionGoesOn) {
   // Message 1 may have held a removal, so what came before is not claimed any more, and message
   // 2 hangs on it.
   EXPECT_EQ(index_.blocks(kEngine), 0U);
-  EXPECT_EQ(status().normaliser.unknown_parent, 1U);
+  EXPECT_EQ(status().waiting_blocks, 1U);
 }
 
 TEST_F(ZmqSubscriber, AnOversizedFrameClosesTheConnectionWhichThenComesBack) {
