@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <benchmark/benchmark.h>
+#include <malloc.h>
 
 #include "router/index/exact_index.h"
 
@@ -80,9 +81,32 @@ void store_and_remove(benchmark::State& state) {
   count_blocks(state, 2 * blocks.size());
 }
 
+// "bytes_per_block": heap of an index of 200,000 blocks that so many engines hold, by block.
+void memory(benchmark::State& state) {
+  constexpr std::size_t kHeldBlocks = 200'000;
+  Prompt blocks(kHeldBlocks);
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    blocks[i] = keys::BlockKey{(i + 1) * 0x9E37'79B9'7F4A'7C15U >> 3U};
+  }
+  const auto heap = [] {
+    const auto used = mallinfo2();
+    return used.uordblks + used.hblkhd;
+  };
+  for (auto unused : state) {
+    const auto before = heap();
+    ExactIndex index;
+    for (std::uint32_t engine = 0; engine < state.range(0); ++engine) {
+      index.store(EngineId{engine}, Tier::Gpu, blocks);
+    }
+    state.counters["bytes_per_block"] =
+        static_cast<double>(heap() - before) / static_cast<double>(kHeldBlocks);
+  }
+}
+
 BENCHMARK(match)->ArgName("blocks")->Arg(64)->Arg(512);
 BENCHMARK(match_nothing);
 BENCHMARK(store_and_remove);
+BENCHMARK(memory)->ArgName("holders")->Arg(1)->Arg(4)->Arg(64)->Iterations(1);
 
 }  // namespace
 }  // namespace sightline::index
