@@ -17,7 +17,8 @@ RULES = {
     "suppression": "a suppression of hack/sanitizers names a third-party library, below its reason",
 }
 
-_SUPPRESSION = re.compile(r"[a-z_]+:(lib[\w+-]+\.so|(web|pplx|boost)(::\w+)+)")
+_SUPPRESSION = re.compile(
+    r"[a-z_]+:(lib[\w+-]+\.so|(std::_Sp_counted_ptr_inplace<)?(web|pplx|boost)(::\w+)+)")
 _CALL = re.compile(r"\bsl_(module|test|bench)\s*\(\s*(\w+)([^)]*)\)")
 
 
@@ -120,10 +121,10 @@ def _unused_edges(tree, edges, included):
 
 def _suppressions(tree):
     for path in tree.match("hack/sanitizers/*.txt"):
-        reason = False
+        reason = False  # a comment, and then any number of lines that it is the reason of
         for number, line in enumerate(tree.lines(path), 1):
             if line and not line.startswith("#") and not (reason and _SUPPRESSION.fullmatch(line)):
                 yield Finding(path, number, "suppression",
                               "write kind:libNAME.so or kind:boost::NAME below a comment with "
                               "the reason; mend the report if it is about own code")
-            reason = line.startswith("#")
+            reason = bool(line) and (reason or line.startswith("#"))

@@ -167,7 +167,7 @@ PLANTED = {
     "a suppressed report about own code": ("suppression", {
         "hack/sanitizers/races.txt": "# Fails now and then.\nrace:router/index\n"}),
     "a suppressed report without a reason": ("suppression", {
-        "hack/sanitizers/races.txt": "# Its own queues.\nrace:libzmq.so\nrace:libcurl.so\n"}),
+        "hack/sanitizers/races.txt": "# Its own queues.\nrace:libzmq.so\n\nrace:libcurl.so\n"}),
     "a link to nowhere": ("dead-link", {"README.md": "See [it](docs/none.md).\n"}),
     "a link to no heading": ("dead-link", {"README.md": "# Tiny\n\nSee [it](#huge).\n"}),
     "bad form": ("clang-format", {"router/keys/twice.cc": SOURCE.replace("2 * value", "2*value")}),
