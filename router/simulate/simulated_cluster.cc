@@ -267,8 +267,11 @@ Result<Done> SimulatedCluster::State::listen(std::size_t index, std::uint16_t po
   };
   http::ServerOptions options{.host = settings.host, .port = port};
   unit.server = SL_TRY(http::Server::create(pool, std::move(options), handler));
-  unit.endpoints.url =
-      "http://" + host_in_url(settings.host) + ":" + std::to_string(unit.server->port());
+  // A restart listens on the same port, while others may be reading where.
+  if (unit.endpoints.url.empty()) {
+    unit.endpoints.url =
+        "http://" + host_in_url(settings.host) + ":" + std::to_string(unit.server->port());
+  }
   return Done{};
 }
 
