@@ -164,8 +164,11 @@ class Stack:
     # What the processes say of themselves.
 
     def get(self, port, path):
+        return self.call("GET", port, path)
+
+    def call(self, method, port, path, body=None):
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30 * SLOWDOWN)
-        connection.request("GET", path)
+        connection.request(method, path, body)
         answer = connection.getresponse()
         body = answer.read()
         connection.close()

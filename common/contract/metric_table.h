@@ -76,6 +76,16 @@ inline constexpr MetricSpec kPredictionsTotal{
     MetricType::Counter,
     "Predictions compared with the engine's cached_tokens: equal, over, under.",
     {kWorkerLabel, "result"}};
+inline constexpr MetricSpec kPredictionMissesTotal{
+    "sightline_prediction_misses_total",
+    MetricType::Counter,
+    "Predictions over or under the engine's cached_tokens, by cause.",
+    {kWorkerLabel, "result", "cause"}};
+inline constexpr MetricSpec kRelearnsTotal{
+    "sightline_relearns_total",
+    MetricType::Counter,
+    "Times the audit had the worker's blocks forgotten and learned anew.",
+    {kWorkerLabel}};
 inline constexpr MetricSpec kPromptTokenMismatchTotal{
     "sightline_prompt_token_mismatch_total",
     MetricType::Counter,
@@ -175,6 +185,8 @@ inline constexpr std::array kMetricTable = {
     &kPromptBlocksTotal,
     &kPredictionErrorTokens,
     &kPredictionsTotal,
+    &kPredictionMissesTotal,
+    &kRelearnsTotal,
     &kPromptTokenMismatchTotal,
     &kUnroutedOverlapTotal,
     &kTokenCacheTextBytesTotal,

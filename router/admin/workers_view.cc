@@ -33,7 +33,15 @@ std::string events_json(const std::optional<EngineStatus>& status) {
 struct Sources {
   const subscriber::EventSubscriber& subscriber;
   const index::PrefixIndex& index;
+  const audit::Audit& audit;
 };
+
+std::string audit_json(const audit::Tally& tally) {
+  return R"({"equal":)" + std::to_string(tally.equal) + R"(,"over":)" + std::to_string(tally.over) +
+         R"(,"under":)" + std::to_string(tally.under) + R"(,"unexplained":)" +
+         std::to_string(tally.unexplained) + R"(,"relearned":)" + std::to_string(tally.relearned) +
+         "}";
+}
 
 // A rank is as its worker is, but for what is known of its own events.
 std::string state_json(const Worker& worker, const fleet::EngineEndpoints* engine) {
@@ -55,12 +63,14 @@ std::string rank_json(const Worker& worker, const fleet::Rank& rank, const Sourc
       R"(,"in_flight":)" + std::to_string(rank.load->read({}).in_flight) + R"(,"running":)" +
       std::to_string(rank.running) + R"(,"waiting":)" + std::to_string(rank.waiting);
   if (engine == nullptr) {
-    return out + R"(,"events_endpoint":null,"replay_endpoint":null,"blocks":0,"events":null})";
+    return out + R"(,"events_endpoint":null,"replay_endpoint":null,"blocks":0)" +
+           R"(,"events":null,"audit":null})";
   }
   return out + R"(,"events_endpoint":)" + text_or_null(engine->events) + R"(,"replay_endpoint":)" +
          text_or_null(engine->replay) + R"(,"blocks":)" +
          std::to_string(view.index.blocks(engine->engine)) + R"(,"events":)" +
-         events_json(view.subscriber.status(engine->engine)) + "}";
+         events_json(view.subscriber.status(engine->engine)) + R"(,"audit":)" +
+         audit_json(view.audit.tally(engine->engine)) + "}";
 }
 
 std::uint32_t in_flight_of(const Worker& worker) {
@@ -98,7 +108,7 @@ std::string WorkersView::json() const {
   std::string body = "[";
   for (const auto& worker : snapshot->workers) {
     if (body.size() > 1) body += ",";
-    body += worker_json(*worker, {subscriber_, index_});
+    body += worker_json(*worker, {subscriber_, index_, audit_});
   }
   return body + "]";
 }

@@ -8,6 +8,7 @@
 
 #include "common/runtime/metrics.h"
 
+#include "router/audit/audit.h"
 #include "router/events/engine_feed.h"
 #include "router/fleet/fleet.h"
 #include "router/index/prefix_index.h"
@@ -21,8 +22,8 @@ class WorkersView {
  public:
   // All outlive the view.
   WorkersView(const fleet::Fleet& fleet, const subscriber::EventSubscriber& subscriber,
-              const index::PrefixIndex& index)
-      : fleet_(fleet), subscriber_(subscriber), index_(index) {}
+              const index::PrefixIndex& index, const audit::Audit& audit)
+      : fleet_(fleet), subscriber_(subscriber), index_(index), audit_(audit) {}
 
   // GET /v1/workers: a JSON array, one object per worker in the order of the configuration.
   [[nodiscard]] std::string json() const;
@@ -39,6 +40,7 @@ class WorkersView {
   const fleet::Fleet& fleet_;
   const subscriber::EventSubscriber& subscriber_;
   const index::PrefixIndex& index_;
+  const audit::Audit& audit_;
   std::map<std::string, std::uint64_t> totals_;  // as last seen, by engine and counter
 };
 

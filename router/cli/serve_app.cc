@@ -23,6 +23,8 @@
 #include "router/admin/explain.h"
 #include "router/admin/index_view.h"
 #include "router/admin/workers_view.h"
+#include "router/audit/audit.h"
+#include "router/cli/audit_surroundings.h"
 #include "router/cli/engine_watch.h"
 #include "router/fleet/config_watch.h"
 #include "router/fleet/fleet.h"
@@ -119,9 +121,11 @@ struct ServeApp::Parts {
   std::shared_ptr<const prepare::Model> model;
   runtime::Metrics metrics;
   prepare::TokenCache token_cache;
-  index::ExactIndex index;
+  index::RemovalJournal removals;
+  index::ExactIndex index{index::kBlocksMax, removals};
   std::optional<fleet::Fleet> fleet;
   std::unique_ptr<subscriber::EventSubscriber> subscriber;
+  std::optional<audit::Audit> audit;
   std::optional<EngineWatch> watch;
   std::optional<fleet::FleetControl> control;
   IoPool pool;
@@ -148,13 +152,19 @@ Result<Done> ServeApp::Parts::build() {
   const ServeSettings& settings = options.settings;
   const fleet::FleetListeners listeners{
       .engine_ready = [this](const fleet::EngineEndpoints& e) { watch->engine_ready(e); },
-      .engine_removed = [this](EngineId e) { watch->engine_removed(e); }};
+      .engine_removed =
+          [this](EngineId e) {
+            watch->engine_removed(e);
+            audit->forget(e);
+          }};
   fleet.emplace(fleet::Fleet::Options{.probe_interval = settings.fleet.probe_interval}, listeners,
                 metrics, system_clock());
   subscriber::SubscriberOptions subscription;
   subscription.on_change = [this](const events::EngineStatus& s) { tell_fleet(*fleet, s); };
   subscriber =
       SL_TRY(subscriber::EventSubscriber::create(subscription, scheme, index, system_clock()));
+  audit.emplace(audit::Audit::Options{}, audit_surroundings(*subscriber, index, removals), metrics,
+                system_clock());
   watch.emplace(*fleet, *subscriber, *model, proxy::scope_model(settings));
   control.emplace(settings.fleet, *fleet, metrics, system_clock());
   services.emplace(proxy::Services{.settings = settings,
@@ -168,10 +178,12 @@ Result<Done> ServeApp::Parts::build() {
                                    .fetcher = fetcher,
                                    .fleet = *fleet,
                                    .index = index,
+                                   .removals = removals,
+                                   .audit = *audit,
                                    .metrics = metrics});
   proxy.emplace(*services);
   api.emplace(*services, *proxy);
-  workers_view.emplace(*fleet, *subscriber, index);
+  workers_view.emplace(*fleet, *subscriber, index, *audit);
   explain.emplace(*services, proxy->pipeline());
   index_view.emplace(admin::IndexView{.fleet = *fleet, .index = index, .scheme = scheme});
   metrics.gauge(contract::kBuildInfo, {SL_VERSION}).set(1);

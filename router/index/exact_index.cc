@@ -136,6 +136,11 @@ void ExactIndex::store(EngineId engine, Tier tier, std::span<const keys::BlockKe
 }
 
 void ExactIndex::remove(EngineId engine, Tier tier, std::span<const keys::BlockKey> blocks) {
+  erase(engine, tier, blocks);
+  if (journal_ != nullptr) journal_->removed(engine, blocks);
+}
+
+void ExactIndex::erase(EngineId engine, Tier tier, std::span<const keys::BlockKey> blocks) {
   const std::unique_lock lock(mutex_);
   const Holder self{.engine = engine, .life = life_of(engine)};
   for (const auto block : blocks) {
@@ -160,6 +165,7 @@ void ExactIndex::drop(EngineId engine) {
     lives_.erase(engine);
     gpu_blocks_.erase(engine);
   }
+  if (journal_ != nullptr) journal_->dropped(engine);
   // What is left of that life says nothing any more: it goes in steps, so that nobody waits for it.
   if (life != kNoLife) sweep(life);
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "router/index/prefix_index.h"
+#include "router/index/removal_journal.h"
 
 namespace sightline::index {
 
@@ -22,6 +23,9 @@ inline constexpr std::size_t kBlocksMax = 16'000'000;
 class ExactIndex : public PrefixIndex {
  public:
   explicit ExactIndex(std::size_t blocks_max = kBlocksMax) : blocks_max_(blocks_max) {}
+  // Writes to the journal what no longer counts for an engine; the journal outlives the index.
+  ExactIndex(std::size_t blocks_max, RemovalJournal& journal)
+      : blocks_max_(blocks_max), journal_(&journal) {}
 
   [[nodiscard]] Overlaps match(std::span<const keys::BlockKey> prompt) const override;
   void store(EngineId engine, Tier tier, std::span<const keys::BlockKey> blocks) override;
@@ -47,8 +51,11 @@ class ExactIndex : public PrefixIndex {
   [[nodiscard]] std::uint32_t life_of(EngineId engine) const;
   void sweep(std::uint32_t life);
 
+  void erase(EngineId engine, Tier tier, std::span<const keys::BlockKey> blocks);
+
   const std::size_t blocks_max_;
-  mutable std::shared_mutex mutex_;  // guards everything below; held for memory work only
+  RemovalJournal* const journal_ = nullptr;  // nothing: nobody asks
+  mutable std::shared_mutex mutex_;          // guards everything below; held for memory work only
   std::unordered_map<keys::BlockKey, Holders> table_;
   std::unordered_map<EngineId, std::uint64_t> gpu_blocks_;
   std::unordered_map<EngineId, std::uint32_t> lives_;  // of engines that stored since their drop

@@ -116,6 +116,11 @@ Result<Done> read_options(const Value& root, Request& request) {
       request.max_tokens = static_cast<std::uint64_t>(*n);
     }
   }
+  for (const char* name : {"n", "best_of"}) {
+    const auto value = root.find(name);
+    const auto n = value ? value->integer() : std::nullopt;
+    if (n && *n > 0) request.samples = std::max(request.samples, static_cast<std::uint64_t>(*n));
+  }
   for (const char* name : kUncountedFields) {
     const auto value = root.find(name);
     if (value && is_given(*value)) request.uncounted_field = name;

@@ -70,6 +70,8 @@ struct Request {
   std::optional<std::string> reasoning_effort;
   // The engine skips its prefix cache for this request (prompt_logprobs): no block is reused.
   bool skips_prefix_cache = false;
+  // Answers asked for per prompt: n or best_of. The engine looks its cache up for each of them.
+  std::uint64_t samples = 1;
 
   [[nodiscard]] const ChatBody* chat() const { return std::get_if<ChatBody>(&body); }
   [[nodiscard]] const CompletionBody* completion() const {

@@ -4,6 +4,7 @@
 // The smaller parts of a request's life: what serve() calls between its steps.
 #include <utility>
 
+#include "common/base/log.h"
 #include "common/contract/metric_table.h"
 #include "common/contract/names.h"
 
@@ -49,6 +50,8 @@ Proxy::Route Proxy::route_of(const openai::Request& request, const Keyed& keyed,
   Route route;
   route.target = shortlist.targets[decision.chosen];
   route.candidate = shortlist.candidates[decision.chosen];
+  route.removals = shortlist.removals;
+  route.asked = shortlist.asked;
   Expectation& expectation = route.expectation;
   expectation.worker = route.target.worker->name;
   expectation.rank = route.target.rank_number();
@@ -56,10 +59,9 @@ Proxy::Route Proxy::route_of(const openai::Request& request, const Keyed& keyed,
   expectation.prompt_blocks = keyed.blocks.keys.size();
   expectation.block_size = keyed.job.block_size;
   expectation.reason = routing::name_of(decision.reason);
-  const bool audited = keyed.exact && !request.skips_prefix_cache &&
-                       precise_cache(route.target, keyed.job.block_size).has_value();
-  if (audited) {
-    expectation.cached_tokens = expectation.overlap_blocks * keyed.job.block_size;
+  const auto cache = precise_cache(route.target, keyed.job.block_size);
+  if (cache && keyed.exact && !request.skips_prefix_cache && request.samples == 1) {
+    route.audited = *cache;
   }
   return route;
 }
@@ -121,6 +123,36 @@ void Proxy::account(const Route& route, const Answer& answer, RequestTrace& trac
   // proves nor disproves the worker's health.
   if (answer.status < 500) services_.fleet.report_success(route.target.worker->name);
   trace.answered(answer.status, answer.usage);
+}
+
+// The engine's own count is the truth. Answers without it (no prompt-token details, errors, clients
+// that left) prove nothing.
+void Proxy::audit(const Route& route, const Keyed& keyed, const Answer& answer,
+                  const RequestTrace& trace) const {
+  const Expectation& expected = route.expectation;
+  if (answer.status != 200 || !answer.usage || !route.audited) return;
+  const openai::Usage& usage = *answer.usage;
+  const bool same_prompt = usage.prompt_tokens == keyed.job.prompt_tokens;
+  if (!same_prompt) {
+    services_.metrics.counter(contract::kPromptTokenMismatchTotal, {expected.worker}).add();
+    log(LogLevel::Warn, "the engine counts other prompt tokens than the router",
+        {{"request_id", trace.request_id()},
+         {"worker", expected.worker},
+         {"engine_tokens", usage.prompt_tokens},
+         {"router_tokens", keyed.job.prompt_tokens}});
+  }
+  if (!usage.cached_tokens) return;
+  const std::span claimed(keyed.blocks.keys);
+  services_.audit.compare({.request_id = trace.request_id(),
+                           .worker = expected.worker,
+                           .engine = *route.audited,
+                           .predicted = expected.overlap_blocks * keyed.job.block_size,
+                           .actual = *usage.cached_tokens,
+                           .same_prompt = same_prompt,
+                           .busy = route.candidate.in_flight > 0,
+                           .blocks = claimed.first(expected.overlap_blocks),
+                           .removals = route.removals,
+                           .decided = route.asked});
 }
 
 }  // namespace sightline::proxy

@@ -158,6 +158,7 @@ routing::Candidate Pipeline::candidate_of(const Target& target, const Keyed& key
 
 Result<Shortlist> Pipeline::match(const openai::Request& request, const Keyed& keyed,
                                   const Tried& tried) const {
+  Shortlist shortlist{.removals = services_.removals.position(), .asked = services_.clock.now()};
   // First who may be believed, then what is held: a worker that becomes verified in between has
   // perhaps just been corrected.
   const auto fleet = services_.fleet.snapshot();
@@ -166,7 +167,6 @@ Result<Shortlist> Pipeline::match(const openai::Request& request, const Keyed& k
   if (request.skips_prefix_cache) reusable = {};
   const index::Overlaps overlaps = services_.index.match(reusable);
   const bool by_adapter = lora_of(*fleet, request.model).has_value();
-  Shortlist shortlist;
   for (Target& target : routable_targets(*fleet)) {
     // A worker that failed is left out with all its ranks: they share its server.
     if (is_tried(tried, target.worker->name)) continue;

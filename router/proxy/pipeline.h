@@ -45,6 +45,8 @@ std::vector<Target> routable_targets(const fleet::FleetSnapshot& fleet);
 struct Shortlist {
   std::vector<Target> targets;
   std::vector<routing::Candidate> candidates;
+  std::uint64_t removals = 0;  // position of the removal journal before the index was asked
+  Instant asked{};             // when the index was asked
 };
 
 // Workers that failed this request already.

@@ -2,7 +2,6 @@
 // Copyright The Sightline Authors
 #include "router/proxy/request_trace.h"
 
-#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -123,30 +122,6 @@ void RequestTrace::count(Instant end) const {
       .add(static_cast<double>(expectation_->overlap_blocks));
   metrics.counter(contract::kPromptBlocksTotal, {worker})
       .add(static_cast<double>(expectation_->prompt_blocks));
-  count_prediction();
-}
-
-// The engine's own count is the truth. Answers without it (no prompt-token details, errors) prove
-// nothing and are left out.
-void RequestTrace::count_prediction() const {
-  if (!usage_ || !expectation_->cached_tokens || status_ != 200) return;
-  const std::string& worker = expectation_->worker;
-  runtime::Metrics& metrics = services_.metrics;
-  if (usage_->prompt_tokens != prompt_tokens_) {
-    metrics.counter(contract::kPromptTokenMismatchTotal, {worker}).add();
-    log(LogLevel::Warn, "the engine counts other prompt tokens than the router",
-        {{"request_id", request_id_},
-         {"worker", worker},
-         {"engine_tokens", usage_->prompt_tokens},
-         {"router_tokens", prompt_tokens_}});
-  }
-  if (!usage_->cached_tokens) return;
-  const double predicted = static_cast<double>(*expectation_->cached_tokens);
-  const double actual = static_cast<double>(*usage_->cached_tokens);
-  const char* result = predicted == actual ? "equal" : predicted > actual ? "over" : "under";
-  metrics.counter(contract::kPredictionsTotal, {worker, result}).add();
-  metrics.histogram(contract::kPredictionErrorTokens, {worker})
-      .observe(std::abs(predicted - actual));
 }
 
 }  // namespace sightline::proxy

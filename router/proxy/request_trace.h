@@ -23,8 +23,6 @@ struct Expectation {
   std::uint64_t prompt_blocks = 0;    // Y: whole blocks of the prompt
   std::uint32_t block_size = 0;
   std::string_view reason;  // why this worker
-  // Cached tokens predicted; nothing where the prompt or the worker's blocks are not known.
-  std::optional<std::uint64_t> cached_tokens;
 };
 
 // Facts and times of one request, gathered while it passes its steps. When it ends, on whatever
@@ -56,7 +54,6 @@ class RequestTrace {
  private:
   void write_log(Instant end) const;
   void count(Instant end) const;
-  void count_prediction() const;
   [[nodiscard]] double seconds(Instant from, Instant to) const;
 
   const Services& services_;

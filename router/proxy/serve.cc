@@ -60,6 +60,7 @@ Task<Result<Done>> Proxy::serve(openai::Endpoint endpoint, http::Request& http,
 
     // 8 account: the prediction against the engine's own count; the reservation ends here.
     account(route, *answer, trace);
+    audit(route, keyed, *answer, trace);
     co_return Done{};
   }
 }

@@ -46,6 +46,10 @@ class Proxy {
     Target target;
     routing::Candidate candidate;
     Expectation expectation;
+    // The cache that the prediction is about; nothing where the engine's count proves nothing.
+    std::optional<EngineId> audited;
+    std::uint64_t removals = 0;  // the journal's position when the index was asked
+    Instant asked{};
   };
 
   [[nodiscard]] Route route_of(const openai::Request& request, const Keyed& keyed,
@@ -60,6 +64,9 @@ class Proxy {
   // After a failed attempt: true if another worker may be tried.
   bool may_retry(const Route& route, const Error& error, Tried& tried, RequestTrace& trace) const;
   void account(const Route& route, const Answer& answer, RequestTrace& trace) const;
+  // The prediction against the engine's own count, where that says anything.
+  void audit(const Route& route, const Keyed& keyed, const Answer& answer,
+             const RequestTrace& trace) const;
 
   const Services& services_;
   Pipeline pipeline_;

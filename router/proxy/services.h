@@ -10,9 +10,11 @@
 #include "common/runtime/io_pool.h"
 #include "common/runtime/metrics.h"
 
+#include "router/audit/audit.h"
 #include "router/fleet/fleet.h"
 #include "router/http/client.h"
 #include "router/index/prefix_index.h"
+#include "router/index/removal_journal.h"
 #include "router/keys/block_key.h"
 #include "router/media/fetcher.h"
 #include "router/prepare/model.h"
@@ -34,6 +36,8 @@ struct Services {
   media::Fetcher& fetcher;
   fleet::Fleet& fleet;
   index::PrefixIndex& index;
+  const index::RemovalJournal& removals;
+  audit::Audit& audit;
   runtime::Metrics& metrics;
 };
 

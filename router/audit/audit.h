@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "common/base/bounded_queue.h"
+#include "common/base/clock.h"
+#include "common/runtime/metrics.h"
+#include "common/runtime/worker_thread.h"
+
+#include "router/audit/judge.h"
+
+namespace sightline::audit {
+
+// Wrong claims that wait for their announcement delay; more are counted but not judged.
+inline constexpr std::size_t kClaimsMax = 4096;
+
+// What was expected of an engine for one request and what it reports. Requests whose report says
+// nothing about the prefix cache (aborted, failed, prompt_logprobs, several samples, prompts that
+// are not known exactly) are not for the audit: a client must not be able to strike an engine.
+struct Answered {
+  std::string_view request_id;
+  std::string_view worker;
+  EngineId engine;
+  std::uint64_t predicted = 0;  // tokens
+  std::uint64_t actual = 0;     // tokens, the engine's cached_tokens
+  bool same_prompt = true;      // the engine counts as many prompt tokens as the router
+  bool busy = false;            // other requests of ours ran on the engine at the decision
+  std::span<const keys::BlockKey> blocks;  // those expected to be reused
+  std::uint64_t removals = 0;              // the journal's position before the index was asked
+  Instant decided{};                       // when the index was asked
+};
+
+// How an engine's predictions have turned out.
+struct Tally {
+  std::uint64_t equal = 0;
+  std::uint64_t over = 0;         // less was reused than expected
+  std::uint64_t under = 0;        // more was reused than expected
+  std::uint64_t unexplained = 0;  // of over: the index was wrong
+  std::uint64_t relearned = 0;    // times its blocks were forgotten for that
+};
+
+// What the audit needs of the rest of the router.
+struct Surroundings {
+  const index::RemovalJournal& journal;
+  // Why the index may lack blocks of an engine, as the label of a metric; empty: it should not.
+  std::function<std::string_view(EngineId)> why_incomplete;
+  // Forget the engine's blocks and learn them anew: from a replay of its events, or from those
+  // that are still to come.
+  std::function<void(EngineId, Relearn)> relearn;
+};
+
+// Compares predictions with the engines' own counts; every difference is counted by cause, and an
+// engine whose blocks are claimed wrongly twice in a row has them forgotten and learned anew.
+//
+// Thread safety: all methods from any thread. The functions of Surroundings run on the audit's
+// thread or the caller's.
+class Audit {
+ public:
+  struct Options {
+    std::chrono::milliseconds announcement_delay = kAnnouncementDelay;
+  };
+
+  // Journal, metrics and clock outlive it.
+  Audit(Options options, Surroundings around, runtime::Metrics& metrics, const Clock& clock);
+  Audit(const Audit&) = delete;
+  Audit& operator=(const Audit&) = delete;
+  ~Audit();
+
+  void compare(const Answered& answered);
+  // The engine left.
+  void forget(EngineId engine);
+  [[nodiscard]] Tally tally(EngineId engine) const;
+
+ private:
+  struct Pending {
+    Claim claim;
+    std::string worker;
+    std::string request_id;
+    std::uint64_t predicted = 0;
+    std::uint64_t actual = 0;
+  };
+
+  void judge_until_stopped(const std::stop_token& stop);
+  void judge(const Pending& pending);
+  void count_miss(std::string_view worker, std::string_view result, std::string_view cause);
+  [[nodiscard]] std::string_view cause_of_under(const Answered& answered) const;
+
+  const Options options_;
+  const Surroundings around_;
+  runtime::Metrics& metrics_;
+  const Clock& clock_;
+  mutable std::mutex mutex_;  // guards the next two
+  Judge judge_;
+  std::unordered_map<EngineId, Tally> tallies_;
+  BoundedQueue<Pending> pending_{kClaimsMax};
+  std::optional<WorkerThread> thread_;  // ends before all of the above
+};
+
+}  // namespace sightline::audit

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Sightline Authors
+"""Predictions against the engines' counts: each difference has a cause, a wrong index heals."""
+
+import re
+
+import pytest
+from pictures import image_part, png, text_part
+from stack import Stack, post
+
+BLOCK = 16
+
+
+@pytest.fixture
+def stack(build, logs):
+    flags = ["--block-size", str(BLOCK)]
+    with Stack(build, engines=1, engine_flags=flags, logs=logs) as running:
+        yield running
+
+
+def ask(stack, seed=1):
+    """(predicted, reported) cached tokens of a picture's question, all announcements awaited."""
+    stack.wait_until_quiet()
+    parts = [image_part(png(448, 448, seed=seed)), text_part("What is shown?")]
+    answer = post(stack.port, {"model": "demo", "messages": [{"role": "user", "content": parts}]})
+    assert answer.status == 200, answer.body
+    return BLOCK * answer.overlap[0], answer.usage["prompt_tokens_details"]["cached_tokens"]
+
+
+def misses(stack):
+    pattern = r'sightline_prediction_misses_total\{worker="w0",result="(\w+)",cause="(\w+)"\} (\d+)'
+    text = stack.router_metrics()
+    return {(r, c): int(n) for r, c, n in re.findall(pattern, text)}
+
+
+def audit(stack):
+    return stack.worker_states()[0]["ranks"][0]["audit"]
+
+
+def test_kept_promises_are_counted_and_cause_nothing(stack):
+    assert ask(stack) == (0, 0)
+    predicted, reported = ask(stack)
+    assert predicted == reported > 0
+    stack.wait_until(lambda: audit(stack)["equal"] == 2)
+    assert misses(stack) == {}
+    assert audit(stack) == {"equal": 2, "over": 0, "under": 0, "unexplained": 0, "relearned": 0}
+
+
+def test_a_cleared_cache_explains_the_one_wrong_prediction_after_it(stack):
+    ask(stack)
+    predicted, reported = ask(stack)
+    assert predicted == reported > 0
+    status, _ = stack.call("POST", stack.engine_port(0), "/reset_prefix_cache")
+    assert status == 200
+    # The engine announces it with its next step only.
+    assert ask(stack) == (predicted, 0)
+    stack.wait_until(lambda: misses(stack) == {("over", "removed"): 1})
+    assert ask(stack) == (predicted, predicted)
+    assert audit(stack)["unexplained"] == 0

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/audit/audit.h"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "tests/support/eventually.h"
+
+namespace sightline::audit {
+namespace {
+
+using keys::BlockKey;
+
+constexpr EngineId kEngine{4};
+const std::vector<BlockKey> kBlocks{{1}, {2}};
+
+class AuditTest : public testing::Test {
+ protected:
+  Answered answered(std::uint64_t predicted, std::uint64_t actual) const {
+    return {.request_id = "r",
+            .worker = "a",
+            .engine = kEngine,
+            .predicted = predicted,
+            .actual = actual,
+            .blocks = kBlocks,
+            .removals = journal.position(),
+            .decided = system_clock().now()};
+  }
+  // Waits until the metric stands so in the exposition.
+  testing::AssertionResult shows(const std::string& line) const {
+    return test::eventually([&] { return metrics.scrape().find(line) != std::string::npos; })
+               ? testing::AssertionSuccess()
+               : testing::AssertionFailure() << line << " is not in\n"
+                                             << metrics.scrape();
+  }
+  static std::string miss(const std::string& result, const std::string& cause, int count) {
+    return "sightline_prediction_misses_total{worker=\"a\",result=\"" + result + "\",cause=\"" +
+           cause + "\"} " + std::to_string(count);
+  }
+
+  index::RemovalJournal journal;
+  runtime::Metrics metrics;
+  std::string incomplete;
+  BoundedQueue<Relearn> relearns{8};
+  Audit audit{{.announcement_delay = std::chrono::milliseconds(1)},
+              {.journal = journal,
+               .why_incomplete = [this](EngineId) { return std::string_view(incomplete); },
+               .relearn = [this](EngineId, Relearn how) { relearns.push(how); }},
+              metrics,
+              system_clock()};
+};
+
+TEST_F(AuditTest, APredictionThatHoldsIsCountedAndNothingElseHappens) {
+  audit.compare(answered(32, 32));
+  EXPECT_TRUE(shows("sightline_predictions_total{worker=\"a\",result=\"equal\"} 1"));
+  EXPECT_EQ(metrics.scrape().find("misses_total{"), std::string::npos);
+  EXPECT_EQ(audit.tally(kEngine).equal, 1U);
+}
+
+TEST_F(AuditTest, TwoUnexplainedClaimsInARowHaveTheEngineLearnedAnew) {
+  audit.compare(answered(32, 16));
+  audit.compare(answered(32, 0));
+  EXPECT_EQ(relearns.pop(), Relearn::FromReplay);
+  EXPECT_TRUE(shows(miss("over", "unexplained", 2)));
+  EXPECT_TRUE(shows("sightline_relearns_total{worker=\"a\"} 1"));
+  const Tally tally = audit.tally(kEngine);
+  EXPECT_EQ(tally.over, 2U);
+  EXPECT_EQ(tally.unexplained, 2U);
+  EXPECT_EQ(tally.relearned, 1U);
+}
+
+TEST_F(AuditTest, ClaimsThatRemovalsExplainAreCountedAsSuch) {
+  const Answered early = answered(32, 0);
+  journal.removed(kEngine, kBlocks);
+  for (int i = 0; i < 3; ++i) audit.compare(early);
+  EXPECT_TRUE(shows(miss("over", "removed", 3)));
+  EXPECT_EQ(audit.tally(kEngine).unexplained, 0U);
+}
+
+TEST_F(AuditTest, AnotherPromptThanOursNeverStrikesAnEngine) {
+  Answered other = answered(32, 0);
+  other.same_prompt = false;
+  for (int i = 0; i < 3; ++i) audit.compare(other);
+  EXPECT_TRUE(shows(miss("over", "token_mismatch", 3)));
+  EXPECT_EQ(audit.tally(kEngine).unexplained, 0U);
+}
+
+TEST_F(AuditTest, UnderPredictionsAreCountedByTheirCause) {
+  Answered busy = answered(0, 16);
+  busy.busy = true;
+  audit.compare(busy);
+  EXPECT_TRUE(shows(miss("under", "concurrent", 1)));
+  audit.compare(answered(0, 16));
+  EXPECT_TRUE(shows(miss("under", "unexplained", 1)));
+  incomplete = "forgotten";
+  audit.compare(answered(0, 16));
+  EXPECT_TRUE(shows(miss("under", "forgotten", 1)));
+  EXPECT_EQ(audit.tally(kEngine).under, 3U);
+}
+
+TEST_F(AuditTest, AnEngineThatLeftIsForgotten) {
+  audit.compare(answered(32, 32));
+  audit.forget(kEngine);
+  EXPECT_EQ(audit.tally(kEngine).equal, 0U);
+}
+
+}  // namespace
+}  // namespace sightline::audit
