@@ -135,6 +135,20 @@ inline constexpr MetricSpec kEventGapsTotal{"sightline_event_gaps_total",
                                             MetricType::Counter,
                                             "Gaps in the sequence numbers of the worker's events.",
                                             {kWorkerLabel}};
+inline constexpr MetricSpec kEventConnectionsLostTotal{
+    "sightline_event_connections_lost_total",
+    MetricType::Counter,
+    "Times the connection to the worker's events was lost, by its end or its silence.",
+    {kWorkerLabel}};
+inline constexpr MetricSpec kEventRelearnsTotal{"sightline_event_relearns_total",
+                                                MetricType::Counter,
+                                                "Times the worker's blocks were learned anew.",
+                                                {kWorkerLabel}};
+inline constexpr MetricSpec kEventWaitingBlocks{
+    "sightline_event_waiting_blocks",
+    MetricType::Gauge,
+    "Announced blocks of the worker that wait for their parent.",
+    {kWorkerLabel}};
 inline constexpr MetricSpec kEventErrorsTotal{"sightline_event_errors_total",
                                               MetricType::Counter,
                                               "KV events that could not be used, by kind.",
@@ -199,6 +213,9 @@ inline constexpr std::array kMetricTable = {
     &kIndexBlocks,
     &kEventsAppliedTotal,
     &kEventGapsTotal,
+    &kEventConnectionsLostTotal,
+    &kEventRelearnsTotal,
+    &kEventWaitingBlocks,
     &kEventErrorsTotal,
     &kEventLagSeconds,
     &kBlockSizeMismatchTotal,

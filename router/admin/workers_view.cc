@@ -27,7 +27,12 @@ std::string events_json(const std::optional<EngineStatus>& status) {
   const std::string lag = status->sequence ? std::to_string(status->lag.count()) : "null";
   return R"({"seq":)" + seq + R"(,"lag_ms":)" + lag + R"(,"gaps":)" +
          std::to_string(status->stream.gaps) + R"(,"replaying":)" +
-         (status->replaying ? "true" : "false") + "}";
+         (status->replaying ? "true" : "false") + R"(,"connections_lost":)" +
+         std::to_string(status->connections_lost) + R"(,"restarts":)" +
+         std::to_string(status->stream.restarts) + R"(,"drops":)" +
+         std::to_string(status->stream.drops) + R"(,"relearned":)" +
+         std::to_string(status->stream.relearns) + R"(,"waiting_blocks":)" +
+         std::to_string(status->waiting_blocks) + "}";
 }
 
 struct Sources {
@@ -127,6 +132,10 @@ void WorkersView::refresh_engine(const std::string& worker, const events::Engine
   advance(metrics.counter(contract::kEventsAppliedTotal, {worker}), engine + "applied", n.events);
   advance(metrics.counter(contract::kEventGapsTotal, {worker}), engine + "gaps",
           status.stream.gaps);
+  advance(metrics.counter(contract::kEventConnectionsLostTotal, {worker}), engine + "lost",
+          status.connections_lost);
+  advance(metrics.counter(contract::kEventRelearnsTotal, {worker}), engine + "relearns",
+          status.stream.relearns);
   const std::pair<const char*, std::uint64_t> kinds[] = {
       {"undecodable_message", status.undecodable_messages},
       {"malformed", n.malformed},
@@ -153,11 +162,15 @@ void WorkersView::refresh(runtime::Metrics& metrics) {
   const auto snapshot = fleet_.snapshot();
   for (const auto& worker : snapshot->workers) {
     std::uint64_t blocks = 0;
+    std::size_t waiting = 0;
     for (const fleet::EngineEndpoints& engine : worker->engines) {
       blocks += index_.blocks(engine.engine);
       const auto status = subscriber_.status(engine.engine);
-      if (status) refresh_engine(worker->name, *status, metrics);
+      if (!status) continue;
+      refresh_engine(worker->name, *status, metrics);
+      waiting += status->waiting_blocks;
     }
+    metrics.gauge(contract::kEventWaitingBlocks, {worker->name}).set(static_cast<double>(waiting));
     metrics.gauge(contract::kWorkerInflight, {worker->name}).set(in_flight_of(*worker));
     metrics.gauge(contract::kIndexBlocks, {worker->name}).set(static_cast<double>(blocks));
   }
