@@ -31,6 +31,7 @@ request, count the number of strikes after which a fault ends.
   garbage           an event message cannot be decoded; target=http: an answer is not HTTP
   wrong-block-size  events tell smaller blocks, until the engine restarts
   restart           the process ends, and begins again after ms (0); by POST without p: at once
+  forget            an idle engine has lost its cache and never says so
   die-midstream     the connection ends after so many events of an answer: after (1)
   stall             an answer is silent for ms, after so many events; ms=0: until the client leaves
   status500         an answer is a 500

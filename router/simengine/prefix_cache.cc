@@ -207,10 +207,15 @@ void PrefixCache::release(Sequence& sequence) {
   sequence.cached_blocks_ = 0;
 }
 
-bool PrefixCache::reset() {
+bool PrefixCache::forget() {
   if (free_count_ != blocks_usable()) return false;
   table_.clear();
   for (Block& block : pool_) block.hash.reset();
+  return true;
+}
+
+bool PrefixCache::reset() {
+  if (!forget()) return false;
   events_.emplace_back(AllBlocksCleared{});
   return true;
 }

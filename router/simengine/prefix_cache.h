@@ -81,6 +81,8 @@ class PrefixCache {
 
   // Forgets all content. False, and nothing happens, while any sequence holds a block.
   bool reset();
+  // The same, but it is not announced: what no real engine should do.
+  bool forget();
 
   // Events since the last call, in the order in which they happened.
   std::vector<KvEvent> take_events();

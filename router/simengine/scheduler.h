@@ -90,6 +90,7 @@ class Scheduler {
   std::vector<KvEvent> take_events() { return cache_.take_events(); }
   // See PrefixCache::reset.
   bool reset_prefix_cache() { return cache_.reset(); }
+  bool forget_prefix_cache() { return cache_.forget(); }
   void reset_encoder_cache() { encoder_cache_.clear(); }
 
   [[nodiscard]] std::size_t running() const { return running_.size(); }

@@ -11,8 +11,8 @@ namespace sightline::simfault {
 namespace {
 
 constexpr std::array<std::string_view, kFaultKinds> kNames{
-    "drop",    "duplicate",     "reorder", "delay",     "garbage", "wrong-block-size",
-    "restart", "die-midstream", "stall",   "status500", "garbage"};
+    "drop",    "duplicate", "reorder",       "delay", "garbage",   "wrong-block-size",
+    "restart", "forget",    "die-midstream", "stall", "status500", "garbage"};
 constexpr std::chrono::milliseconds kDelayDefault{100};
 constexpr std::uint32_t kEngineMax = 1'000'000;
 
@@ -54,8 +54,8 @@ Result<FaultKind> read_kind(const std::string& text) {
   const auto found = std::find(kNames.begin(), kNames.end(), text);
   if (found != kNames.end()) return static_cast<FaultKind>(found - kNames.begin());
   return invalid("unknown kind \"" + text +
-                 "\"; known are drop, duplicate, reorder, delay, restart, die-midstream, stall, "
-                 "status500, garbage, wrong-block-size");
+                 "\"; known are drop, duplicate, reorder, delay, restart, forget, die-midstream, "
+                 "stall, status500, garbage, wrong-block-size");
 }
 
 Result<Done> read_target(const std::string& text, FaultKind& kind) {

@@ -24,12 +24,13 @@ enum class FaultKind : std::uint8_t {
   GarbageEvents,   // an event message's payload is undecodable, live and replayed
   WrongBlockSize,  // events tell another block size from now on, until the engine restarts
   Restart,         // the engine's process ends and starts again
+  Forget,          // an idle engine's cache is empty, and it never says so
   DieMidstream,    // the connection is reset in the middle of an answer
   Stall,           // an answer falls silent
   Status500,       // an answer is a 500
   GarbageHttp,     // an answer is not HTTP
 };
-inline constexpr std::size_t kFaultKinds = 11;
+inline constexpr std::size_t kFaultKinds = 12;
 
 // "drop", …; both kinds of garbage are "garbage".
 std::string_view name_of(FaultKind kind);

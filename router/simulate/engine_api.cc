@@ -84,6 +84,9 @@ Task<void> EngineApi::handle(const http::Request& request, http::ResponseWriter&
     const simfault::Occasion occasion{.request = id, .sequence = std::nullopt};
     const auto restart = parts_.faults.draw(FaultKind::Restart, occasion);
     if (restart) parts_.restart(restart->duration);
+    if (parts_.faults.draw(FaultKind::Forget, occasion)) {
+      for (const EngineCore& core : parts_.cores) core.engine.scheduler().forget_prefix_cache();
+    }
     simfault::AnswerWriter answer(writer, parts_.faults, id);
     const bool done = co_await answer.answered_by_fault();
     if (done) co_return;

@@ -98,12 +98,13 @@ void add_events(SettingTable& table, SimulateSettings& s) {
 }
 
 void add_faults(SettingTable& table, SimulateSettings& s) {
-  table.add_text_list({"simulate.fault", "fault", "FIELDS",
-                       "Fault to inject; repeatable. kind=NAME (drop, duplicate, reorder, delay, "
-                       "restart, die-midstream, stall, status500, garbage, wrong-block-size)"
-                       "[,p=0.05][,engine=1][,count=N][,ms=N][,after=N][,lost=true]"
-                       "[,target=http]."},
-                      s.faults);
+  table.add_text_list(
+      {"simulate.fault", "fault", "FIELDS",
+       "Fault to inject; repeatable. kind=NAME (drop, duplicate, reorder, delay, "
+       "restart, forget, die-midstream, stall, status500, garbage, wrong-block-size)"
+       "[,p=0.05][,engine=1][,count=N][,ms=N][,after=N][,lost=true]"
+       "[,target=http]."},
+      s.faults);
   table.add_integer<std::uint32_t>(
       {"simulate.fault_seed", "fault-seed", "N", "Seed of the faults' draws."}, s.fault_seed,
       {0, UINT32_MAX});

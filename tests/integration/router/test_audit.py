@@ -2,6 +2,7 @@
 # Copyright The Sightline Authors
 """Predictions against the engines' counts: each difference has a cause, a wrong index heals."""
 
+import json
 import re
 
 import pytest
@@ -57,3 +58,19 @@ def test_a_cleared_cache_explains_the_one_wrong_prediction_after_it(stack):
     stack.wait_until(lambda: misses(stack) == {("over", "removed"): 1})
     assert ask(stack) == (predicted, predicted)
     assert audit(stack)["unexplained"] == 0
+
+
+def test_an_engine_that_lost_its_blocks_without_a_word_is_learned_anew_after_two_answers(stack):
+    ask(stack)
+    predicted, reported = ask(stack)
+    assert predicted == reported > 0
+    forget = json.dumps({"kind": "forget", "count": 2})
+    status, _ = stack.call("POST", stack.engine_port(0), "/fault", forget)
+    assert status == 200
+    # Each time the engine has lost the blocks that it stored and announced the time before.
+    assert ask(stack) == (predicted, 0)
+    assert ask(stack) == (predicted, 0)
+    stack.wait_until(lambda: misses(stack) == {("over", "unexplained"): 2})
+    stack.wait_until(lambda: audit(stack)["relearned"] == 1)
+    assert 'sightline_relearns_total{worker="w0"} 1' in stack.router_metrics()
+    assert ask(stack) == (predicted, predicted)

@@ -27,8 +27,8 @@ TEST(Fault, EveryFieldIsReadAndWrittenAgain) {
 
 TEST(Fault, EveryKindIsKnownByItsName) {
   for (const std::string name :
-       {"drop", "duplicate", "reorder", "delay", "restart", "die-midstream", "stall", "status500",
-        "garbage", "wrong-block-size"}) {
+       {"drop", "duplicate", "reorder", "delay", "restart", "forget", "die-midstream", "stall",
+        "status500", "garbage", "wrong-block-size"}) {
     const auto fault = parse_fault("kind=" + name);
     ASSERT_TRUE(fault.ok()) << name;
     EXPECT_EQ(name_of(fault->kind), name);
