@@ -107,15 +107,9 @@ bool Proxy::may_retry(const Route& route, const Error& error, Tried& tried,
   tried.push_back(name);
   if (!error.retryable || tried.size() >= kAttemptsMax) return false;
   // The last worker's own failure says more than "no worker left".
-  const auto fleet = services_.fleet.snapshot();
-  for (const auto& worker : fleet->workers) {
-    bool untried = worker->is_routable();
-    for (const std::string& other : tried) untried = untried && worker->name != other;
-    if (!untried) continue;
-    trace.retried(name, error);
-    return true;
-  }
-  return false;
+  if (targets_for(*services_.fleet.snapshot(), tried).empty()) return false;
+  trace.retried(name, error);
+  return true;
 }
 
 void Proxy::account(const Route& route, const Answer& answer, RequestTrace& trace) const {

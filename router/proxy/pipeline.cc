@@ -167,9 +167,7 @@ Result<Shortlist> Pipeline::match(const openai::Request& request, const Keyed& k
   if (request.skips_prefix_cache) reusable = {};
   const index::Overlaps overlaps = services_.index.match(reusable);
   const bool by_adapter = lora_of(*fleet, request.model).has_value();
-  for (Target& target : routable_targets(*fleet)) {
-    // A worker that failed is left out with all its ranks: they share its server.
-    if (is_tried(tried, target.worker->name)) continue;
+  for (Target& target : targets_for(*fleet, tried)) {
     // Names of the base model are the router's; an adapter must be loaded on the worker.
     if (by_adapter && !target.worker->serves(*request.model)) continue;
     shortlist.candidates.push_back(candidate_of(target, keyed, overlaps));
@@ -208,13 +206,17 @@ std::optional<std::uint32_t> Target::rank_number() const {
   return rank().number;
 }
 
-std::vector<Target> routable_targets(const fleet::FleetSnapshot& fleet) {
+std::vector<Target> targets_for(const fleet::FleetSnapshot& fleet, const Tried& tried) {
   std::vector<Target> targets;
   targets.reserve(fleet.workers.size());
-  for (const auto& worker : fleet.workers) {
-    for (std::size_t i = 0; i < worker->ranks.size() && worker->is_routable(); ++i) {
-      targets.push_back({worker, i});
+  for (const bool as_last_resort : {false, true}) {
+    for (const auto& worker : fleet.workers) {
+      const bool may_serve =
+          as_last_resort ? worker->state == fleet::WorkerState::Suspect : worker->is_routable();
+      if (!may_serve || is_tried(tried, worker->name)) continue;
+      for (std::size_t i = 0; i < worker->ranks.size(); ++i) targets.push_back({worker, i});
     }
+    if (!targets.empty()) break;
   }
   return targets;
 }

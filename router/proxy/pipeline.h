@@ -38,8 +38,13 @@ struct Target {
   [[nodiscard]] std::optional<std::uint32_t> rank_number() const;
 };
 
-// All targets of the workers that may take requests, in the order of the fleet.
-std::vector<Target> routable_targets(const fleet::FleetSnapshot& fleet);
+// Workers that failed a request already.
+using Tried = std::vector<std::string>;
+
+// All targets of the workers that may take a request, in the order of the fleet; a worker that
+// failed it is left out with all its ranks: they share its server. Where there is none, those of
+// suspect workers: one that failed others a moment ago is a better chance than none.
+std::vector<Target> targets_for(const fleet::FleetSnapshot& fleet, const Tried& tried);
 
 // The targets that may serve a request, with what each would save. Parallel vectors.
 struct Shortlist {
@@ -48,9 +53,6 @@ struct Shortlist {
   std::uint64_t removals = 0;  // position of the removal journal before the index was asked
   Instant asked{};             // when the index was asked
 };
-
-// Workers that failed this request already.
-using Tried = std::vector<std::string>;
 
 // The first five steps of a request's life: parse, prepare, key, match, select. They change
 // nothing outside the request, so explaining a request and serving it run the same code.

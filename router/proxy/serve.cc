@@ -70,7 +70,7 @@ Task<Result<Done>> Proxy::serve_unread(http::Request& http, http::ResponseWriter
   const auto fleet = services_.fleet.snapshot();
   Route route;
   std::uint32_t least = 0;
-  for (const Target& target : routable_targets(*fleet)) {
+  for (const Target& target : targets_for(*fleet, {})) {
     const std::uint32_t in_flight = target.rank().load->read(services_.clock.now()).in_flight;
     if (route.target.worker && in_flight >= least) continue;
     route.target = target;

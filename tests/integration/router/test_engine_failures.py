@@ -87,6 +87,21 @@ def test_without_another_engine_the_client_gets_one_clear_error(build, logs, fai
         assert str(stack.workers[0]["url"]) not in answer.body.decode()
 
 
+def test_an_engine_that_has_just_failed_is_asked_again_where_there_is_no_other(build, logs):
+    failed = []
+
+    def fail_once(connection, request):
+        if failed:
+            return answer_ok(connection, request)
+        failed.append(1)
+        return close_now(connection, request)
+
+    with router(build, logs, FakeEngine("only", fail_once)) as stack:
+        assert post(stack.port, BODY).status == 502
+        assert stack.worker_states()[0]["state"] == "suspect"
+        assert post(stack.port, BODY).status == 200
+
+
 def test_a_refused_connection_is_retried_and_the_dead_worker_is_left_alone(build, logs):
     a, b = FakeEngine("a", answer_ok), FakeEngine("b", answer_ok)
     with router(build, logs, a, b) as stack:
