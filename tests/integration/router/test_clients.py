@@ -51,8 +51,9 @@ def test_the_openai_sdk_streams_with_an_image(client):
     assert chunks[-1].choices[0].finish_reason
 
 
-def test_the_openai_sdk_gets_usage_when_it_asks(client):
+def test_the_openai_sdk_gets_usage_when_it_asks(client, stack):
     for _ in range(2):
+        stack.wait_until_quiet()
         chunks = list(client.chat.completions.create(
             model="demo", messages=messages(3), max_tokens=2, stream=True,
             stream_options={"include_usage": True}))
