@@ -196,7 +196,7 @@ class Stack:
         """Until no engine's events have moved for a moment: what is announced is then applied."""
         last, since = None, time.monotonic()
         deadline = since + READY_S
-        while time.monotonic() - since < 0.15:
+        while time.monotonic() - since < 0.15 * SLOWDOWN:
             now = [r["events"] and r["events"]["seq"]
                    for w in self.worker_states() for r in w["ranks"]]
             if now != last:
