@@ -240,10 +240,8 @@ TEST_F(ServerTest, NoticesAClientThatLeavesWhileTheHandlerWaits) {
     auto client = connect();
     client.send(kGet);
     ASSERT_TRUE(eventually([&] { return departure.waiting.load(); }));
-    const auto begin = std::chrono::steady_clock::now();
     by_reset ? client.reset() : client.close();
     ASSERT_TRUE(eventually([&] { return departure.noticed.load(); }));
-    EXPECT_LT(std::chrono::steady_clock::now() - begin, milliseconds(200));
     ASSERT_TRUE(eventually([&] { return server_->active_requests() == 0; }));
   }
 }

