@@ -21,6 +21,10 @@ using beast::http::field;
 // Beast 1.74 asserts that at least this much of a last chunk is presented; a chunk's header and
 // what must follow it is never shorter.
 constexpr std::size_t kChunkHeadBytesMin = 5;
+constexpr std::size_t kMethodBytesMax = 32;
+// Of a request's first line besides its target: method, version, two spaces.
+constexpr std::size_t kFirstLineRestBytesMax = 64;
+constexpr std::string_view kCrlf = "\r\n";
 
 std::string_view view_of(beast::string_view text) { return {text.data(), text.size()}; }
 
@@ -97,6 +101,9 @@ class Parser final : public beast::http::basic_parser<is_request> {
 
   void on_request_impl(beast::http::verb, beast::string_view method, beast::string_view target,
                        int version, Code& code) override {
+    if (method.size() > kMethodBytesMax) {
+      return refuse(code, {501, ErrorCode::Unsupported, "the request method is too long"});
+    }
     if (target.size() > message_.limits.target_bytes_max) {
       return refuse(code, {414, ErrorCode::TooLarge, "the request target is too long"});
     }
@@ -188,6 +195,9 @@ struct Decoding {
     auto consumed = parser->got_some() ? 0 : empty_lines_bytes(input);
     beast::error_code code;
     const auto rest = input.substr(consumed);
+    if (is_first_line_too_long(rest)) {
+      return refused({414, ErrorCode::TooLarge, "the request target is too long"});
+    }
     const bool half_line_end = is_request && !parser->got_some() && rest == "\r";
     if (rest.empty() || half_line_end) {
       code = error::need_more;
@@ -196,19 +206,21 @@ struct Decoding {
     }
     message.header_bytes += consumed;
     if (code == error::need_more) {
-      const auto unparsed = input.substr(consumed);
-      // The parser may hold back a complete first line until the header is complete.
-      const bool in_first_line = !message.start_line_done && unparsed.find(kCrlf) == unparsed.npos;
-      if (is_request && in_first_line &&
-          unparsed.size() > message.limits.target_bytes_max + kMethodBytesMax) {
-        return refused({414, ErrorCode::TooLarge, "the request target is too long"});
-      }
-      if (over_header_limit(unparsed.size())) return refused();
+      if (over_header_limit(input.size() - consumed)) return refused();
       return {Step::Kind::NeedMore, consumed, {}};
     }
     if (code) return refused(refusal_of(code));
     if (over_header_limit(0)) return refused();
     return {Step::Kind::Head, consumed, {}};
+  }
+
+  // The same answer whether the line is complete or not, wherever its bytes were cut. The parser
+  // may hold back a complete first line until the header is complete.
+  bool is_first_line_too_long(std::string_view input) const {
+    if (!is_request || message.start_line_done) return false;
+    const auto line = input.substr(0, input.find(kCrlf));
+    const std::size_t size = line.size() - (line.ends_with('\r') ? 1 : 0);
+    return size > message.limits.target_bytes_max + kFirstLineRestBytesMax;
   }
 
   // Empty lines before a request line are to be ignored (RFC 9112 section 2.2).
@@ -249,8 +261,6 @@ struct Decoding {
     return refused();
   }
 
-  static constexpr std::string_view kCrlf = "\r\n";
-  static constexpr std::size_t kMethodBytesMax = 64;
   Message message;
   std::optional<Parser<is_request>> parser;
 };

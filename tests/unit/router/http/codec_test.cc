@@ -165,6 +165,8 @@ std::vector<HostileCase> hostile_requests() {
       {"long target", "GET /" + std::string(100, 'a') + " HTTP/1.1\r\nHost: x\r\n\r\n", 414},
       {"endless target", "GET /" + std::string(500, 'a'), 414},
       {"endless method", std::string(500, 'A'), 414},
+      {"long method", std::string(40, 'A') + " / HTTP/1.1\r\nHost: x\r\n\r\n", 501},
+      {"long first line of no HTTP", "GET " + std::string(500, '^') + " HTT\r\n\r\n", 414},
       {"long header", get + "A: " + std::string(1000, 'a') + "\r\n\r\n", 431},
       {"endless header", get + "A: " + std::string(2000, 'a'), 431},
       {"many fields", get + many + "\r\n", 431},
