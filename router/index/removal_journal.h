@@ -16,7 +16,7 @@
 
 namespace sightline::index {
 
-// Removals remembered, of all engines together: 4 MB when full.
+// Removals remembered, of all engines together: 6 MB when full.
 inline constexpr std::size_t kRemovalsMax = 1U << 18U;
 
 // The latest removals from an index, in their order, so that it can be asked afterwards whether
