@@ -192,18 +192,23 @@ class Stack:
     def router_metrics(self):
         return self.get(self.admin_port, "/metrics")[1].decode()
 
-    def wait_until_quiet(self):
-        """Until no engine's events have moved for a moment: what is announced is then applied."""
-        last, since = None, time.monotonic()
-        deadline = since + READY_S
-        while time.monotonic() - since < 0.15 * SLOWDOWN:
-            now = [r["events"] and r["events"]["seq"]
-                   for w in self.worker_states() for r in w["ranks"]]
-            if now != last:
-                last, since = now, time.monotonic()
-            if time.monotonic() > deadline:
-                raise RuntimeError(f"events still come after {READY_S} s:\n{self.router.log()}")
-            time.sleep(0.02)
+    def wait_until_heard(self):
+        """Until the router has applied what every rank of every engine has announced. An engine
+        makes its message before it answers, so what the answers so far have changed is in it."""
+        for i in range(len(self.workers)):
+            for rank in range(len(self.worker_states()[i]["ranks"])):
+                announced = self.announced(i, rank)
+                self.wait_until(lambda: self.heard(i, rank) == announced)
+
+    def announced(self, i, rank):
+        """Sequence of the last event message of an engine's rank; None before the first."""
+        answer = self.get(self.engine_port(i), f"/sim/blocks?rank={rank}")[1]
+        return json.loads(answer)["sequence"]
+
+    def heard(self, i, rank):
+        """Sequence of the last event message of it that the router has applied."""
+        events = self.worker_states()[i]["ranks"][rank]["events"]
+        return events and events["seq"]
 
 
 class Answer:

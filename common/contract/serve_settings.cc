@@ -131,6 +131,10 @@ void add_routing(SettingTable& table, RoutingSettings& s) {
   table.add_number({"routing.decode_load_scale", "routing-decode-load-scale", "X",
                     "Weight of blocks in decode in the cost."},
                    s.decode_load_scale, {0, 1000});
+  table.add_number({"routing.recompute_weight", "routing-recompute-weight", "X",
+                    "What computing a block again that a busier worker holds costs the requests "
+                    "behind it, in blocks. 0: repeats leave a busy worker sooner."},
+                   s.recompute_weight, {0, 10});
   table.add_number({"routing.tie_tolerance_blocks", "routing-tie-tolerance-blocks", "X",
                     "Costs within this many blocks of the lowest count as equal; the least busy "
                     "of them is taken."},

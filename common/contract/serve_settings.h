@@ -74,6 +74,7 @@ struct RoutingSettings {
   double disk_credit = 0.25;          // the same on storage
   double prefill_load_scale = 1.0;    // weight of prefill work
   double decode_load_scale = 1.0;     // weight of blocks in decode
+  double recompute_weight = 1.0;      // of computing again what a busier engine holds
   double tie_tolerance_blocks = 1.0;  // costs this close to the lowest count as equal
   double tie_tolerance_ratio = 0.02;  // plus this share of the prompt's blocks
   std::uint64_t seed = 0;             // of the draw among ties; 0: another one at each start

@@ -65,7 +65,8 @@ std::string terms_json(const routing::Candidate& candidate, const routing::Score
   return R"({"raw_prefill_blocks":)" + number(score.cost.raw_prefill_blocks) +
          R"(,"overlap_credit_blocks":)" + number(score.cost.overlap_credit_blocks) +
          R"(,"prefill_blocks":)" + number(score.cost.prefill_blocks) + R"(,"decode_blocks":)" +
-         number(score.cost.decode_blocks) + R"(,"spread_blocks":)" + number(score.spread_blocks) +
+         number(score.cost.decode_blocks) + R"(,"recompute_blocks":)" +
+         number(score.recompute_blocks) + R"(,"spread_blocks":)" + number(score.spread_blocks) +
          R"(,"gpu_blocks":)" + std::to_string(candidate.gpu_blocks) + R"(,"cpu_blocks":)" +
          std::to_string(candidate.cpu_blocks) + R"(,"storage_blocks":)" +
          std::to_string(candidate.storage_blocks) + R"(,"in_flight":)" +

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "common/base/check.h"
 
@@ -20,18 +21,45 @@ void keep_least(Indices& indices, Key key) {
   std::erase_if(indices, [&](std::size_t i) { return key(i) > least; });
 }
 
+// Blocks of work booked on a candidate, weighted as in its cost.
+double load_of(const Job& job, const Candidate& candidate,
+               const contract::RoutingSettings& weights) {
+  return weights.prefill_load_scale * candidate.active_prefill_tokens / job.block_size +
+         weights.decode_load_scale * candidate.active_blocks;
+}
+
+void charge_recomputation(const Job& job, std::span<const Candidate> candidates,
+                          const contract::RoutingSettings& weights, std::vector<Score>& scores) {
+  const auto credit = [&](std::size_t i) { return scores[i].cost.overlap_credit_blocks; };
+  const auto load = [&](std::size_t i) { return load_of(job, candidates[i], weights); };
+  std::size_t home = 0;
+  for (std::size_t i = 1; i < scores.size(); ++i) {
+    if (std::pair(credit(i), -load(i)) > std::pair(credit(home), -load(home))) home = i;
+  }
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    const double again = weights.prefill_load_scale * (credit(home) - credit(i));
+    scores[i].recompute_blocks =
+        std::clamp(load(home) - load(i), 0.0, weights.recompute_weight * again);
+  }
+}
+
+void charge_recent_work(std::span<const Candidate> candidates, std::vector<Score>& scores) {
+  double least = candidates.front().recent_prefill_blocks;
+  for (const Candidate& c : candidates) least = std::min(least, c.recent_prefill_blocks);
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    const double recent = candidates[i].recent_prefill_blocks;
+    const double ahead = recent - least - kSpreadFreeBlocks - kSpreadFreeRatio * recent;
+    scores[i].spread_blocks = std::clamp(kSpreadWeight * ahead, 0.0, kSpreadBlocksMax);
+  }
+}
+
 std::vector<Score> score_all(const Job& job, std::span<const Candidate> candidates,
                              const contract::RoutingSettings& weights) {
-  double least_recent = candidates.front().recent_prefill_blocks;
-  for (const Candidate& c : candidates) {
-    least_recent = std::min(least_recent, c.recent_prefill_blocks);
-  }
   std::vector<Score> scores;
   scores.reserve(candidates.size());
-  for (const Candidate& c : candidates) {
-    const double spread = kSpreadWeight * (c.recent_prefill_blocks - least_recent);
-    scores.push_back({cost_of(job, c, weights), std::min(spread, kSpreadBlocksMax)});
-  }
+  for (const Candidate& c : candidates) scores.push_back({.cost = cost_of(job, c, weights)});
+  charge_recomputation(job, candidates, weights, scores);
+  charge_recent_work(candidates, scores);
   return scores;
 }
 
@@ -53,21 +81,18 @@ double tolerance_blocks(const Job& job, const contract::RoutingSettings& setting
 
 // Indices of the candidates whose charged cost is within the tolerance of the least.
 Indices tied_by_cost(const std::vector<Score>& scores, double tolerance) {
-  const auto charged = [&](std::size_t i) {
-    return scores[i].cost.total_blocks + scores[i].spread_blocks;
-  };
   Indices tied = all_of(scores.size());
-  double least = charged(0);
-  for (const std::size_t i : tied) least = std::min(least, charged(i));
-  std::erase_if(tied, [&](std::size_t i) { return charged(i) > least + tolerance; });
+  double least = scores.front().charged();
+  for (const Score& score : scores) least = std::min(least, score.charged());
+  std::erase_if(tied, [&](std::size_t i) { return scores[i].charged() > least + tolerance; });
   return tied;
 }
 
 // True if the chosen one is ahead only because recent work is charged.
 bool is_spread(const Decision& decision, double tolerance) {
-  const double chosen = decision.scores[decision.chosen].cost.total_blocks;
+  const double chosen = decision.scores[decision.chosen].without_spread();
   return std::any_of(decision.scores.begin(), decision.scores.end(), [&](const Score& other) {
-    return other.cost.total_blocks + tolerance < chosen;
+    return other.without_spread() + tolerance < chosen;
   });
 }
 

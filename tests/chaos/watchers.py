@@ -141,9 +141,9 @@ class Quiet:
             prompt = self.prompt(self.rng.randrange(1, 8))
             post(self.stack.port, completion(prompt), "/v1/completions")
             try:
-                self.stack.wait_until_quiet()
+                self.stack.wait_until_heard()
             except RuntimeError:
-                self.problems.append("events come on and on, though no request does")
+                self.problems.append("the router never hears all that the engines announced")
                 return
             answer = post(self.stack.port, completion(prompt), "/v1/completions")
             if answer.status != 200:

@@ -21,7 +21,7 @@ def stack(build, logs):
 
 def ask(stack, seed=1):
     """(predicted, reported) cached tokens of a picture's question, all announcements awaited."""
-    stack.wait_until_quiet()
+    stack.wait_until_heard()
     parts = [image_part(png(448, 448, seed=seed)), text_part("What is shown?")]
     answer = post(stack.port, {"model": "demo", "messages": [{"role": "user", "content": parts}]})
     assert answer.status == 200, answer.body

@@ -53,7 +53,7 @@ def test_the_openai_sdk_streams_with_an_image(client):
 
 def test_the_openai_sdk_gets_usage_when_it_asks(client, stack):
     for _ in range(2):
-        stack.wait_until_quiet()
+        stack.wait_until_heard()
         chunks = list(client.chat.completions.create(
             model="demo", messages=messages(3), max_tokens=2, stream=True,
             stream_options={"include_usage": True}))
@@ -104,7 +104,7 @@ def test_a_picture_by_url_and_as_data_is_one_identity(stack):
         return {"model": "demo", "max_tokens": 1, "messages": [{"role": "user", "content": parts}]}
 
     assert post(stack.port, body(url)).status == 200
-    stack.wait_until_quiet()
+    stack.wait_until_heard()
     for again in (body(url), body(data_url(content)), body(url + "&x=2")):
         answer = post(stack.port, again)
         assert answer.overlap[0] >= 4
@@ -119,7 +119,7 @@ def test_a_clients_uuid_never_reaches_an_engine(stack):
     for item in (part, other):
         answers.append(post(stack.port, {"model": "demo", "max_tokens": 1, "messages": [
             {"role": "user", "content": [item, text_part("Look.")]}]}))
-        stack.wait_until_quiet()
+        stack.wait_until_heard()
     assert [a.status for a in answers] == [200, 200]
     assert answers[1].usage["prompt_tokens_details"]["cached_tokens"] == 0
     alone = post(stack.port, {"model": "demo", "messages": [{"role": "user", "content": [

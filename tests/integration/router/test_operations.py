@@ -157,7 +157,7 @@ def test_a_worker_given_by_its_url_alone_configures_itself(build, logs):
             assert "127.0.0.1" not in state["name"]
             body = chat([image_part(png(448, 448, seed=5)), text_part("What is it?")])
             post(router.port, body)
-            router.wait_until_quiet()
+            router.wait_until_heard()
             answer = post(router.port, body)
             assert answer.overlap[0] >= 8
             assert answer.usage["prompt_tokens_details"]["cached_tokens"] == 32 * answer.overlap[0]
@@ -185,7 +185,7 @@ def test_a_late_router_learns_what_engines_already_hold_by_replay(build, logs):
     body = chat([image_part(png(448, 448, seed=6)), text_part("What is it?")])
     with Stack(build, engines=1, logs=logs) as early:
         assert post(early.port, body).status == 200
-        early.wait_until_quiet()
+        early.wait_until_heard()
         with Stack(build, workers=early.workers, logs=logs / "late") as late:
             late.wait_until(lambda: late.worker_states()[0]["blocks"] > 0)
             assert post(late.port, body).overlap[0] == 17
@@ -311,10 +311,10 @@ def test_adapters_are_models_of_their_own_and_share_no_blocks_with_the_base(buil
         assert {m["id"]: m["parent"] for m in models} == {"demo": None, "ad": "demo"}
         body = chat([image_part(png(448, 448, seed=9)), text_part("What is it?")])
         assert post(stack.port, body).status == 200
-        stack.wait_until_quiet()
+        stack.wait_until_heard()
         adapted = {**body, "model": "ad"}
         first = post(stack.port, adapted)
-        stack.wait_until_quiet()
+        stack.wait_until_heard()
         second = post(stack.port, adapted)
         cached = [a.usage["prompt_tokens_details"]["cached_tokens"] for a in (first, second)]
         assert (first.overlap[0], second.overlap[0]) == (0, 17) and cached == [0, 272]

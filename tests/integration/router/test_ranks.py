@@ -12,40 +12,19 @@ import threading
 
 import pytest
 from fake_engine import FakeEngine, answer_ok
-from pictures import image_part, png, text_part
+from pictures import png
+from predictions import BLOCK, cached, picture_body, predicted, reusable, send_all
 from stack import Stack, post
 from truth import Names
 
-BLOCK = 16
 ENGINES = 2
 RANKS = 2
 ENGINE_FLAGS = ["--blocks", "16384", "--block-size", str(BLOCK), "--data-parallel-size", RANKS]
 
 
-def picture_body(content):
-    parts = [image_part(content), text_part("What is shown in this picture?")]
-    return {"model": "demo", "max_tokens": 1, "messages": [{"role": "user", "content": parts}]}
-
-
 def completion(first, blocks=4):
     tokens = [first] + list(range(3000, 3000 + blocks * BLOCK))
     return {"model": "demo", "max_tokens": 1, "prompt": tokens}
-
-
-def send_all(stack, bodies, parallel=16):
-    with concurrent.futures.ThreadPoolExecutor(parallel) as pool:
-        answers = list(pool.map(lambda body: post(stack.port, body), bodies))
-    for answer in answers:
-        assert answer.status == 200, answer.body
-    return answers
-
-
-def cached(answer):
-    return answer.usage["prompt_tokens_details"]["cached_tokens"]
-
-
-def predicted(answer):
-    return BLOCK * answer.overlap[0]
 
 
 def rank_of(answer):
@@ -66,16 +45,6 @@ def ranks_of(stack, worker=0):
     return stack.worker_states()[worker]["ranks"]
 
 
-def wait_until_heard(stack):
-    """Until the router has applied what every rank has announced. An engine makes its message
-    before it answers, so what the answers so far have changed is in it."""
-    for i in range(len(stack.workers)):
-        for rank in range(RANKS):
-            path = f"/sim/blocks?rank={rank}"
-            made = json.loads(stack.get(stack.engine_port(i), path)[1])["sequence"]
-            stack.wait_until(lambda: ranks_of(stack, i)[rank]["events"]["seq"] == made)
-
-
 @pytest.fixture(scope="module")
 def stack(build):
     with Stack(build, engines=ENGINES, engine_flags=ENGINE_FLAGS,
@@ -85,17 +54,14 @@ def stack(build):
 
 def test_the_second_pass_over_pictures_finds_99_percent_of_the_reusable_blocks(stack):
     pictures = [png(448, 448, seed=i) for i in range(300)]
-    # One by one, so that the ranks have computed the same: the charge for recent work would move
-    # some repeats elsewhere.
-    first = send_all(stack, [picture_body(p) for p in pictures], parallel=1)
-    wait_until_heard(stack)
+    first = send_all(stack, [picture_body(p) for p in pictures])
+    stack.wait_until_heard()
     before = by_rank(stack, "vllm:prefix_cache_hits_total")
     random.Random(2).shuffle(pictures)
     answers = send_all(stack, [picture_body(p) for p in pictures])
     after = by_rank(stack, "vllm:prefix_cache_hits_total")
-    reusable = sum((a.usage["prompt_tokens"] - 1) // BLOCK * BLOCK for a in answers)
     hits = sum(after.values()) - sum(before.values())
-    assert hits >= 0.99 * reusable
+    assert hits >= 0.99 * reusable(answers)
     assert all(predicted(a) <= cached(a) for a in answers)
     found = collections.Counter()
     for answer in answers:
@@ -109,7 +75,7 @@ def test_the_second_pass_over_pictures_finds_99_percent_of_the_reusable_blocks(s
 
 def test_the_index_of_each_rank_is_that_of_its_cache(stack):
     send_all(stack, [picture_body(png(224, 224, seed=7000 + i)) for i in range(40)])
-    wait_until_heard(stack)
+    stack.wait_until_heard()
     names = Names(stack.build, stack.name)
     for i, worker in enumerate(stack.workers):
         path = f"/v1/index?worker={worker['name']}"
@@ -127,7 +93,7 @@ def test_a_client_cannot_name_the_rank(stack):
         answer = post(stack.port, completion(1), path="/v1/completions",
                       headers={"X-data-parallel-rank": header})
         assert answer.status == 200, answer.body
-        wait_until_heard(stack)
+        stack.wait_until_heard()
         again = post(stack.port, completion(1), path="/v1/completions",
                      headers={"X-data-parallel-rank": str(1 - int(rank_of(answer)))})
         assert rank_of(again) == rank_of(answer) and predicted(again) == cached(again) > 0
@@ -135,7 +101,7 @@ def test_a_client_cannot_name_the_rank(stack):
 
 def test_explain_log_and_answer_name_the_same_rank(stack):
     send_all(stack, [picture_body(png(336, 336, seed=4242))])
-    wait_until_heard(stack)
+    stack.wait_until_heard()
     body = picture_body(png(336, 336, seed=4242))
     plan = json.loads(post(stack.admin_port, body, path="/v1/explain").body)
     assert [(w["name"], w["rank"]) for w in plan["workers"]] == [
@@ -259,7 +225,7 @@ def test_a_rank_whose_events_are_lost_counts_without_overlap_until_they_are_back
         stack.start_router()
         bodies = [picture_body(png(224, 224, seed=i)) for i in range(8)]
         answers = send_all(stack, bodies, parallel=1)
-        wait_until_heard(stack)
+        stack.wait_until_heard()
         assert {rank_of(a) for a in answers} == {"0", "1"}
         relays[1].cut()
         stack.wait_until(lambda: ranks_of(stack)[1]["state"] == "unverified")
@@ -275,7 +241,7 @@ def test_a_rank_whose_events_are_lost_counts_without_overlap_until_they_are_back
         assert all(predicted(a) <= cached(a) for a in send_all(stack, bodies, parallel=1))
         relays[1].listen(first + 1)
         stack.wait_until(lambda: ranks_of(stack)[1]["state"] == "ready")
-        wait_until_heard(stack)
+        stack.wait_until_heard()
         again = send_all(stack, bodies, parallel=1)
         assert all(predicted(a) == cached(a) > 0 for a in again)
 

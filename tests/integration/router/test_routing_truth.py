@@ -11,70 +11,53 @@ import zlib
 
 import pytest
 from pictures import image_part, png, text_part
-from stack import SLOWDOWN, Stack, post
+from predictions import BLOCK, cached, picture_body, predicted, reusable, send_all
+from stack import Stack, post
 
-BLOCK = 16
 ENGINES = 4
-
-
-def picture_body(content, question="What is shown in this picture?"):
-    parts = [image_part(content), text_part(question)]
-    return {"model": "demo", "messages": [{"role": "user", "content": parts}]}
-
-
-def send_all(stack, bodies):
-    # So many that as much is in flight at any speed: load moves requests away from their home.
-    parallel = max(1, int(16 / SLOWDOWN))
-    """Answers in the order of the bodies: what was predicted and what the engine found."""
-    with concurrent.futures.ThreadPoolExecutor(parallel) as pool:
-        answers = list(pool.map(lambda body: post(stack.port, body), bodies))
-    for answer in answers:
-        assert answer.status == 200, answer.body
-    return answers
-
-
-def cached(answer):
-    return answer.usage["prompt_tokens_details"]["cached_tokens"]
-
-
-def predicted(answer):
-    return BLOCK * answer.overlap[0]
+ENGINE_FLAGS = ["--blocks", "32768", "--block-size", str(BLOCK)]
 
 
 @pytest.fixture(scope="module")
 def stack(build):
-    flags = ["--blocks", "32768", "--block-size", str(BLOCK)]
-    with Stack(build, engines=ENGINES, engine_flags=flags,
+    with Stack(build, engines=ENGINES, engine_flags=ENGINE_FLAGS,
                logs=build / "test-output/routing_truth") as running:
         yield running
 
 
-def test_the_second_pass_over_a_thousand_images_finds_99_percent_of_the_reusable_blocks(stack):
-    pictures = [png(448, 448, seed=i) for i in range(1000)]
-    order = list(range(1000))
-    random.Random(1).shuffle(order)
-    send_all(stack, [picture_body(pictures[i]) for i in order])
-    stack.wait_until_quiet()
+def check_second_pass(stack, count):
+    """All pictures once, then once more in another order: judged by the engines' counters."""
+    pictures = [png(448, 448, seed=i) for i in range(count)]
+    random.Random(1).shuffle(pictures)
+    send_all(stack, [picture_body(p) for p in pictures])
+    stack.wait_until_heard()
     before = [stack.engine_metrics(i) for i in range(ENGINES)]
-    random.Random(2).shuffle(order)
-    answers = send_all(stack, [picture_body(pictures[i]) for i in order])
+    random.Random(2).shuffle(pictures)
+    answers = send_all(stack, [picture_body(p) for p in pictures])
     after = [stack.engine_metrics(i) for i in range(ENGINES)]
-
-    def grown(name):
-        return sum(a[name] - b[name] for a, b in zip(after, before))
-
-    reusable = sum((a.usage["prompt_tokens"] - 1) // BLOCK * BLOCK for a in answers)
-    hits = grown("vllm:prefix_cache_hits_total")
-    assert hits >= 0.99 * reusable
+    name = "vllm:prefix_cache_hits_total"
+    hits = sum(a[name] - b[name] for a, b in zip(after, before))
+    assert hits >= 0.99 * reusable(answers)
     # The engines' counters and their answers tell the same story.
     assert hits == sum(cached(a) for a in answers)
     assert all(predicted(a) <= cached(a) for a in answers)
 
 
+def test_the_second_pass_over_a_thousand_images_finds_99_percent_of_the_reusable_blocks(stack):
+    check_second_pass(stack, 1000)
+
+
+def test_the_second_pass_finds_as_much_while_engines_are_busy_computing(build, logs):
+    # 16 clients keep about four prompts in flight on each engine, 28 ms each.
+    with Stack(build, engines=ENGINES, logs=logs,
+               engine_flags=ENGINE_FLAGS + ["--prefill-tokens-per-s", "10000"]) as slow:
+        check_second_pass(slow, 400)
+
+
 def test_one_changed_byte_of_an_image_claims_no_block_of_it(stack):
     base = png(448, 448, seed=123456)
     send_all(stack, [picture_body(base)])
-    stack.wait_until_quiet()
+    stack.wait_until_heard()
     at = base.index(b"123456")
     changed = base[:at] + b"923456" + base[at + 6:]
     # The text chunk's checksum must follow, or decoders refuse the file.
@@ -90,8 +73,7 @@ def test_one_changed_byte_of_an_image_claims_no_block_of_it(stack):
 
 
 def test_ten_thousand_distinct_images_never_claim_a_block(build, logs):
-    flags = ["--blocks", "32768", "--block-size", str(BLOCK)]
-    with Stack(build, engines=ENGINES, engine_flags=flags, logs=logs) as fresh:
+    with Stack(build, engines=ENGINES, engine_flags=ENGINE_FLAGS, logs=logs) as fresh:
         def bodies():
             for seed in range(10_000):
                 yield json.dumps(picture_body(png(112, 112, seed=seed + 1_000_000))).encode()
@@ -106,8 +88,7 @@ def test_ten_thousand_distinct_images_never_claim_a_block(build, logs):
 
 def test_a_shared_system_prompt_does_not_glue_idle_traffic_to_one_engine(build, logs):
     system = "You are a careful assistant of a large shop. " * 12
-    flags = ["--blocks", "32768", "--block-size", str(BLOCK)]
-    with Stack(build, engines=ENGINES, engine_flags=flags, logs=logs) as fresh:
+    with Stack(build, engines=ENGINES, engine_flags=ENGINE_FLAGS, logs=logs) as fresh:
         served = collections.Counter()
         for i in range(400):
             rng = random.Random(i)
@@ -126,7 +107,7 @@ def test_a_shared_system_prompt_does_not_glue_idle_traffic_to_one_engine(build, 
 def test_text_before_a_picture_moves_its_blocks_and_claims_nothing_of_it(stack):
     picture = png(448, 448, seed=777)
     send_all(stack, [picture_body(picture)])
-    stack.wait_until_quiet()
+    stack.wait_until_heard()
     parts = [text_part("Answer in one short sentence."), image_part(picture)]
     body = {"model": "demo", "max_tokens": 1, "messages": [{"role": "user", "content": parts}]}
     moved = send_all(stack, [body])[0]
@@ -149,7 +130,7 @@ def test_the_turns_of_a_long_conversation_are_tokenized_once_and_predicted_exact
         # The engine tokenizes by itself, without this cache.
         assert predicted(answer) == cached(answer)
         assert turn == 0 or cached(answer) > 0
-        stack.wait_until_quiet()
+        stack.wait_until_heard()
     # Each of the first four turns of about 10 KB comes again: four times, three times, …
     assert known_bytes() - before > 80_000
 
@@ -157,7 +138,7 @@ def test_the_turns_of_a_long_conversation_are_tokenized_once_and_predicted_exact
 def test_a_prompt_of_whole_blocks_computes_its_last_block_again(stack):
     body = {"model": "demo", "max_tokens": 1, "prompt": list(range(1000, 1000 + 4 * BLOCK))}
     post(stack.port, body, path="/v1/completions")
-    stack.wait_until_quiet()
+    stack.wait_until_heard()
     again = post(stack.port, body, path="/v1/completions")
     assert again.headers["x-sightline-overlap"] == "3/4"
     assert cached(again) == 3 * BLOCK
@@ -184,7 +165,7 @@ def test_salt_separates_tenants_and_repeats_within_one(stack):
     body = picture_body(png(448, 448, seed=888))
     first = {**body, "cache_salt": "tenant-a"}
     send_all(stack, [first])
-    stack.wait_until_quiet()
+    stack.wait_until_heard()
     again, other = send_all(stack, [first])[0], send_all(stack, [{**body, "cache_salt": "b"}])[0]
     assert predicted(again) == cached(again) > 0
     assert predicted(other) == cached(other) == 0
@@ -193,7 +174,7 @@ def test_salt_separates_tenants_and_repeats_within_one(stack):
 def test_a_request_for_which_the_engine_skips_its_cache_is_promised_nothing(stack):
     body = {"model": "demo", "max_tokens": 1, "prompt": list(range(7000, 7000 + 4 * BLOCK + 1))}
     post(stack.port, body, path="/v1/completions")
-    stack.wait_until_quiet()
+    stack.wait_until_heard()
     again = post(stack.port, body, path="/v1/completions")
     assert again.headers["x-sightline-overlap"] == "4/4"
     for skipping in ({"prompt_logprobs": 0}, {"echo": True, "logprobs": 1}):
@@ -205,7 +186,7 @@ def test_a_request_for_which_the_engine_skips_its_cache_is_promised_nothing(stac
 def test_explain_tells_what_serving_then_does(stack):
     body = picture_body(png(336, 448, seed=999))
     send_all(stack, [body])
-    stack.wait_until_quiet()
+    stack.wait_until_heard()
     explained = post(stack.admin_port, body, path="/v1/explain")
     assert explained.status == 200, explained.body
     plan = json.loads(explained.body)

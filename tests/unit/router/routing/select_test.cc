@@ -27,6 +27,7 @@ TEST(Select, TheConformanceVectorChoosesTheSecondWorker) {
   contract::RoutingSettings settings;
   settings.tie_tolerance_blocks = 0;
   settings.tie_tolerance_ratio = 0;
+  settings.recompute_weight = 0;
   Rng rng(1);
   const Decision decision =
       select({.prompt_tokens = 0, .block_size = 16}, candidates, {settings}, rng);
@@ -97,6 +98,64 @@ TEST(Select, AChoiceThatOnlyRecentWorkExplainsSaysSo) {
   EXPECT_EQ(decision.chosen, 1U);
   EXPECT_EQ(decision.reason, Reason::Spread);
   EXPECT_EQ(name_of(decision.reason), "spread");
+}
+
+TEST(Select, ChanceDifferencesOfRecentWorkAreNotCharged) {
+  Rng rng(3);
+  std::vector<Candidate> candidates = idle(2);
+  candidates[0].gpu_blocks = 8;
+  candidates[0].recent_prefill_blocks = 1090;
+  candidates[1].recent_prefill_blocks = 1000;
+  const Decision decision = select(kJob, candidates, {kSettings}, rng);
+  EXPECT_EQ(decision.chosen, 0U);
+  EXPECT_DOUBLE_EQ(decision.scores[0].spread_blocks, 0);
+}
+
+// A prompt of 17 blocks that candidate 0 holds whole; so many are booked there, the other is idle.
+Decision with_load_at_home(double booked_blocks, const contract::RoutingSettings& settings) {
+  Rng rng(3);
+  std::vector<Candidate> candidates = idle(2);
+  candidates[0].gpu_blocks = 17;
+  candidates[0].in_flight = 1;
+  candidates[0].active_prefill_tokens = booked_blocks * 16;
+  return select({.prompt_tokens = 16 * 17, .block_size = 16}, candidates, {settings}, rng);
+}
+
+TEST(Select, AnEngineThatWouldComputeAgainWhatABusierOneHoldsIsChargedForIt) {
+  // By the cost alone the idle engine is ahead from 17 booked blocks on.
+  const Decision stays = with_load_at_home(25, kSettings);
+  EXPECT_EQ(stays.chosen, 0U);
+  EXPECT_EQ(stays.reason, Reason::LeastCost);
+  EXPECT_DOUBLE_EQ(stays.scores[0].recompute_blocks, 0);
+  EXPECT_DOUBLE_EQ(stays.scores[1].recompute_blocks, 17);
+  EXPECT_EQ(with_load_at_home(36, kSettings).chosen, 1U);
+}
+
+TEST(Select, TheRecomputeChargeNeverExceedsTheLoadItWeighsAgainst) {
+  EXPECT_DOUBLE_EQ(with_load_at_home(5, kSettings).scores[1].recompute_blocks, 5);
+  EXPECT_DOUBLE_EQ(with_load_at_home(0, kSettings).scores[1].recompute_blocks, 0);
+}
+
+TEST(Select, ARecomputeWeightOfZeroLeavesTheCostAlone) {
+  contract::RoutingSettings settings;
+  settings.recompute_weight = 0;
+  const Decision decision = with_load_at_home(25, settings);
+  EXPECT_EQ(decision.chosen, 1U);
+  EXPECT_DOUBLE_EQ(decision.scores[1].recompute_blocks, 0);
+}
+
+TEST(Select, TheLeastBusyOfThoseThatHoldTheMostIsTheHome) {
+  Rng rng(3);
+  std::vector<Candidate> candidates = idle(3);
+  for (Candidate& c : candidates) c.gpu_blocks = 17;
+  candidates[0].active_prefill_tokens = 100 * 16;
+  candidates[1].active_prefill_tokens = 10 * 16;
+  candidates[2].gpu_blocks = 0;
+  const Decision decision =
+      select({.prompt_tokens = 16 * 17, .block_size = 16}, candidates, {kSettings}, rng);
+  EXPECT_EQ(decision.chosen, 1U);
+  EXPECT_DOUBLE_EQ(decision.scores[0].recompute_blocks, 0);
+  EXPECT_DOUBLE_EQ(decision.scores[2].recompute_blocks, 10);
 }
 
 TEST(Select, ALongConversationStaysWhereItsPrefixIs) {
