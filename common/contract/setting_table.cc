@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 
+#include "common/base/number.h"
 #include "common/contract/names.h"
 
 namespace sightline::contract {
@@ -34,14 +35,10 @@ std::string quoted(std::string_view text) {
   return "'" + std::string(text.substr(0, kShownBytesMax)) + "'";
 }
 
-// Decimal digits only: "010" would be eight elsewhere, so a leading zero is refused.
-std::optional<std::uint64_t> whole_number(std::string_view text) {
-  std::uint64_t value = 0;
-  const char* end = text.data() + text.size();
-  if (text.empty() || text[0] == '+' || (text.size() > 1 && text[0] == '0')) return std::nullopt;
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc{} || stop != end) return std::nullopt;
-  return value;
+// "010" would be eight elsewhere, so a leading zero is refused.
+std::optional<std::uint64_t> plain_number(std::string_view text) {
+  if (text.size() > 1 && text[0] == '0') return std::nullopt;
+  return whole_number<std::uint64_t>(text);
 }
 
 std::optional<double> real_number(std::string_view text) {
@@ -56,7 +53,7 @@ std::optional<double> real_number(std::string_view text) {
 
 std::optional<std::uint64_t> with_unit(std::string_view text, std::span<const Unit> units) {
   const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
-  const auto number = whole_number(text.substr(0, digits));
+  const auto number = plain_number(text.substr(0, digits));
   const std::string_view name = text.substr(digits);
   const auto unit = std::find_if(units.begin(), units.end(),
                                  [name](const Unit& candidate) { return candidate.name == name; });
@@ -149,7 +146,7 @@ void SettingTable::add_unsigned(SettingText text, Range<std::uint64_t> range,
   row.default_text = std::to_string(get());
   row.show = [get] { return std::vector{std::to_string(get())}; };
   row.add = [set, range, shown = row.range](const SettingItem& item) -> Result<Done> {
-    const auto value = whole_number(item.text);
+    const auto value = plain_number(item.text);
     if (!value || *value < range.min || *value > range.max) {
       return invalid(quoted(item.text) + " is not a whole number in " + shown);
     }

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <optional>
 #include <utility>
 
 #include "common/base/bytes.h"
+#include "common/base/number.h"
 #include "common/contract/setting_table.h"
 
 namespace sightline::contract {
@@ -26,14 +26,6 @@ Error invalid(std::string message) {
 }
 
 std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
-
-std::optional<std::uint32_t> decimal(std::string_view text) {
-  std::uint32_t value = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (text.empty() || error != std::errc{} || stop != end) return std::nullopt;
-  return value;
-}
 
 bool is_name(std::string_view text) {
   if (text.empty() || text.size() > kNameBytesMax) return false;
@@ -67,7 +59,7 @@ bool read_authority(std::string_view authority, WorkerSpec& spec) {
   } else if (host.find(':') != std::string_view::npos) {
     return false;
   }
-  const auto number = decimal(port);
+  const auto number = whole_number(port);
   if (!is_host(host) || !number || *number == 0 || *number > kPortMax) return false;
   spec.host = host;
   spec.port = static_cast<std::uint16_t>(*number);
@@ -91,7 +83,7 @@ Result<std::string> read_endpoint(const NamedField& field) {
   std::string_view endpoint = field.value;
   if (field.name == "events" && endpoint.starts_with('@')) endpoint.remove_prefix(1);
   const bool is_tcp = endpoint.starts_with("tcp://") && endpoint.rfind(':') > 5 &&
-                      decimal(endpoint.substr(endpoint.rfind(':') + 1)).has_value();
+                      whole_number(endpoint.substr(endpoint.rfind(':') + 1)).has_value();
   const bool is_ipc = endpoint.starts_with("ipc://") && endpoint.size() > 6;
   if (field.value.size() > kUrlBytesMax || (!is_tcp && !is_ipc)) {
     return invalid(field.name + "=" + field.value.substr(0, kUrlBytesMax) +
@@ -113,14 +105,14 @@ Result<Done> read_field(const NamedField& field, WorkerSpec& spec) {
   } else if (field.name == "replay") {
     spec.replay = SL_TRY(read_endpoint(field));
   } else if (field.name == "dp") {
-    const auto number = decimal(field.value);
+    const auto number = whole_number(field.value);
     if (!number || *number == 0 || *number > kRanksMax) {
       return invalid("dp=" + field.value + " is not a whole number in 1.." +
                      std::to_string(kRanksMax));
     }
     spec.ranks = *number;
   } else if (field.name == "block_size") {
-    const auto number = decimal(field.value);
+    const auto number = whole_number(field.value);
     if (!number || *number == 0 || *number > kBlockSizeMax) {
       return invalid("block_size=" + field.value + " is not a whole number in 1..65536");
     }
@@ -191,7 +183,7 @@ Result<std::vector<NamedField>> split_worker_fields(std::string_view text) {
 Result<std::string> endpoint_of_rank(const std::string& endpoint, std::uint32_t offset) {
   if (offset == 0) return endpoint;
   const std::size_t colon = endpoint.rfind(':');
-  const auto port = decimal(std::string_view(endpoint).substr(colon + 1));
+  const auto port = whole_number(std::string_view(endpoint).substr(colon + 1));
   if (endpoint.find("tcp://") == std::string::npos || !port) {
     return invalid(quoted(endpoint) +
                    " is the endpoint of one data-parallel rank: several need tcp://HOST:PORT, "

@@ -3,7 +3,6 @@
 #include "router/fleet/discovery.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstddef>
 #include <numeric>
 #include <optional>
@@ -11,6 +10,7 @@
 #include <utility>
 
 #include "common/base/json.h"
+#include "common/base/number.h"
 
 namespace sightline::fleet {
 namespace {
@@ -31,14 +31,6 @@ std::string text_of(const json::Value& object, std::string_view name) {
   const auto member = object.find(name);
   const auto text = member ? member->string() : std::nullopt;
   return text && text->size() <= kNameBytesMax ? std::string(*text) : std::string();
-}
-
-std::optional<std::uint32_t> whole_number(std::string_view text, std::uint32_t max) {
-  std::uint32_t value = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (text.empty() || error != std::errc{} || stop != end || value > max) return std::nullopt;
-  return value;
 }
 
 ServedModel model_of(const json::Value& entry) {

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "common/base/check.h"
+#include "common/base/number.h"
 #include "common/contract/worker_spec.h"
 
 namespace sightline::fleet {
@@ -21,14 +22,6 @@ using contract::kRanksMax;
 
 // Far more than any engine reports; keeps sums within their type.
 constexpr double kRequestsMax = 1e6;
-
-std::optional<std::uint32_t> whole_number(std::string_view text, std::uint32_t max) {
-  std::uint32_t value = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (text.empty() || error != std::errc{} || stop != end || value > max) return std::nullopt;
-  return value;
-}
 
 // One line "name{label="value",...} number" of the Prometheus text format.
 struct Sample {

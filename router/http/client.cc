@@ -3,7 +3,6 @@
 #include "router/http/client.h"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <utility>
 #include <vector>
@@ -13,6 +12,7 @@
 #include <asio/post.hpp>
 
 #include "common/base/check.h"
+#include "common/base/number.h"
 
 #include "router/http/message.h"
 #include "router/http/wire.h"
@@ -251,10 +251,8 @@ Result<ServerUrl> parse_server_url(std::string_view url) {
   const auto rest = authority.substr(host_end + (bracketed ? 1 : 0));
   std::uint16_t port = 80;
   if (!rest.empty()) {
-    const auto* const last = rest.data() + rest.size();
-    const auto number = std::from_chars(rest.data() + 1, last, port);
-    const bool whole = number.ec == std::errc() && number.ptr == last;
-    if (rest.front() != ':' || !whole || port == 0) {
+    port = whole_number<std::uint16_t>(rest.substr(1)).value_or(0);
+    if (rest.front() != ':' || port == 0) {
       return wrong(ErrorCode::InvalidArgument, "needs a port from 1 to 65535 after the colon");
     }
   }

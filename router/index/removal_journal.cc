@@ -8,17 +8,13 @@
 
 namespace sightline::index {
 
-RemovalJournal::RemovalJournal(std::size_t removals_max) : removals_max_(removals_max) {
+RemovalJournal::RemovalJournal(std::size_t removals_max) : ring_(removals_max) {
   SL_CHECK(removals_max > 0);
 }
 
 void RemovalJournal::write(const Removal& removal) {
   const std::uint64_t at = position_.load(std::memory_order_relaxed);
-  if (ring_.size() < removals_max_) {
-    ring_.push_back(removal);
-  } else {
-    ring_[at % removals_max_] = removal;
-  }
+  ring_[at % ring_.size()] = removal;
   position_.store(at + 1, std::memory_order_release);
 }
 
@@ -38,9 +34,9 @@ std::optional<bool> RemovalJournal::withdrawn_since(std::uint64_t position, Engi
   std::sort(sorted.begin(), sorted.end());
   const std::lock_guard lock(mutex_);
   const std::uint64_t end = position_.load(std::memory_order_relaxed);
-  if (end - position > removals_max_) return std::nullopt;
+  if (end - position > ring_.size()) return std::nullopt;
   for (std::uint64_t at = position; at < end; ++at) {
-    const Removal& removal = ring_[at % removals_max_];
+    const Removal& removal = ring_[at % ring_.size()];
     if (removal.engine != engine) continue;
     if (!removal.block || std::binary_search(sorted.begin(), sorted.end(), *removal.block)) {
       return true;

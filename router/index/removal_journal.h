@@ -16,7 +16,8 @@
 
 namespace sightline::index {
 
-// Removals remembered, of all engines together: 6 MB when full.
+// Removals remembered, of all engines together: 6 MB, taken at once, so that memory does not creep
+// up for hours and no reader ever waits for a larger ring to be copied.
 inline constexpr std::size_t kRemovalsMax = 1U << 18U;
 
 // The latest removals from an index, in their order, so that it can be asked afterwards whether
@@ -48,9 +49,8 @@ class RemovalJournal {
   };
   void write(const Removal& removal);
 
-  const std::size_t removals_max_;
-  mutable std::mutex mutex_;  // guards the ring and every change of the position
-  std::vector<Removal> ring_;
+  mutable std::mutex mutex_;   // guards the ring and every change of the position
+  std::vector<Removal> ring_;  // the removal at position p stands at p modulo its size
   std::atomic<std::uint64_t> position_{0};
 };
 

@@ -13,7 +13,7 @@ from faults import ask_engine
 from stack import post
 
 # Medians of resident memory may differ by this much: arenas of the allocator that fill up.
-MEMORY_SLACK_BYTES = 6 << 20
+MEMORY_SLACK_BYTES = 2 << 20
 BLOCK = 16  # tokens
 
 
@@ -34,6 +34,11 @@ class Memory(threading.Thread):
     def end(self):
         self._ended.set()
         self.join()
+
+    def course(self, points=10):
+        """Medians of so many equal parts of the run, in bytes."""
+        cuts = [len(self.samples) * i // points for i in range(points + 1)]
+        return [statistics.median(self.samples[a:b]) for a, b in zip(cuts, cuts[1:]) if a < b]
 
     def growth(self):
         """Of the last half: medians of its first and last third, in bytes."""
