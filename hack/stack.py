@@ -27,8 +27,10 @@ class Program:
         self.log_path.parent.mkdir(parents=True, exist_ok=True)
         self._log = open(self.log_path, "wb")
         environment = {k: v for k, v in os.environ.items() if not k.startswith("SIGHTLINE_")}
+        # In a group of its own: Ctrl-C at the terminal is for the caller, who ends it in order.
         self.process = subprocess.Popen(
-            [str(a) for a in arguments], stdout=subprocess.PIPE, stderr=self._log, env=environment
+            [str(a) for a in arguments], stdout=subprocess.PIPE, stderr=self._log,
+            env=environment, process_group=0
         )
         self.lines = []
         self._queue = queue.Queue()

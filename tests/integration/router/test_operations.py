@@ -4,6 +4,7 @@
 
 import http.server
 import json
+import os
 import pathlib
 import re
 import signal
@@ -13,7 +14,7 @@ import threading
 import pytest
 from fake_engine import FakeEngine, answer_ok
 from pictures import data_url, image_part, png, text_part
-from stack import Stack, post
+from stack import SLOWDOWN, Stack, post
 
 IMAGE_FILES = pathlib.Path(__file__).resolve().parents[2] / "data/image-files"
 
@@ -339,3 +340,18 @@ def test_the_program_teaches_how_it_is_called(build):
     overlapping = run(build, "simulate", "--engines", "4", "--base-port", "8101",
                       "--events-base-port", "8103", "--model-path", build / "models/qwen2-vl")
     assert overlapping.returncode != 0 and "overlap" in overlapping.stderr
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_what_make_serve_keeps_running_ends_in_order_when_its_terminal_says_so(build, how):
+    hack = pathlib.Path(__file__).resolve().parents[3] / "hack/serve"
+    serve = subprocess.Popen([hack, "--build", build, "--free-ports"], stdout=subprocess.PIPE,
+                             stderr=subprocess.STDOUT, text=True, process_group=0)
+    said = ""
+    for line in serve.stdout:
+        said += line
+        if "Ctrl-C ends it" in line:
+            break
+    os.killpg(serve.pid, how)
+    said += serve.communicate(timeout=30 * SLOWDOWN)[0]
+    assert serve.returncode == 0 and said.endswith("stopped\n"), said
