@@ -143,9 +143,12 @@ void EngineState::learn_group(std::optional<std::int64_t> group, SpecKind kind) 
   if (!group && !groups_.empty()) return;  // an offload event without a group teaches nothing
   const auto id = group.value_or(0);
   if (groups_.contains(id) || groups_.size() >= kGroupsMax) return;
+  // What is held so far is not in a new group that counts; and the only group may have been taken
+  // for want of another.
   const bool only_group_counted = groups_.size() == 1 && !holds_prefixes();
+  const bool counts_too = !groups_.empty() && holds_prefix(kind);
   groups_.emplace(id, kind);
-  if (only_group_counted) forget();  // it was taken for want of another
+  if (only_group_counted || counts_too) forget();
 }
 
 bool EngineState::holds_prefixes() const {

@@ -74,7 +74,7 @@ struct NormaliserStatistics {
 // Rules:
 // - A block is indexed while every cache group that counts holds it. Groups that count: full and
 //   MLA attention, and groups of unstated kind; if no such group was ever announced, the only
-//   group there is.
+//   group there is. What was held before such a group is first announced is forgotten.
 // - Nothing is guessed: a block whose length, media, LoRA or salt is not certain is not indexed,
 //   and neither are its children. A block whose parent is not known waits for it; any removal of
 //   the block ends that.

@@ -369,59 +369,6 @@ TEST_F(Normaliser, UnknownMediaAndRemoteHoldersAreIgnored) {
   EXPECT_EQ(counts().ignored_medium, 4U);
 }
 
-BlockStored in_group(BlockStored event, std::int64_t group, SpecKind kind) {
-  event.group = group;
-  event.kind = kind;
-  return event;
-}
-BlockRemoved in_group(BlockRemoved event, std::int64_t group) {
-  event.group = group;
-  return event;
-}
-
-TEST_F(Normaliser, OnlyFullAttentionGroupsCount) {
-  apply(in_group(stored(1, 2), 0, SpecKind::Other), in_group(stored(1, 2), 1, SpecKind::Full));
-  EXPECT_EQ(blocks(), 2U);
-  apply(in_group(removed(1, 2), 0));  // the sliding window moves on
-  EXPECT_EQ(blocks(), 2U);
-  EXPECT_EQ(counts().ignored_group, 2U);
-  apply(in_group(removed(1, 2), 1));
-  EXPECT_EQ(blocks(), 0U);
-}
-
-TEST_F(Normaliser, WithSeveralFullGroupsABlockMustBeInAllOfThem) {
-  apply(in_group(stored(1, 2), 0, SpecKind::Full), in_group(stored(1, 2), 1, SpecKind::Mla));
-  EXPECT_EQ(blocks(), 2U);
-  apply(in_group(removed(2), 1));
-  EXPECT_EQ(blocks(), 1U);
-  apply(in_group(removed(2), 0));
-  apply(in_group(stored(2, 1, 1), 0, SpecKind::Full));
-  EXPECT_EQ(blocks(), 1U);
-  apply(in_group(stored(2, 1, 1), 1, SpecKind::Mla));
-  EXPECT_EQ(blocks(), 2U);
-}
-
-TEST_F(Normaliser, TheOnlyGroupCountsWhateverItsKind) {
-  apply(in_group(stored(1, 2), 0, SpecKind::Other));
-  EXPECT_EQ(blocks(), 2U);
-}
-
-TEST_F(Normaliser, TheOnlyGroupStopsCountingWhenAnotherAppears) {
-  apply(in_group(stored(1, 2), 0, SpecKind::Other));
-  apply(in_group(stored(5, 1), 1, SpecKind::Full));
-  EXPECT_EQ(blocks(), 1U);
-  EXPECT_EQ(leading(stored(5, 1)), 1U);
-}
-
-TEST_F(Normaliser, EventsWithoutAGroupBelongToTheOneThatCounts) {
-  auto event = in_group(stored(1, 2), 0, SpecKind::Other);
-  apply(event, in_group(stored(1, 2), 3, SpecKind::Full));
-  auto gone = removed(2);
-  gone.group.reset();
-  apply(gone);
-  EXPECT_EQ(blocks(), 1U);
-}
-
 TEST_F(Normaliser, OldEncodingsWithoutGroupAndKindCountAsFull) {
   auto event = stored(1, 2);
   event.group.reset();

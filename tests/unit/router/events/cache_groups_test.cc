@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+//
+// Engines whose cache has several groups: which of them vouch for a block.
+#include <gtest/gtest.h>
+
+#include "router/events/normaliser.h"
+#include "router/index/exact_index.h"
+
+namespace sightline::events {
+namespace {
+
+using index::Tier;
+
+constexpr EngineId kEngine{6};
+
+// Blocks of one token under consecutive hashes, at the root unless told otherwise.
+BlockStored stored(std::uint64_t first, std::size_t blocks,
+                   std::optional<std::uint64_t> parent = std::nullopt) {
+  BlockStored event;
+  if (parent) event.parent = EngineHash{.low = *parent, .high = 1};
+  for (std::uint64_t i = first; i < first + blocks; ++i) {
+    event.hashes.push_back({.low = i, .high = 1});
+    event.tokens.push_back(static_cast<std::int64_t>(i));
+  }
+  event.block_size = 1;
+  event.offsets_stated = true;
+  return event;
+}
+
+BlockRemoved removed(std::uint64_t first, std::size_t blocks = 1) {
+  BlockRemoved event;
+  for (std::uint64_t i = first; i < first + blocks; ++i) {
+    event.hashes.push_back({.low = i, .high = 1});
+  }
+  return event;
+}
+
+BlockStored in_group(BlockStored event, std::int64_t group, SpecKind kind) {
+  event.group = group;
+  event.kind = kind;
+  return event;
+}
+BlockRemoved in_group(BlockRemoved event, std::int64_t group) {
+  event.group = group;
+  return event;
+}
+
+class CacheGroups : public testing::Test {
+ protected:
+  template <class... Events>
+  void apply(Events... events) {
+    state_.apply({.timestamp_s = 1, .rank = 0, .events = {KvEvent(std::move(events))...}});
+  }
+  [[nodiscard]] std::uint64_t blocks() const { return index_.held(kEngine, Tier::Gpu).size(); }
+
+  keys::Scheme scheme_{contract::development_identity_key()};
+  index::ExactIndex index_;
+  EngineState state_{{.engine = kEngine, .model = "m"}, scheme_, index_};
+};
+
+TEST_F(CacheGroups, OnlyFullAttentionGroupsCount) {
+  apply(in_group(stored(1, 2), 0, SpecKind::Other), in_group(stored(1, 2), 1, SpecKind::Full));
+  EXPECT_EQ(blocks(), 2U);
+  apply(in_group(removed(1, 2), 0));  // the sliding window moves on
+  EXPECT_EQ(blocks(), 2U);
+  EXPECT_EQ(state_.statistics().ignored_group, 2U);
+  apply(in_group(removed(1, 2), 1));
+  EXPECT_EQ(blocks(), 0U);
+}
+
+TEST_F(CacheGroups, WithSeveralFullGroupsABlockMustBeInAllOfThem) {
+  apply(in_group(stored(1, 2), 0, SpecKind::Full), in_group(stored(1, 2), 1, SpecKind::Mla));
+  EXPECT_EQ(blocks(), 2U);
+  apply(in_group(removed(2), 1));
+  EXPECT_EQ(blocks(), 1U);
+  apply(in_group(removed(2), 0));
+  apply(in_group(stored(2, 1, 1), 0, SpecKind::Full));
+  EXPECT_EQ(blocks(), 1U);
+  apply(in_group(stored(2, 1, 1), 1, SpecKind::Mla));
+  EXPECT_EQ(blocks(), 2U);
+}
+
+TEST_F(CacheGroups, TheOnlyGroupCountsWhateverItsKind) {
+  apply(in_group(stored(1, 2), 0, SpecKind::Other));
+  EXPECT_EQ(blocks(), 2U);
+}
+
+TEST_F(CacheGroups, TheOnlyGroupStopsCountingWhenAnotherAppears) {
+  apply(in_group(stored(1, 2), 0, SpecKind::Other));
+  apply(in_group(stored(5, 1), 1, SpecKind::Full));
+  EXPECT_EQ(blocks(), 1U);
+  EXPECT_EQ(state_.handles(), 1U);
+}
+
+// What was stored before is not in the new group, and must not stay behind when it is removed.
+TEST_F(CacheGroups, AGroupThatCountsAndAppearsLaterForgetsWhatIsNotInIt) {
+  for (const auto kind : {SpecKind::Full, SpecKind::Mla, SpecKind::Unstated}) {
+    state_.reset();
+    apply(in_group(stored(1, 2), 0, SpecKind::Full));
+    apply(in_group(stored(5, 1), 1, kind));
+    EXPECT_EQ(blocks(), 0U);
+    apply(in_group(removed(1, 2), 0));
+    EXPECT_EQ(blocks(), 0U);
+    EXPECT_EQ(state_.handles(), 1U);
+  }
+}
+
+TEST_F(CacheGroups, AGroupThatDoesNotCountAndAppearsLaterForgetsNothing) {
+  apply(in_group(stored(1, 2), 0, SpecKind::Full));
+  apply(in_group(stored(5, 1), 1, SpecKind::Other));
+  EXPECT_EQ(blocks(), 2U);
+  apply(in_group(removed(1, 2), 0));
+  EXPECT_EQ(blocks(), 0U);
+}
+
+TEST_F(CacheGroups, AResetLeavesNothingOfAnEngineWhoseGroupsAppearedOneByOne) {
+  std::vector<keys::BlockKey> others;
+  for (std::uint64_t key = 1; key <= 100; ++key) others.push_back({key});
+  index_.store({7}, Tier::Gpu, others);
+  apply(in_group(stored(1, 2), 0, SpecKind::Full));
+  apply(in_group(stored(5, 1), 1, SpecKind::Full));
+  apply(in_group(removed(1, 2), 0));
+  state_.reset();
+  EXPECT_EQ(blocks(), 0U);
+  EXPECT_EQ(index_.blocks({7}), 100U);
+}
+
+TEST_F(CacheGroups, EventsWithoutAGroupBelongToTheOneThatCounts) {
+  auto event = in_group(stored(1, 2), 0, SpecKind::Other);
+  apply(event, in_group(stored(1, 2), 3, SpecKind::Full));
+  apply(removed(2));
+  EXPECT_EQ(blocks(), 1U);
+}
+
+}  // namespace
+}  // namespace sightline::events
