@@ -121,6 +121,7 @@ struct Metrics::State {
   mutable std::mutex mutex;  // guards the maps, not the cells
   std::map<std::string_view, Family> families;
   std::vector<std::function<void()>> refreshes;
+  std::mutex refreshing;  // held while they run: one scrape's after the other's
 
   struct Found {
     std::shared_ptr<MetricCell> cell;
@@ -200,7 +201,10 @@ std::string Metrics::scrape() const {
     const std::lock_guard lock(state_->mutex);
     refreshes = state_->refreshes;
   }
-  for (const auto& refresh : refreshes) refresh();
+  {
+    const std::lock_guard lock(state_->refreshing);
+    for (const auto& refresh : refreshes) refresh();
+  }
   std::vector<prometheus::MetricFamily> families;
   {
     const std::lock_guard lock(state_->mutex);

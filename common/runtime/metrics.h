@@ -76,7 +76,8 @@ class Metrics {
   // Removes every series whose "worker" label has this value.
   void remove_worker(std::string_view worker);
 
-  // Runs before each scrape, on the scraping thread, to refresh gauges from snapshots.
+  // Runs before each scrape, on the scraping thread, to bring series up to date; never two at the
+  // same time. It must not scrape.
   void before_scrape(std::function<void()> refresh);
 
   // Prometheus text format 0.0.4 of all series, families by name.

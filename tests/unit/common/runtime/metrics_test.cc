@@ -2,6 +2,7 @@
 // Copyright The Sightline Authors
 #include "common/runtime/metrics.h"
 
+#include <atomic>
 #include <thread>
 #include <vector>
 
@@ -96,6 +97,29 @@ TEST(Metrics, GaugesAreRefreshedBeforeEachScrape) {
   metrics.before_scrape([&] { level.set(++scrapes); });
   EXPECT_NE(metrics.scrape().find("} 1\n"), std::string::npos);
   EXPECT_NE(metrics.scrape().find("} 2\n"), std::string::npos);
+}
+
+TEST(Metrics, ConcurrentScrapesRefreshOneAfterTheOther) {
+  Metrics metrics;
+  const Gauge level = metrics.gauge(kLevel, {"w0"});
+  std::atomic<int> inside = 0;
+  std::atomic<int> overlaps = 0;
+  int refreshes = 0;  // not atomic: as any refresh may be written
+  metrics.before_scrape([&] {
+    if (++inside > 1) ++overlaps;
+    level.set(++refreshes);
+    std::this_thread::yield();
+    --inside;
+  });
+  std::vector<std::jthread> scrapers;
+  for (int i = 0; i < 4; ++i) {
+    scrapers.emplace_back([&metrics] {
+      for (int j = 0; j < 100; ++j) EXPECT_FALSE(metrics.scrape().empty());
+    });
+  }
+  scrapers.clear();
+  EXPECT_EQ(overlaps, 0);
+  EXPECT_EQ(refreshes, 400);
 }
 
 TEST(Metrics, CountingFromManyThreadsLosesNothing) {
