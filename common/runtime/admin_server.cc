@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <condition_variable>
 #include <cstdlib>
 #include <exception>
@@ -119,7 +120,7 @@ struct AdminServer::State : std::enable_shared_from_this<AdminServer::State> {
 
   const Options options;
   Metrics& metrics;
-  std::map<std::string, std::map<std::string, Route>> routes;  // path, then method
+  std::map<std::string, std::map<std::string, LateRoute>> routes;  // path, then method
   std::vector<std::pair<std::string, Check>> checks;
   std::unique_ptr<http::experimental::listener::http_listener> listener;
   std::uint16_t port = 0;
@@ -142,29 +143,53 @@ struct AdminServer::State : std::enable_shared_from_this<AdminServer::State> {
     return {is_ready ? 200 : 503, is_verbose ? list + verdict : verdict, "text/plain"};
   }
 
-  void add_built_in_routes() {
-    routes[std::string(contract::kLivePath)]["GET"] = [](const AdminRequest&) {
-      return AdminResponse{200, "ok\n", "text/plain"};
-    };
-    routes[std::string(contract::kReadyPath)]["GET"] = [this](const AdminRequest& request) {
-      return ready(request);
-    };
-    routes[std::string(contract::kMetricsPath)]["GET"] = [this](const AdminRequest&) {
-      return AdminResponse{200, metrics.scrape(), std::string(kMetricsType)};
-    };
+  void add(std::string_view method, std::string_view path, Route route) {
+    routes[std::string(path)][std::string(method)] =
+        [route = std::move(route)](const AdminRequest& request, const Respond& respond) {
+          respond(route(request));
+        };
   }
 
-  AdminResponse answer(const AdminRequest& request) const {
+  void add_built_in_routes() {
+    add("GET", contract::kLivePath, [](const AdminRequest&) {
+      return AdminResponse{200, "ok\n", "text/plain"};
+    });
+    add("GET", contract::kReadyPath,
+        [this](const AdminRequest& request) { return ready(request); });
+    add("GET", contract::kMetricsPath, [this](const AdminRequest&) {
+      return AdminResponse{200, metrics.scrape(), std::string(kMetricsType)};
+    });
+  }
+
+  void answer(const AdminRequest& request, const Respond& respond) const {
     const auto methods = routes.find(request.path);
     if (methods == routes.end()) {
-      return admin_error(404, "no such path on the admin port: " + request.path);
+      return respond(admin_error(404, "no such path on the admin port: " + request.path));
     }
     const auto route = methods->second.find(request.method);
     if (route == methods->second.end()) {
-      return admin_error(405, "allowed here: " + methods->second.begin()->first);
+      return respond(admin_error(405, "allowed here: " + methods->second.begin()->first));
     }
-    return route->second(request);
+    route->second(request, respond);
   }
+
+  // The one answer that a request gets.
+  class Owed {
+   public:
+    Owed(std::shared_ptr<State> server, http::http_request message)
+        : server_(std::move(server)), message_(std::move(message)) {}
+    ~Owed() { give(admin_error(503, "the router is stopping")); }
+    Owed(const Owed&) = delete;
+    Owed& operator=(const Owed&) = delete;
+    void give(const AdminResponse& response) {
+      if (!given_.exchange(true)) server_->reply(message_, response);
+    }
+
+   private:
+    const std::shared_ptr<State> server_;
+    const http::http_request message_;
+    std::atomic<bool> given_ = false;
+  };
 
   // Ends the request: counted as running until the answer is out or the client is gone.
   void reply(const http::http_request& message, const AdminResponse& response) {
@@ -180,19 +205,22 @@ struct AdminServer::State : std::enable_shared_from_this<AdminServer::State> {
     });
   }
 
-  AdminResponse respond(Incoming& incoming) const {
+  void run_route(Incoming& incoming) {
+    const auto owed = std::make_shared<Owed>(shared_from_this(), incoming.message);
+    const Respond respond = [owed](const AdminResponse& response) { owed->give(response); };
     if (incoming.is_too_long) {
-      return admin_error(413, "the body is longer than " + std::to_string(options.body_bytes_max) +
-                                  " bytes (server.body_bytes_max)");
+      return respond(admin_error(413, "the body is longer than " +
+                                          std::to_string(options.body_bytes_max) +
+                                          " bytes (server.body_bytes_max)"));
     }
     try {
       AdminRequest request = request_of(incoming.message);
       request.body = std::move(incoming.body);
-      return answer(request);
+      answer(request, respond);
     } catch (const web::uri_exception&) {
-      return admin_error(400, "malformed escape in the request's path or query");
+      respond(admin_error(400, "malformed escape in the request's path or query"));
     } catch (const std::exception& failure) {
-      return admin_error(500, std::string("failure of the router: ") + failure.what());
+      respond(admin_error(500, std::string("failure of the router: ") + failure.what()));
     }
   }
 
@@ -221,16 +249,16 @@ struct AdminServer::State : std::enable_shared_from_this<AdminServer::State> {
     auto self = shared_from_this();
     auto piece = incoming->source.getn(incoming->piece.data(), incoming->piece.size());
     piece.then([self, incoming](const pplx::task<std::size_t>& read) {
+      std::size_t count = 0;
       try {
-        if (const std::size_t count = read.get(); count > 0) {
-          incoming->take(count, self->options.body_bytes_max);
-          self->read_on(incoming);
-          return;
-        }
-        self->reply(incoming->message, self->respond(*incoming));
+        count = read.get();
       } catch (const std::exception&) {
         self->reply(incoming->message, admin_error(400, "the body broke off"));
+        return;
       }
+      if (count == 0) return self->run_route(*incoming);
+      incoming->take(count, self->options.body_bytes_max);
+      self->read_on(incoming);
     });
   }
 
@@ -261,6 +289,10 @@ AdminServer::AdminServer(Options options, Metrics& metrics)
 AdminServer::~AdminServer() { stop(); }
 
 void AdminServer::add_route(std::string method, std::string path, Route route) {
+  state_->add(method, path, std::move(route));
+}
+
+void AdminServer::add_late_route(std::string method, std::string path, LateRoute route) {
   state_->routes[std::move(path)][std::move(method)] = std::move(route);
 }
 

@@ -38,10 +38,14 @@ void fix_cpprest_threads();
 // HTTP server of the admin port: health, metrics, and what others register. Low rate; not for
 // clients. /healthz, /readyz and /metrics are built in.
 // Thread safety: registration before start() only; routes and checks run on the server's threads,
-// up to four at a time.
+// up to four at a time. cpprestsdk has no others: a route must not wait there for anything.
 class AdminServer {
  public:
   using Route = std::function<AdminResponse(const AdminRequest&)>;
+  // Answers the request, once, from any thread; the end of its last copy without that is a 503.
+  using Respond = std::function<void(const AdminResponse&)>;
+  // For answers that take long: returns at once and responds later.
+  using LateRoute = std::function<void(const AdminRequest&, const Respond&)>;
   // Done when ready; the error's message says what is missing.
   using Check = std::function<Result<Done>()>;
 
@@ -58,6 +62,7 @@ class AdminServer {
   AdminServer& operator=(const AdminServer&) = delete;
 
   void add_route(std::string method, std::string path, Route route);
+  void add_late_route(std::string method, std::string path, LateRoute route);
   // /readyz answers 200 when every check is Done, else 503; with ?verbose it lists them.
   void add_check(std::string name, Check check);
 
@@ -65,7 +70,7 @@ class AdminServer {
   Result<Done> start();
   // The bound port, after start().
   [[nodiscard]] std::uint16_t port() const;
-  // Stops serving; waits for running routes. Idempotent.
+  // Stops serving; waits for running routes and late answers. Idempotent.
   void stop();
 
  private:

@@ -4,12 +4,11 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <memory>
 #include <optional>
 #include <utility>
 
-#include "common/base/bounded_queue.h"
 #include "common/base/json.h"
+#include "common/contract/metric_table.h"
 
 #include "router/openai/error_body.h"
 
@@ -111,6 +110,12 @@ std::string choice_json(const proxy::Target& chosen) {
          (rank ? R"(,"choice_rank":)" + std::to_string(*rank) : "");
 }
 
+runtime::AdminResponse response_of(Result<std::string> result) {
+  if (result.ok()) return {.status = 200, .body = std::move(result).value()};
+  return {.status = openai::http_status_of(result.error()),
+          .body = openai::error_body(result.error())};
+}
+
 }  // namespace
 
 Task<Result<std::string>> Explain::explain(std::string body) const {
@@ -136,18 +141,21 @@ Task<Result<std::string>> Explain::explain(std::string body) const {
       json::to_quoted(routing::name_of(decision.reason)) + "}";
 }
 
-runtime::AdminResponse Explain::run(const std::string& body) const {
-  const auto answer = std::make_shared<BoundedQueue<Result<std::string>>>(1);
-  auto task = [](const Explain& self, std::string text, auto queue) -> Task<void> {
+void Explain::run(std::string body, runtime::AdminServer::Respond respond) {
+  if (running_.fetch_add(1) >= kExplainsMax) {
+    --running_;
+    services_.metrics.counter(contract::kLimitHitsTotal, {"explains"}).add();
+    respond(runtime::admin_error(
+        503, "no more than " + std::to_string(kExplainsMax) + " explanations at the same time"));
+    return;
+  }
+  auto task = [](Explain& self, std::string text,
+                 runtime::AdminServer::Respond answer) -> Task<void> {
     auto result = co_await self.explain(std::move(text));
-    queue->push(std::move(result));
+    --self.running_;
+    answer(response_of(std::move(result)));
   };
-  spawn(services_.pool.context(0).get_executor(), task(*this, body, answer));
-  auto result = answer->pop();
-  if (!result) return runtime::admin_error(503, "the router is stopping");
-  if (result->ok()) return {.status = 200, .body = std::move(result->value())};
-  return {.status = openai::http_status_of(result->error()),
-          .body = openai::error_body(result->error())};
+  spawn(services_.pool.context(0).get_executor(), task(*this, std::move(body), std::move(respond)));
 }
 
 }  // namespace sightline::admin

@@ -222,9 +222,11 @@ void ServeApp::Parts::add_admin_routes() {
                    [this](const runtime::AdminRequest&) {
                      return runtime::AdminResponse{.body = workers_view->json()};
                    });
-  admin->add_route(
+  admin->add_late_route(
       "POST", std::string(contract::kExplainPath),
-      [this](const runtime::AdminRequest& request) { return explain->run(request.body); });
+      [this](const runtime::AdminRequest& request, const runtime::AdminServer::Respond& respond) {
+        explain->run(request.body, respond);
+      });
   admin->add_route(
       "GET", std::string(contract::kIndexPath),
       [this](const runtime::AdminRequest& request) { return index_view->run(request); });

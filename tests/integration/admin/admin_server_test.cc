@@ -2,13 +2,16 @@
 // Copyright The Sightline Authors
 #include "common/runtime/admin_server.h"
 
+#include <algorithm>
 #include <atomic>
+#include <mutex>
 #include <stdexcept>
 #include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "tests/support/eventually.h"
 #include "tests/support/loopback.h"
 
 namespace sightline::runtime {
@@ -165,6 +168,35 @@ TEST_F(AdminServerTest, ManyClientsAtOnceAreAllAnswered) {
   }
   clients.clear();
   EXPECT_EQ(right, 16);
+}
+
+TEST_F(AdminServerTest, LateAnswersHoldUpNobodyAndOnesThatNeverComeAreA503) {
+  std::mutex mutex;
+  std::vector<AdminServer::Respond> owed;
+  server_.add_late_route("GET", "/v1/late",
+                         [&](const AdminRequest&, const AdminServer::Respond& respond) {
+                           const std::lock_guard lock(mutex);
+                           owed.push_back(respond);
+                         });
+  start();
+  std::vector<int> statuses(8);
+  std::vector<std::jthread> clients;
+  for (int& status : statuses) {
+    clients.emplace_back([this, &status] { status = get("/v1/late").status; });
+  }
+  ASSERT_TRUE(test::eventually([&] {
+    const std::lock_guard lock(mutex);
+    return owed.size() == statuses.size();
+  }));
+  EXPECT_EQ(get("/healthz").status, 200);
+  const AdminServer::Respond again = owed.front();
+  for (std::size_t i = 0; i < 4; ++i) owed[i]({.status = 201});
+  owed.clear();
+  clients.clear();
+  EXPECT_EQ(std::count(statuses.begin(), statuses.end(), 201), 4);
+  EXPECT_EQ(std::count(statuses.begin(), statuses.end(), 503), 4);
+  again({.status = 202});
+  EXPECT_EQ(get("/healthz").status, 200);
 }
 
 TEST_F(AdminServerTest, StopEndsServingAndMayBeRepeated) {

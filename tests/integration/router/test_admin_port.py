@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Sightline Authors
+"""The admin port while some of its own answers take long."""
+
+import json
+import socket
+import threading
+
+from fake_engine import FakeEngine, answer_ok
+from pictures import text_part
+from stack import SLOWDOWN, Stack, post
+
+EXPLAINS_MAX = 16
+
+
+class ProbedEngine(FakeEngine):
+    """Counts how often it is asked for its state."""
+
+    asked = 0
+
+    def quiet_answers(self):
+        self.asked += 1
+        return super().quiet_answers()
+
+
+def test_explains_that_wait_for_a_silent_media_host_hold_up_nothing_else(build, logs):
+    engine = ProbedEngine("a", answer_ok)
+    flags = ["--media-allow-private-addresses", "--media-fetch-timeout", "300s",
+             "--fleet-probe-interval", "100ms"]
+    with socket.create_server(("127.0.0.1", 0), backlog=64) as silent, engine, \
+            Stack(build, workers=[engine.worker], ready_states=("unverified",), logs=logs,
+                  router_flags=flags) as stack:
+        silent.settimeout(30 * SLOWDOWN)
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/p.png"
+        image = {"type": "image_url", "image_url": {"url": url}}
+        body = {"model": "demo", "messages": [{"role": "user", "content": [image, text_part("x")]}]}
+        answers = []
+        threads = [threading.Thread(target=lambda: answers.append(
+            post(stack.admin_port, body, path="/v1/explain"))) for _ in range(EXPLAINS_MAX)]
+        for thread in threads:
+            thread.start()
+        downloads = [silent.accept()[0] for _ in threads]
+
+        assert stack.get(stack.admin_port, "/healthz")[0] == 200
+        asked = engine.asked
+        stack.wait_until(lambda: engine.asked > asked + 20)
+        assert stack.worker_states()[0]["state"] == "unverified"
+        refused = post(stack.admin_port, body, path="/v1/explain")
+        assert refused.status == 503 and "16" in json.loads(refused.body)["error"]["message"]
+        assert 'sightline_limit_hits_total{limit="explains"} 1' in stack.router_metrics()
+
+        for download in downloads:
+            download.close()
+        for thread in threads:
+            thread.join()
+        assert [a.status for a in answers] == [answers[0].status] * EXPLAINS_MAX
+        assert answers[0].status in (400, 422)
+        assert post(stack.admin_port, {"prompt": "x"}, path="/v1/explain").status == 200
