@@ -27,6 +27,8 @@ std::string_view reason_of(EngineHealth health) {
   switch (health) {
     case EngineHealth::Waiting:
       return "waiting for the first event connection";
+    case EngineHealth::AddressInUse:
+      return "its events' address is in use by another engine or process: give each its own";
     case EngineHealth::Disconnected:
       return "event connection lost";
     case EngineHealth::Replaying:

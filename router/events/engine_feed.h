@@ -19,6 +19,7 @@ namespace sightline::events {
 // Whether the index may be believed about an engine.
 enum class EngineHealth : std::uint8_t {
   Waiting,       // never connected to its publisher
+  AddressInUse,  // nor can it be: somebody else is bound where it is to connect to
   Disconnected,  // the connection is lost: what happens there is not heard
   Replaying,     // messages are missing, or it may be another process: a replay will tell
   Verified,      // all that was announced is applied

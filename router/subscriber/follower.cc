@@ -40,24 +40,35 @@ Result<std::unique_ptr<Follower>> Follower::open(const Shared& shared, EngineEnd
                                                  events::EngineFeed feed) {
   // A bad replay endpoint is refused now rather than at the first gap.
   if (endpoints.replay) SL_TRY(open_replay(shared, endpoints));
-  auto events = SL_TRY(open_events(shared, endpoints));
+  auto socket = open_events(shared, endpoints);
+  std::optional<EventsSocket> events;
+  if (socket.ok()) {
+    events = std::move(*socket);
+  } else if (socket.error().code != ErrorCode::Unavailable) {
+    return std::move(socket).error();
+  }
   return std::make_unique<Follower>(shared, std::move(endpoints), std::move(feed),
                                     std::move(events));
 }
 
 Follower::Follower(const Shared& shared, EngineEndpoints endpoints, events::EngineFeed feed,
-                   EventsSocket events)
+                   std::optional<EventsSocket> events)
     : shared_(shared),
       endpoints_(std::move(endpoints)),
       engine_(feed.status().engine),
       feed_(std::move(feed)),
-      events_(std::move(events)) {
-  watch_events();
+      events_(std::move(events)),
+      address_in_use_(!events_) {
+  if (events_) {
+    watch_events();
+  } else {
+    reopen_at_ = shared_.clock.now() + kReopenAfter;
+  }
 }
 
 Follower::~Follower() {
   close_replay();
-  forget_events();
+  close_events();
 }
 
 EngineId Follower::engine_of(std::uint64_t token) {
@@ -65,13 +76,15 @@ EngineId Follower::engine_of(std::uint64_t token) {
 }
 
 void Follower::watch_events() const {
-  shared_.poller.watch(events_.links(), token_of(engine_, kLinks));
-  shared_.poller.watch(events_.messages(), token_of(engine_, kMessages));
+  shared_.poller.watch(events_->links(), token_of(engine_, kLinks));
+  shared_.poller.watch(events_->messages(), token_of(engine_, kMessages));
 }
 
-void Follower::forget_events() const {
-  shared_.poller.forget(events_.links());
-  shared_.poller.forget(events_.messages());
+void Follower::close_events() {
+  if (!events_) return;
+  shared_.poller.forget(events_->links());
+  shared_.poller.forget(events_->messages());
+  events_.reset();
 }
 
 void Follower::read(std::uint64_t token) {
@@ -79,6 +92,7 @@ void Follower::read(std::uint64_t token) {
     read_replay();
     return;
   }
+  if (!events_) return;
   // A connection is known before the messages that came over it.
   read_links();
   if (token % kParts == kMessages && read_messages(kMessagesPerTurn)) {
@@ -88,7 +102,7 @@ void Follower::read(std::uint64_t token) {
 
 void Follower::read_links() {
   bool lost_unseen = false;
-  while (const auto event = events_.next_link_event()) {
+  while (const auto event = events_->next_link_event()) {
     if (*event == LinkEvent::Up) {
       come_up(std::exchange(lost_unseen, false));
     } else {
@@ -126,7 +140,7 @@ void Follower::come_up(bool after_unseen_loss) {
 // True if there may be more.
 bool Follower::read_messages(int messages_max) {
   for (int i = 0; i < messages_max; ++i) {
-    if (!shared_.message.receive(events_.messages())) return false;
+    if (!shared_.message.receive(events_->messages())) return false;
     ask(feed_.live(shared_.message.frames(), shared_.clock.wall()));
   }
   return true;
@@ -174,12 +188,13 @@ void Follower::close_replay() {
 
 void Follower::reopen() {
   reopen_at_.reset();
+  close_events();
   auto socket = open_events(shared_, endpoints_);
+  address_in_use_ = !socket.ok() && socket.error().code == ErrorCode::Unavailable;
   if (!socket.ok()) {
     reopen_at_ = shared_.clock.now() + kReopenAfter;
     return;
   }
-  forget_events();
   events_ = std::move(*socket);
   watch_events();
 }
@@ -215,7 +230,9 @@ events::EngineStatus Follower::status() const {
   using events::EngineHealth;
   auto status = feed_.status();
   status.connections_lost = connections_lost_;
-  if (!connected_) {
+  if (address_in_use_) {
+    status.health = EngineHealth::AddressInUse;
+  } else if (!connected_) {
     status.health = connected_before_ ? EngineHealth::Disconnected : EngineHealth::Waiting;
   } else {
     status.health = feed_.replaying() ? EngineHealth::Replaying : EngineHealth::Verified;

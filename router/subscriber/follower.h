@@ -53,11 +53,13 @@ class Follower {
   };
 
   // Sockets are told to the poller with the tokens that read() knows.
-  // Errors: InvalidArgument, which says which endpoint libzmq refuses or cannot bind and why.
+  // An address to bind that is in use is tried again until it is free.
+  // Errors: InvalidArgument, which says which endpoint libzmq refuses or cannot bind and why;
+  // Internal, when the process has no sockets left.
   static Result<std::unique_ptr<Follower>> open(const Shared& shared, EngineEndpoints endpoints,
                                                 events::EngineFeed feed);
   Follower(const Shared& shared, EngineEndpoints endpoints, events::EngineFeed feed,
-           EventsSocket events);  // by open()
+           std::optional<EventsSocket> events);  // by open(); none: its address is in use
   ~Follower();
   Follower(const Follower&) = delete;
   Follower& operator=(const Follower&) = delete;
@@ -84,13 +86,14 @@ class Follower {
   void close_replay();
   void reopen();
   void watch_events() const;
-  void forget_events() const;
+  void close_events();
 
   const Shared shared_;
   const EngineEndpoints endpoints_;
   const EngineId engine_;
   events::EngineFeed feed_;
-  EventsSocket events_;
+  std::optional<EventsSocket> events_;
+  bool address_in_use_;
   ZmqSocket replay_;  // while a replay runs
   std::optional<std::uint64_t> ask_from_;
   std::optional<Instant> ask_at_;           // to send the request

@@ -46,12 +46,15 @@ Result<ZmqSocket> open_socket(void* context, int type, const SocketLimits& limit
 
 Error endpoint_error(std::string_view which) {
   const int reason = zmq_errno();
-  const std::string hint = reason == EADDRINUSE
-                               ? "another engine or process listens there; give each its own"
-                               : "write it as tcp://host:port, tcp://[address]:port or ipc://path";
-  return client_error(
-      ErrorCode::InvalidArgument,
-      std::string(which) + " endpoint cannot be used (" + zmq_strerror(reason) + "): " + hint);
+  const auto refused =
+      std::string(which) + " endpoint cannot be used (" + zmq_strerror(reason) + "): ";
+  if (reason == EADDRINUSE) {
+    return worker_error(ErrorCode::Unavailable,
+                        refused + "another engine or process listens there; give each its own",
+                        true);
+  }
+  return client_error(ErrorCode::InvalidArgument,
+                      refused + "write it as tcp://host:port, tcp://[address]:port or ipc://path");
 }
 
 // A PAIR socket that hears of the subscriber's connections. Nothing: no sockets left.

@@ -47,7 +47,8 @@ struct SocketLimits {
 };
 
 // Sockets accept IPv4 and IPv6. Errors: InvalidArgument, which says which endpoint libzmq refuses
-// or cannot bind and why; Internal, when the process has no sockets left.
+// or cannot bind and why; Unavailable, when its address is in use, be it by a socket just closed;
+// Internal, when the process has no sockets left.
 Result<ZmqSocket> open_replay_socket(void* context, const std::string& endpoint,
                                      const SocketLimits& limits);
 

@@ -57,8 +57,9 @@ void log_changes(const EngineStatus& before, const EngineStatus& now) {
     log(LogLevel::Warn, "KV events cannot be decoded: the engine's blocks are forgotten", {engine});
   }
   if (before.health != now.health) {
-    const bool is_lost = now.health == EngineHealth::Disconnected;
-    log(is_lost ? LogLevel::Warn : LogLevel::Info, "KV events of an engine",
+    const bool is_bad =
+        now.health == EngineHealth::Disconnected || now.health == EngineHealth::AddressInUse;
+    log(is_bad ? LogLevel::Warn : LogLevel::Info, "KV events of an engine",
         {engine,
          {"verified", now.health == EngineHealth::Verified},
          {"reason", reason_of(now.health)}});
@@ -166,9 +167,11 @@ Result<Done> EventSubscriber::State::follow(EngineId engine, Order& order) {
   auto follower = SL_TRY(Follower::open(shared, std::move(order.endpoints), std::move(feed)));
   {
     const std::lock_guard lock(mutex);
-    SL_CHECK(statuses.emplace(engine, follower->status()).second);
+    SL_CHECK(statuses.emplace(engine, EngineStatus{.engine = engine}).second);
   }
-  followers[engine].follower = std::move(follower);
+  auto& followed = followers[engine];
+  followed.follower = std::move(follower);
+  settle(engine, followed);
   return Done{};
 }
 

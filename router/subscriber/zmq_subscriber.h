@@ -46,9 +46,11 @@ class EventSubscriber {
   EventSubscriber(const EventSubscriber&) = delete;
   EventSubscriber& operator=(const EventSubscriber&) = delete;
 
-  // Starts to follow an engine; it need not be up yet. engine.engine must not be followed already.
-  // Waits for the subscriber's thread, which opens the sockets.
-  // Errors: InvalidArgument, which says which endpoint libzmq refuses or cannot bind and why.
+  // Starts to follow an engine; it need not be up yet, nor must an address to bind be free.
+  // engine.engine must not be followed already. Waits for the subscriber's thread, which opens the
+  // sockets.
+  // Errors: InvalidArgument, which says which endpoint libzmq refuses or cannot bind and why;
+  // Internal, when the process has no sockets left.
   Result<Done> add(const EngineEndpoints& endpoints, events::NormaliserOptions engine);
   // Stops following it and drops it from the index, soon after the return. Unknown: nothing.
   void remove(EngineId engine);

@@ -133,6 +133,12 @@ class Publisher {
   std::string asker_;
 };
 
+// An address at which nobody listens any more.
+inline std::string free_address() {
+  Publisher publisher;
+  return publisher.bind_events();
+}
+
 class SubscriberTest : public testing::Test {
  protected:
   void start(std::chrono::milliseconds replay_timeout = kPatience) {
