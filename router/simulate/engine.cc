@@ -36,7 +36,7 @@ void LatencyHistogram::add(Duration value) {
 }
 
 Task<void> Job::wait() {
-  if (!outputs_.empty() || ended()) co_return;
+  if (!outputs_.empty() || open_samples_ == 0) co_return;
   gate_.close();
   co_await gate_.wait();
 }
@@ -72,7 +72,7 @@ std::shared_ptr<Job> Engine::submit(std::vector<simengine::RequestSpec> specs) {
 }
 
 void Engine::cancel(const std::shared_ptr<Job>& job) {
-  if (job->ended()) return;
+  if (job->open_samples_ == 0) return;
   job->cancelled_ = true;
   job->open_samples_ = 0;
   for (const auto id : job->requests_) {

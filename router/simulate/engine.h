@@ -60,7 +60,7 @@ class Job {
   std::vector<Output> take() { return std::exchange(outputs_, {}); }
   [[nodiscard]] std::size_t samples() const { return requests_.size(); }
   // No more outputs will come after those taken.
-  [[nodiscard]] bool ended() const { return open_samples_ == 0; }
+  [[nodiscard]] bool ended() const { return open_samples_ == 0 && outputs_.empty(); }
   [[nodiscard]] bool cancelled() const { return cancelled_; }
 
  private:

@@ -27,9 +27,11 @@ SimulateSettings settings_of_one() {
   return settings;
 }
 
-std::unique_ptr<SimulatedCluster> start(const std::vector<std::string>& faults = {}) {
+std::unique_ptr<SimulatedCluster> start(const std::vector<std::string>& faults = {},
+                                        double decode_tokens_per_s = 0) {
   SimulateSettings settings = settings_of_one();
   settings.faults = faults;
+  settings.decode_tokens_per_s = decode_tokens_per_s;
   auto cluster = SimulatedCluster::start(settings);
   EXPECT_TRUE(cluster.ok()) << cluster.error().message;
   return std::move(cluster).value();
@@ -79,6 +81,15 @@ TEST(Faults, AStalledAnswerComesLaterWhole) {
   const Instant begin = system_clock().now();
   EXPECT_TRUE(complete(url, R"(,"stream":true})").body.ends_with("data: [DONE]\n\n"));
   EXPECT_GE(system_clock().now() - begin, std::chrono::milliseconds(60));
+}
+
+TEST(Faults, WhatIsWrittenDuringAStallIsNotLost) {
+  const auto cluster = start({"kind=stall,after=1,ms=100,count=1"}, 1000);
+  const std::string stalled = complete(cluster->endpoints(0).url,
+                                       R"(,"stream":true,"stream_options":{"include_usage":true}})")
+                                  .body;
+  EXPECT_NE(stalled.find(R"("completion_tokens":4)"), std::string::npos) << stalled;
+  EXPECT_NE(stalled.find(R"("finish_reason":"length")"), std::string::npos) << stalled;
 }
 
 TEST(Faults, GarbageInPlaceOfAnAnswerIsNotHttp) {
