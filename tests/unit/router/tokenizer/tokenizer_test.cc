@@ -93,6 +93,13 @@ TEST(Tokenizer, KnowsAddedAndVocabularyTokensByContent) {
   EXPECT_EQ(test_tokenizer("qwen2_5").vocabulary_size(), 151'665U);
 }
 
+TEST(Tokenizer, TheMongolianVowelSeparatorIsNoWhiteSpace) {
+  // Ids by Hugging Face tokenizers 0.23; PCRE2, behind the naive tokenizer, has it as a blank.
+  const std::string_view text("\u180E<t\x03ol_call\0;>)", 17);
+  EXPECT_EQ(ids_of(test_tokenizer("qwen3"), text),
+            (std::vector<TokenId>{123970, 236, 27, 83, 191, 337, 13429, 188, 26, 9231}));
+}
+
 TEST(Tokenizer, DecodesToTheTextThatWasEncoded) {
   const Tokenizer& qwen3 = test_tokenizer("qwen3");
   Rng rng(5);
