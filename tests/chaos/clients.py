@@ -29,13 +29,18 @@ class Outcome:
     left: bool = False  # the client hung up on purpose
     complete: bool = False  # the answer came to its regular end
     trouble: str = ""  # how it did not
+    wrong: bool = False  # what came is not this request's answer, or no answer in OpenAI's form
+    mute: bool = False  # the stream ended neither with [DONE] nor with an error event
 
     @property
     def fine(self):
-        return self.left or (self.complete and 200 <= self.status < 300)
+        return not self.wrong and (
+            self.left or (self.complete and 200 <= self.status < 300))
 
     @property
     def verdict(self):
+        if self.wrong:
+            return "wrong answer"
         if self.left:
             return "client hung up"
         if self.fine:
@@ -71,6 +76,8 @@ class Prompts:
         body = {"model": "demo", "messages": messages, "max_tokens": rng.randrange(1, 24)}
         if stream:
             body["stream"] = True
+            if rng.random() < 0.5:
+                body["stream_options"] = {"include_usage": True}
         return f"{kind} {'stream' if stream else 'whole'}", body
 
 
@@ -98,6 +105,8 @@ class Client(threading.Thread):
                 outcome.trouble = "hanging"
             except (OSError, http.client.HTTPException) as failure:
                 outcome.trouble = type(failure).__name__
+            except Exception as failure:  # what came could not be read: an outcome, too
+                outcome.trouble, outcome.wrong = repr(failure), True
             outcome.end = time.time()
             self.outcomes.append(outcome)
 
@@ -113,27 +122,46 @@ class Client(threading.Thread):
             outcome.status = response.status
             outcome.worker = response.headers.get("x-sightline-worker", "")
             if response.headers.get("content-type", "").startswith("text/event-stream"):
-                self._read_events(outcome, response, hang_up_after)
+                self._read_events(outcome, response, hang_up_after, body)
             else:
-                content = json.loads(response.read())
-                outcome.complete = True
-                outcome.trouble = content.get("error", {}).get("message", "")
+                self._read_whole(outcome, json.loads(response.read()), body)
         finally:
             connection.close()
 
     @staticmethod
-    def _read_events(outcome, response, hang_up_after):
-        events = 0
+    def _read_whole(outcome, content, body):
+        if outcome.status >= 300:
+            outcome.trouble = content["error"]["message"]
+            return
+        outcome.complete = True
+        check(outcome, content, content["usage"], body)
+
+    @staticmethod
+    def _read_events(outcome, response, hang_up_after, body):
+        events, last = 0, {}
         for line in response:
             if not line.startswith(b"data: "):
                 continue
             events += 1
-            if line.startswith(b'data: {"error"'):
-                outcome.trouble = json.loads(line[6:])["error"]["message"]
-            elif line.strip() == b"data: [DONE]":
+            if line.strip() == b"data: [DONE]":
                 outcome.complete = True
+                check(outcome, last, last.get("usage"), body)
+                continue
+            last = json.loads(line[6:])
+            if "error" in last:
+                outcome.trouble = last["error"]["message"]
             if events == hang_up_after:
                 outcome.left = True
                 return
-        if not outcome.complete and not outcome.trouble:
-            outcome.trouble = "the stream ended without [DONE]"
+        outcome.mute = not outcome.complete and not outcome.trouble
+
+
+def check(outcome, content, usage, body):
+    """The simulator puts the request's own id into its answer and writes all tokens asked for."""
+    asked = "stream" not in body or "stream_options" in body
+    if content["id"] != f"chatcmpl-{outcome.request}":
+        outcome.trouble, outcome.wrong = f"answer {content['id']}", True
+    elif asked != (usage is not None):
+        outcome.trouble, outcome.wrong = f"usage {usage}, asked for: {asked}", True
+    elif asked and usage["completion_tokens"] != body["max_tokens"]:
+        outcome.trouble, outcome.wrong = f"{usage} for {body['max_tokens']} tokens", True

@@ -16,7 +16,8 @@ STALL_MS_MAX = 3000
 RESTART_TAIL_S = RESTART_MS_MAX / 1000 + 2.0
 # From a strike to the router's notice of it: two silences of its patience, and some.
 NOTICED_S = 6.0
-UNROUTABLE = ("starting", "suspect", "down", "draining")
+# Suspect workers are asked where there is no other.
+UNROUTABLE = ("starting", "down", "draining")
 ANSWER_KINDS = ("status500", "garbage", "die-midstream", "stall")
 KINDS = ("drop", "duplicate", "reorder", "delay", "restart", "die-midstream", "stall",
          "status500", "garbage", "wrong-block-size")
@@ -141,7 +142,10 @@ class Strikes:
         return at < len(times) and times[at] <= end
 
     def explanation(self, outcome):
-        """Nothing if no injected fault of that engine and time explains it."""
+        """Nothing if no injected fault of that engine and time explains it. No fault of an engine
+        explains an answer that is missing, wrong, the client's fault, or cut without a word."""
+        if outcome.status < 200 or 300 <= outcome.status < 500 or outcome.wrong or outcome.mute:
+            return None
         for worker, kind in self._by_request.get(outcome.request, []):
             if outcome.worker in ("", worker) or outcome.status >= 500:
                 return kind

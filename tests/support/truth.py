@@ -151,17 +151,27 @@ class Watch:
                 for engine in self.engines:
                     self.look(engine)
                 self._rounds += 1
-                self._stop.wait(self.pause_s)
+                # A block on trial is looked at again at once: meanwhile it may be held again, and
+                # be removed again, which is another trial.
+                on_trial = any(self._since.values())
+                self._stop.wait(min(self.pause_s, 0.01) if on_trial else self.pause_s)
         except BaseException as failure:  # raised by __exit__
             self._failure = failure
 
-    def look(self, engine):
+    def _truth(self, engine):
+        """Nothing while the engine is down: what it holds then cannot be asked."""
         try:
-            before = self.judge.truth(engine)
-            claim = self.judge.claim(engine)
-            after = self.judge.truth(engine)
+            return self.judge.truth(engine)
         except (OSError, http.client.HTTPException):
-            return  # the engine is down: what it holds then cannot be asked
+            return None
+
+    def look(self, engine):
+        before = self._truth(engine)
+        asked = time.monotonic()
+        claim = self.judge.claim(engine)
+        after = self._truth(engine)
+        if before is None or after is None:
+            return
         self.samples += 1
         pending = self._since[engine]
         if before.life != after.life:
@@ -171,7 +181,6 @@ class Watch:
             pending.clear()
         above = claim.blocks - before.blocks - after.blocks if claim.counts else set()
         self.claimed_above += bool(above)
-        now = time.monotonic()
         for block in list(pending):
             if block not in above:
                 del pending[block]
@@ -181,8 +190,8 @@ class Watch:
         for block in above:
             entry = pending.setdefault(block, [carried_by, None])
             if entry[1] is None and delivered >= entry[0]:
-                entry[1] = now
-            if entry[1] is not None and now - entry[1] > ANNOUNCEMENT_S:
+                entry[1] = time.monotonic()
+            if entry[1] is not None and asked - entry[1] > ANNOUNCEMENT_S:
                 self.illegal.append({"engine": engine, "block": block, "state": claim.state,
-                                     "carried_by": entry[0], "late_s": now - entry[1],
+                                     "carried_by": entry[0], "late_s": asked - entry[1],
                                      "sequence": after.sequence, "delivered": delivered})
