@@ -231,12 +231,13 @@ void EventPublisher::publish(std::vector<simengine::KvEvent> events) {
       .timestamp_s = now.count(), .events = events, .rank = options_.rank};
   message.payload = std::make_shared<const Bytes>(encode(batch, options_.format));
   const auto send_live = [&state](const EventMessage& sent) { state.send_live(sent); };
+  // A replay answered meanwhile must not miss what its asker subscribed too late for.
+  const std::lock_guard lock(state.mutex);
   if (faults == nullptr) {
     send_live(message);
   } else if (!faults->deliver(message, send_live)) {
     return;
   }
-  const std::lock_guard lock(state.mutex);
   state.buffer.push_back(std::move(message));
   if (state.buffer.size() > options_.buffer_batches) state.buffer.pop_front();
 }

@@ -181,9 +181,6 @@ def main():
                 spent = cpu_seconds(stack.router.process.pid) - before
                 print(f"{name:22} {connections:3} {answered:9} {spent / answered * 1e3:15.3f}",
                       flush=True)
-    print("\nPeers on another 2-core machine, CPU ms/request at c=32 (200 tok / 32k tok / image):")
-    print("  nginx 1.22 0.025 / 0.07 / 0.35, smg 1.13 0.27 / 0.88 / 3.0, vllm-router 0.1.17 "
-          "0.47 / 1.8 / 1.6, Dynamo 1.6.1 1.1 / 55 / 14")
     return 0
 
 

@@ -10,7 +10,7 @@ import threading
 
 import pytest
 from fake_engine import FakeEngine, answer_ok, chunk, response, stream_head, token_event
-from stack import Stack, post
+from stack import SLOWDOWN, Stack, post
 
 BODY = {"model": "demo", "messages": [{"role": "user", "content": "hello"}], "max_tokens": 4}
 STREAM = {**BODY, "stream": True}
@@ -88,18 +88,29 @@ def test_without_another_engine_the_client_gets_one_clear_error(build, logs, fai
 
 
 def test_an_engine_that_has_just_failed_is_asked_again_where_there_is_no_other(build, logs):
-    failed = []
+    failed = threading.Event()
+    release = threading.Event()
 
     def fail_once(connection, request):
-        if failed:
+        if failed.is_set():
             return answer_ok(connection, request)
-        failed.append(1)
+        failed.set()
         return close_now(connection, request)
 
-    with router(build, logs, FakeEngine("only", fail_once)) as stack:
+    class SlowToProbe(FakeEngine):
+        def quiet_answers(self):
+            # No probe ends, so the worker stays suspect.
+            if failed.is_set():
+                release.wait(60 * SLOWDOWN)
+            return super().quiet_answers()
+
+    patient = ["--fleet-probe-timeout", "60s"]
+    with router(build, logs, SlowToProbe("only", fail_once), flags=patient) as stack:
         assert post(stack.port, BODY).status == 502
         assert stack.worker_states()[0]["state"] == "suspect"
         assert post(stack.port, BODY).status == 200
+        assert stack.worker_states()[0]["state"] == "suspect"
+        release.set()
 
 
 def test_a_refused_connection_is_retried_and_the_dead_worker_is_left_alone(build, logs):
