@@ -4,9 +4,22 @@
 
 #include <utility>
 
+#include <unistd.h>
+
+#include "common/base/check.h"
 #include "common/base/log.h"
 
 namespace sightline::cli {
+
+namespace {
+
+std::uint64_t seed_nobody_knows() {
+  std::uint64_t seed = 0;
+  SL_CHECK(::getentropy(&seed, sizeof seed) == 0);
+  return seed;
+}
+
+}  // namespace
 
 EngineWatch::EngineWatch(fleet::Fleet& fleet, subscriber::EventSubscriber& subscriber,
                          const prepare::Model& model, std::string scope_model)
@@ -16,6 +29,7 @@ void EngineWatch::engine_ready(const fleet::EngineEndpoints& engine) {
   subscriber::EngineEndpoints endpoints{.events = engine.events, .bind = engine.bind};
   if (!engine.replay.empty()) endpoints.replay = engine.replay;
   events::NormaliserOptions options{.engine = engine.engine, .model = scope_model_};
+  options.hash_seed = seed_nobody_knows();
   if (engine.block_size > 0) options.block_size_configured = engine.block_size;
   const prompt::Placeholders& placeholders = model_.profile.placeholders;
   for (const auto& token : {placeholders.image, placeholders.video}) {

@@ -30,7 +30,11 @@ std::span<const std::int64_t> block_of(const BlockStored& event, std::size_t i) 
 
 EngineState::EngineState(NormaliserOptions options, const keys::Scheme& scheme,
                          index::PrefixIndex& index)
-    : options_(std::move(options)), scheme_(scheme), index_(index), waiting_(options_.waiting) {}
+    : options_(std::move(options)),
+      scheme_(scheme),
+      index_(index),
+      handles_(0, EngineHashing(options_.hash_seed)),
+      waiting_(options_.waiting) {}
 
 void EngineState::apply(const EventBatch& batch) {
   // All groups of a batch first: a hybrid model announces a block once per group, and whether a
@@ -331,10 +335,10 @@ bool EngineState::held_everywhere(const Handle& handle, index::Tier tier) const 
 }
 
 bool EngineState::take(EngineHash hash, std::optional<keys::BlockKey> key, const Place& place) {
-  auto entry = handles_.find(hash);
-  if (entry == handles_.end()) {
-    if (handles_.size() >= options_.handles_max) return false;
-    entry = handles_.emplace(hash, Handle{.key = key, .copies = {}}).first;
+  if (handles_.size() >= options_.handles_max && !handles_.contains(hash)) return false;
+  const auto [entry, is_new] = handles_.try_emplace(hash);
+  if (is_new) {
+    entry->second.key = key;
   } else if (entry->second.key && entry->second.key != key) {
     ++statistics_.conflicts;
     flush_stores(place.tier);

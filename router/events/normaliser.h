@@ -41,6 +41,8 @@ struct NormaliserOptions {
   TokenId vocabulary_size = 0;
   CopyPolicy copies = CopyPolicy::RefCount;
   std::size_t handles_max = kHandlesMax;
+  // Not to be known to the engine: see EngineHashing.
+  std::uint64_t hash_seed = 0;
   WaitingStores::Limits waiting = {};
 };
 
@@ -173,7 +175,7 @@ class EngineState {
   const keys::Scheme& scheme_;
   index::PrefixIndex& index_;
 
-  std::unordered_map<EngineHash, Handle> handles_;
+  std::unordered_map<EngineHash, Handle, EngineHashing> handles_;
   WaitingStores waiting_;
   std::map<std::int64_t, SpecKind> groups_;  // every cache group ever announced
   std::optional<std::uint32_t> block_size_seen_;

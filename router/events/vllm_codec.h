@@ -11,6 +11,7 @@
 
 #include "common/base/bytes.h"
 #include "common/base/result.h"
+#include "common/base/rng.h"
 
 #include "router/index/prefix_index.h"
 #include "router/keys/block_key.h"
@@ -25,6 +26,26 @@ struct EngineHash {
   std::uint64_t low = 0;
   std::uint64_t high = 0;
   friend auto operator<=>(const EngineHash&, const EngineHash&) = default;
+};
+
+// Mixes an EngineHash with a seed that the engine does not know: hashes chosen to meet in one
+// bucket of a hash table do not.
+class EngineHashing {
+ public:
+  explicit EngineHashing(std::uint64_t seed) {
+    Rng rng(seed);
+    low_ = rng.next();
+    high_ = rng.next();
+  }
+  std::size_t operator()(const EngineHash& hash) const noexcept {
+    __extension__ using Wide = unsigned __int128;
+    const auto product = Wide{hash.low ^ low_} * (hash.high ^ high_);
+    return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64U);
+  }
+
+ private:
+  std::uint64_t low_ = 0;
+  std::uint64_t high_ = 0;
 };
 
 // kv_cache_spec_kind of vLLM 0.22 and later. Only Full and Mla hold whole prefixes.
@@ -112,10 +133,3 @@ inline constexpr std::size_t kTextBytesMax = 4096;  // identifiers, salts, LoRA 
 Result<EventBatch> decode_vllm_batch(ByteView payload);
 
 }  // namespace sightline::events
-
-template <>
-struct std::hash<sightline::events::EngineHash> {
-  std::size_t operator()(const sightline::events::EngineHash& id) const noexcept {
-    return id.low ^ (id.high * 0x9e3779b97f4a7c15ULL);
-  }
-};

@@ -2,33 +2,25 @@
 // Copyright The Sightline Authors
 #include "router/events/waiting_stores.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace sightline::events {
 
 namespace {
 
-constexpr std::size_t kBytesPerEvent = 512;  // with its entries in the tables
-constexpr std::size_t kBytesPerHash = 64;    // likewise
+constexpr std::size_t kBytesPerEvent = 512;  // with its entry in the list
+constexpr std::size_t kBytesPerHash = 96;    // likewise
 
-std::size_t bytes_of(const BlockStored& event) {
-  std::size_t bytes = kBytesPerEvent + event.hashes.size() * kBytesPerHash +
-                      event.tokens.size() * sizeof(std::int64_t) +
-                      event.extras.size() * sizeof(BlockExtra);
-  for (const auto& extra : event.extras) {
-    bytes += extra.media.size() * sizeof(MediaReference);
+// Of the event's blocks from this one on.
+std::size_t bytes_of(const BlockStored& event, std::size_t from) {
+  const std::size_t blocks = event.hashes.size() - from;
+  std::size_t bytes = blocks * (kBytesPerHash + event.block_size * sizeof(std::int64_t));
+  for (std::size_t i = from; i < event.extras.size(); ++i) {
+    const auto& extra = event.extras[i];
+    bytes += sizeof extra + extra.media.size() * sizeof(MediaReference);
     for (const auto& text : extra.strings) bytes += sizeof text + text.size();
   }
   return bytes;
-}
-
-void unlist(std::unordered_multimap<EngineHash, std::uint64_t>& list, EngineHash hash,
-            std::uint64_t number) {
-  const auto [begin, end] = list.equal_range(hash);
-  const auto entry =
-      std::find_if(begin, end, [number](const auto& item) { return item.second == number; });
-  if (entry != end) list.erase(entry);
 }
 
 // Leaves the first `count` blocks.
@@ -41,10 +33,14 @@ void cut_off(BlockStored& event, std::size_t count) {
 }  // namespace
 
 std::size_t WaitingStores::keep(BlockStored event) {
+  const auto bytes = kBytesPerEvent + bytes_of(event, 0);
+  if (bytes > limits_.bytes_max) return event.hashes.size();
   const auto number = next_++;
-  by_parent_.emplace(*event.parent, number);
-  for (const auto hash : event.hashes) by_block_.emplace(hash, number);
-  bytes_ += bytes_of(event);
+  children_.insert({.parent = *event.parent, .number = number});
+  for (std::size_t i = 0; i < event.hashes.size(); ++i) {
+    blocks_.insert({.hash = event.hashes[i], .tier = event.tier, .number = number, .place = i});
+  }
+  bytes_ += bytes;
   events_.emplace(number, std::move(event));
   std::size_t fallen = 0;
   while (events_.size() > limits_.events_max || bytes_ > limits_.bytes_max) {
@@ -54,44 +50,39 @@ std::size_t WaitingStores::keep(BlockStored event) {
 }
 
 std::vector<BlockStored> WaitingStores::take(EngineHash parent) {
-  std::vector<Number> numbers;
-  const auto [begin, end] = by_parent_.equal_range(parent);
-  for (auto entry = begin; entry != end; ++entry) numbers.push_back(entry->second);
-  std::sort(numbers.begin(), numbers.end());
   std::vector<BlockStored> taken;
-  for (const auto number : numbers) taken.push_back(remove(number));
+  for (auto child = children_.lower_bound({.parent = parent});
+       child != children_.end() && child->parent == parent;
+       child = children_.lower_bound({.parent = parent})) {
+    taken.push_back(remove(child->number));
+  }
   return taken;
 }
 
-std::size_t WaitingStores::cancel(EngineHash block, std::optional<index::Tier> tier) {
-  std::vector<Number> numbers;
-  const auto [begin, end] = by_block_.equal_range(block);
-  for (auto entry = begin; entry != end; ++entry) numbers.push_back(entry->second);
+std::size_t WaitingStores::cancel(EngineHash hash, std::optional<index::Tier> tier) {
   std::size_t cancelled = 0;
-  for (const auto number : numbers) {
-    const auto entry = events_.find(number);
-    if (entry == events_.end() || entry->second.tier != tier) continue;
-    auto& event = entry->second;
-    const auto place = std::find(event.hashes.begin(), event.hashes.end(), block);
-    if (place == event.hashes.end()) continue;
-    const auto left = static_cast<std::size_t>(place - event.hashes.begin());
-    cancelled += event.hashes.size() - left;
-    if (left == 0) {
+  const Block any{.hash = hash, .tier = tier};
+  for (auto first = blocks_.lower_bound(any);
+       first != blocks_.end() && first->hash == hash && first->tier == tier;
+       first = blocks_.lower_bound(any)) {
+    const auto [number, place] = std::pair(first->number, first->place);
+    auto& event = events_.find(number)->second;
+    cancelled += event.hashes.size() - place;
+    if (place == 0) {
       remove(number);
       continue;
     }
-    bytes_ -= bytes_of(event);
-    unlist_blocks(event, number, left);
-    cut_off(event, left);
-    bytes_ += bytes_of(event);
+    bytes_ -= bytes_of(event, place);
+    unlist_blocks(event, number, place);
+    cut_off(event, place);
   }
   return cancelled;
 }
 
 void WaitingStores::clear() {
   events_.clear();
-  by_parent_.clear();
-  by_block_.clear();
+  children_.clear();
+  blocks_.clear();
   bytes_ = 0;
 }
 
@@ -99,14 +90,16 @@ BlockStored WaitingStores::remove(Number number) {
   auto entry = events_.find(number);
   auto event = std::move(entry->second);
   events_.erase(entry);
-  bytes_ -= bytes_of(event);
-  unlist(by_parent_, *event.parent, number);
+  bytes_ -= kBytesPerEvent + bytes_of(event, 0);
+  children_.erase({.parent = *event.parent, .number = number});
   unlist_blocks(event, number, 0);
   return event;
 }
 
 void WaitingStores::unlist_blocks(const BlockStored& event, Number number, std::size_t from) {
-  for (auto i = from; i < event.hashes.size(); ++i) unlist(by_block_, event.hashes[i], number);
+  for (auto i = from; i < event.hashes.size(); ++i) {
+    blocks_.erase({.hash = event.hashes[i], .tier = event.tier, .number = number, .place = i});
+  }
 }
 
 }  // namespace sightline::events

@@ -2,6 +2,11 @@
 // Copyright The Sightline Authors
 //
 // What an engine may say costs no more memory or time than its bytes are worth.
+#include <algorithm>
+#include <ctime>
+#include <unordered_set>
+#include <utility>
+
 #include <gtest/gtest.h>
 
 #include "common/contract/identity_key.h"
@@ -90,6 +95,84 @@ TEST(HostileEngine, ClearingAgainAndAgainDoesNotWalkOverTheOthersBlocks) {
   EXPECT_EQ(index.drops, 0);
   EXPECT_EQ(index.blocks(EngineId{1}), 1000U);
   EXPECT_EQ(index.blocks_total(), 1000U);
+}
+
+constexpr std::size_t kManyBlocks = 40'000;
+// How much longer the worst events may take than ordinary ones of as many blocks.
+constexpr double kRatioMax = 4;
+
+double cpu_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+// Least time of three that an engine's state takes for this batch.
+double cost_of(const EventBatch& batch) {
+  const keys::Scheme scheme(contract::development_identity_key());
+  double least = 1e9;
+  for (int i = 0; i < 3; ++i) {
+    index::ExactIndex index;
+    EngineState state({.engine = EngineId{2}, .model = "m"}, scheme, index);
+    const auto begin = cpu_seconds();
+    state.apply(batch);
+    least = std::min(least, cpu_seconds() - begin);
+  }
+  return least;
+}
+
+BlockRemoved removal_of(std::vector<EngineHash> hashes) {
+  BlockRemoved event;
+  event.hashes = std::move(hashes);
+  return event;
+}
+
+double ordinary_cost() {
+  const auto event = blocks_of(kManyBlocks);
+  return cost_of({.events = {event, removal_of(event.hashes)}});
+}
+
+TEST(HostileEngine, HashesChosenForOneBucketCostWhatOthersCost) {
+  std::unordered_set<std::size_t> table;
+  while (table.size() < kManyBlocks) table.insert(table.size());
+  // Taken as they are, and mixed with the constant that everybody uses.
+  for (const std::uint64_t mask : {0ULL, 0x9e37'79b9'7f4a'7c15ULL}) {
+    auto event = blocks_of(kManyBlocks);
+    for (std::size_t i = 0; i < kManyBlocks; ++i) {
+      event.hashes[i].low = (i * table.bucket_count()) ^ mask;
+    }
+    EXPECT_LT(cost_of({.events = {event, removal_of(event.hashes)}}), kRatioMax * ordinary_cost());
+  }
+}
+
+// Blocks whose parent is never announced.
+BlockStored orphans(std::size_t count) {
+  auto event = blocks_of(count);
+  event.parent = EngineHash{.low = 0, .high = 2};
+  return event;
+}
+
+TEST(HostileEngine, OneHashManyTimesInAWaitingEventCostsWhatManyCost) {
+  auto event = orphans(kManyBlocks);
+  event.hashes.assign(kManyBlocks, {.low = 1, .high = 1});
+  const auto removed = removal_of({event.hashes[0]});
+  EXPECT_LT(cost_of({.events = {event, removed}}), kRatioMax * ordinary_cost());
+}
+
+TEST(HostileEngine, RemovingAWaitingEventFromItsEndCostsWhatOtherRemovalsCost) {
+  const auto event = orphans(kManyBlocks);
+  const auto removed = removal_of({event.hashes.rbegin(), event.hashes.rend()});
+  EXPECT_LT(cost_of({.events = {event, removed}}), kRatioMax * ordinary_cost());
+}
+
+TEST(HostileEngine, RemovingWhatWaitsOnAnotherTierCostsWhatOtherRemovalsCost) {
+  std::vector<KvEvent> events;
+  auto event = orphans(kManyBlocks / 1000);
+  event.hashes.assign(event.hashes.size(), {.low = 1, .high = 1});
+  event.tier = index::Tier::Cpu;
+  for (int i = 0; i < 1000; ++i) events.emplace_back(event);
+  events.emplace_back(removal_of(std::vector<EngineHash>(kManyBlocks, {.low = 1, .high = 1})));
+  EXPECT_LT(cost_of({.events = events}), kRatioMax * ordinary_cost());
 }
 
 }  // namespace

@@ -57,13 +57,32 @@ TEST(WaitingStores, BeyondItsNumberTheOldestFallOut) {
   EXPECT_EQ(waiting.take(hash(2)).size(), 1U);
 }
 
-TEST(WaitingStores, BeyondItsBytesTheOldestFallOutEvenTheNewest) {
+TEST(WaitingStores, BeyondItsBytesTheOldestFallOut) {
+  WaitingStores waiting({.bytes_max = 10'000});
+  std::size_t fallen = 0;
+  for (std::uint64_t i = 0; i < 1000; ++i) fallen += waiting.keep(stored(2 * i + 10, 1, 5));
+  EXPECT_GT(waiting.blocks(), 5U) << "the bytes of what has left are free again";
+  EXPECT_EQ(fallen, 1000 - waiting.blocks());
+  EXPECT_EQ(waiting.take(hash(5)).back().hashes[0], hash(2008));
+}
+
+TEST(WaitingStores, WhatIsBeyondTheBytesAloneIsNotKeptAndPushesNothingOut) {
   WaitingStores waiting({.bytes_max = 10'000});
   waiting.keep(stored(10, 1, 1));
-  EXPECT_EQ(waiting.keep(stored(100, 1000, 2)), 1001U);
+  EXPECT_EQ(waiting.keep(stored(100, 1000, 2)), 1000U);
+  EXPECT_EQ(waiting.take(hash(1)).size(), 1U);
   EXPECT_TRUE(waiting.empty());
-  for (std::uint64_t i = 0; i < 1000; ++i) waiting.keep(stored(2 * i + 10, 1, 5));
-  EXPECT_GT(waiting.blocks(), 5U) << "the bytes of what has left are free again";
+}
+
+TEST(WaitingStores, ARemovalEndsAllFromTheFirstPlaceOfARepeatedBlockOn) {
+  WaitingStores waiting({});
+  auto event = stored(10, 5, 1);
+  event.hashes[4] = event.hashes[1];
+  waiting.keep(event);
+  EXPECT_EQ(waiting.blocks(), 5U);
+  EXPECT_EQ(waiting.cancel(event.hashes[1], index::Tier::Gpu), 4U);
+  EXPECT_EQ(waiting.blocks(), 1U);
+  EXPECT_EQ(waiting.take(hash(1))[0].hashes, std::vector<EngineHash>{hash(10)});
 }
 
 TEST(WaitingStores, ARemovalEndsTheWaitOfTheBlockAndOfThoseBehindIt) {
