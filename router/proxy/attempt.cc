@@ -66,6 +66,23 @@ Proxy::Route Proxy::route_of(const openai::Request& request, const Keyed& keyed,
   return route;
 }
 
+Result<Proxy::Route> Proxy::least_loaded(const Tried& tried) const {
+  const auto fleet = services_.fleet.snapshot();
+  Route route;
+  std::uint32_t least = 0;
+  for (const Target& target : targets_for(*fleet, tried)) {
+    const std::uint32_t in_flight = target.rank().load->read(services_.clock.now()).in_flight;
+    if (route.target.worker && in_flight >= least) continue;
+    route.target = target;
+    least = in_flight;
+  }
+  if (!route.target.worker) return no_worker();
+  route.expectation = {.worker = route.target.worker->name,
+                       .rank = route.target.rank_number(),
+                       .reason = "least_loaded"};
+  return route;
+}
+
 fleet::Reservation Proxy::reserve(const Route& route, const Keyed& keyed) const {
   const std::uint64_t reused = usable_blocks(route.candidate);
   const std::uint64_t reused_tokens = reused * keyed.job.block_size;

@@ -111,26 +111,27 @@ Task<void> ClientApi::generate(openai::Endpoint endpoint, http::Request& http,
   RequestTrace trace(services_,
                      endpoint == openai::Endpoint::Chat ? "chat_completions" : "completions",
                      request_id_of(http));
-  Result<Done> result = Done{};
-  if (active.number() > services_.settings.server.concurrent_requests_max) {
-    result =
-        Error{ErrorCode::Overloaded,
-              Blame::Internal,
-              true,
-              "too many requests at the same time (concurrent-requests-max); try again shortly",
-              "",
-              "concurrent-requests-max"};
-  } else {
-    result = co_await proxy_.serve(endpoint, http, client, trace);
-  }
+  auto result = admit(active.number());
+  if (result.ok()) result = co_await proxy_.serve(endpoint, http, client, trace);
   co_await conclude(std::move(result), trace, client);
 }
 
 Task<void> ClientApi::pass(http::Request& http, http::ResponseWriter& client) {
   const Active active(active_);
   RequestTrace trace(services_, "other", request_id_of(http));
-  auto result = co_await proxy_.serve_unread(http, client, trace);
+  auto result = admit(active.number());
+  if (result.ok()) result = co_await proxy_.serve_unread(http, client, trace);
   co_await conclude(std::move(result), trace, client);
+}
+
+Result<Done> ClientApi::admit(std::size_t requests) const {
+  if (requests <= services_.settings.server.concurrent_requests_max) return Done{};
+  return Error{ErrorCode::Overloaded,
+               Blame::Internal,
+               true,
+               "too many requests at the same time (concurrent-requests-max); try again shortly",
+               "",
+               "concurrent-requests-max"};
 }
 
 Task<void> ClientApi::conclude(Result<Done> result, RequestTrace& trace,

@@ -32,6 +32,8 @@ class ClientApi {
  private:
   Task<void> generate(openai::Endpoint endpoint, http::Request& http, http::ResponseWriter& client);
   Task<void> pass(http::Request& http, http::ResponseWriter& client);
+  // The error of one request too many, told by how many there are with it.
+  [[nodiscard]] Result<Done> admit(std::size_t requests) const;
   Task<void> conclude(Result<Done> result, RequestTrace& trace, http::ResponseWriter& client);
   [[nodiscard]] std::string models_body() const;
   [[nodiscard]] std::string request_id_of(const http::Request& http);

@@ -205,15 +205,24 @@ Task<Result<Answer>> relay_bytes(http::Exchange& exchange, const Attempt& attemp
   co_return answer;
 }
 
-using Relay = Task<Result<Answer>> (*)(http::Exchange&, const Attempt&, http::ResponseWriter&);
+// How an answer reaches the client, and whether its request may be sent a second time.
+struct Way {
+  Task<Result<Answer>> (*relay)(http::Exchange&, const Attempt&, http::ResponseWriter&);
+  bool repeatable = false;
+};
 
 Task<Result<Answer>> carry_out(http::Client& engines, const Attempt& attempt,
-                               http::ResponseWriter& client, Relay relay_answer) {
+                               http::ResponseWriter& client, Way way) {
   http::Exchange exchange(engines);
   const CancelOnDisconnect guard(client, exchange);
   auto opened = co_await open(exchange, attempt);
-  if (!opened.ok()) co_return seen_from_here(std::move(opened).error());
-  auto answer = co_await relay_answer(exchange, attempt, client);
+  if (!opened.ok()) {
+    Error error = std::move(opened).error();
+    const bool unsent = exchange.failure() == http::Failure::Connect;
+    error.retryable = error.retryable && (unsent || way.repeatable);
+    co_return seen_from_here(std::move(error));
+  }
+  auto answer = co_await way.relay(exchange, attempt, client);
   if (!answer.ok()) co_return seen_from_here(std::move(answer).error());
   co_return answer;
 }
@@ -222,12 +231,12 @@ Task<Result<Answer>> carry_out(http::Client& engines, const Attempt& attempt,
 
 Task<Result<Answer>> forward(http::Client& engines, const Attempt& attempt,
                              http::ResponseWriter& client) {
-  return carry_out(engines, attempt, client, relay);
+  return carry_out(engines, attempt, client, {relay, /*repeatable=*/true});
 }
 
 Task<Result<Answer>> pass_through(http::Client& engines, const Attempt& attempt,
                                   http::ResponseWriter& client) {
-  return carry_out(engines, attempt, client, relay_bytes);
+  return carry_out(engines, attempt, client, {relay_bytes, /*repeatable=*/false});
 }
 
 http::Headers engine_headers(const http::Headers& client, std::string_view request_id) {

@@ -47,7 +47,8 @@ struct Answer {
 Task<Result<Answer>> forward(http::Client& engines, const Attempt& attempt,
                              http::ResponseWriter& client);
 
-// The same for bodies that the router does not look into: bytes as they come.
+// The same for bodies that the router does not look into: bytes as they come. Retryable is only
+// that there was no connection: what else the engine may have begun must not happen twice.
 Task<Result<Answer>> pass_through(http::Client& engines, const Attempt& attempt,
                                   http::ResponseWriter& client);
 

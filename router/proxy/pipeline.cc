@@ -173,10 +173,7 @@ Result<Shortlist> Pipeline::match(const openai::Request& request, const Keyed& k
     shortlist.candidates.push_back(candidate_of(target, keyed, overlaps));
     shortlist.targets.push_back(std::move(target));
   }
-  if (shortlist.targets.empty()) {
-    return Error{ErrorCode::Unavailable, Blame::Internal, true,
-                 "no worker can take this request now; try again shortly", ""};
-  }
+  if (shortlist.targets.empty()) return no_worker();
   return shortlist;
 }
 
@@ -204,6 +201,15 @@ std::string scope_model(const contract::ServeSettings& settings) {
 std::optional<std::uint32_t> Target::rank_number() const {
   if (!worker->has_several_ranks()) return std::nullopt;
   return rank().number;
+}
+
+Error no_worker() {
+  return {ErrorCode::Unavailable,
+          Blame::Internal,
+          true,
+          "no worker can take this request now; try again shortly",
+          "",
+          ""};
 }
 
 std::vector<Target> targets_for(const fleet::FleetSnapshot& fleet, const Tried& tried) {

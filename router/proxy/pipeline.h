@@ -46,6 +46,9 @@ using Tried = std::vector<std::string>;
 // suspect workers: one that failed others a moment ago is a better chance than none.
 std::vector<Target> targets_for(const fleet::FleetSnapshot& fleet, const Tried& tried);
 
+// What a request gets for which there is no target: Unavailable, to be tried again.
+Error no_worker();
+
 // The targets that may serve a request, with what each would save. Parallel vectors.
 struct Shortlist {
   std::vector<Target> targets;

@@ -67,35 +67,24 @@ Task<Result<Done>> Proxy::serve(openai::Endpoint endpoint, http::Request& http,
 
 Task<Result<Done>> Proxy::serve_unread(http::Request& http, http::ResponseWriter& client,
                                        RequestTrace& trace) {
-  const auto fleet = services_.fleet.snapshot();
-  Route route;
-  std::uint32_t least = 0;
-  for (const Target& target : targets_for(*fleet, {})) {
-    const std::uint32_t in_flight = target.rank().load->read(services_.clock.now()).in_flight;
-    if (route.target.worker && in_flight >= least) continue;
-    route.target = target;
-    least = in_flight;
-  }
-  if (!route.target.worker) {
-    co_return Error{ErrorCode::Unavailable,
-                    Blame::Internal,
-                    true,
-                    "no worker can take this request now; try again shortly",
-                    "",
-                    ""};
-  }
-  route.expectation = {.worker = route.target.worker->name,
-                       .rank = route.target.rank_number(),
-                       .reason = "least_loaded"};
-  fleet::Reservation reservation = route.target.rank().load->reserve({}, services_.clock.now());
-  Attempt attempt = attempt_of(http, route, trace);
   const std::string_view body[] = {http.body};
-  attempt.call.body = body;
-  trace.sent(route.expectation);
-  auto answer = co_await pass_through(services_.engines, attempt, client);
-  if (!answer.ok()) co_return std::move(answer).error();
-  account(route, *answer, trace);
-  co_return Done{};
+  Tried tried;
+  for (;;) {
+    const auto route = least_loaded(tried);
+    if (!route.ok()) co_return route.error();
+    const fleet::Reservation reservation =
+        route->target.rank().load->reserve({}, services_.clock.now());
+    Attempt attempt = attempt_of(http, *route, trace);
+    attempt.call.body = body;
+    trace.sent(route->expectation);
+    auto answer = co_await pass_through(services_.engines, attempt, client);
+    if (!answer.ok()) {
+      if (may_retry(*route, answer.error(), tried, trace)) continue;
+      co_return std::move(answer).error();
+    }
+    account(*route, *answer, trace);
+    co_return Done{};
+  }
 }
 
 }  // namespace sightline::proxy

@@ -34,7 +34,8 @@ class Proxy {
   Task<Result<Done>> serve(openai::Endpoint endpoint, http::Request& http,
                            http::ResponseWriter& client, RequestTrace& trace);
 
-  // Sends a request that the router does not read to the least loaded worker.
+  // Sends a request that the router does not read to the least loaded worker; to another one only
+  // if that cannot be connected to, as what it does is not known to be repeatable.
   Task<Result<Done>> serve_unread(http::Request& http, http::ResponseWriter& client,
                                   RequestTrace& trace);
 
@@ -54,6 +55,8 @@ class Proxy {
 
   [[nodiscard]] Route route_of(const openai::Request& request, const Keyed& keyed,
                                const Shortlist& shortlist, const routing::Decision& decision) const;
+  // For a request that is not read. Error: Unavailable if nobody may serve it.
+  [[nodiscard]] Result<Route> least_loaded(const Tried& tried) const;
   [[nodiscard]] fleet::Reservation reserve(const Route& route, const Keyed& keyed) const;
   [[nodiscard]] openai::EditedBody edit(const openai::Request& request,
                                         const prepare::Prepared& prepared) const;
