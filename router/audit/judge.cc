@@ -16,6 +16,12 @@ std::string_view name_of(OverCause cause) {
   return "";
 }
 
+bool Judge::Standing::doubts_replay(Instant now) const {
+  if (!relearned) return false;
+  const bool kept_since = agreed && *agreed > *relearned;
+  return !kept_since || now - *relearned < kReplayTrustedAfter;
+}
+
 Verdict Judge::over(const Claim& claim, Instant now) {
   Standing& standing = standings_[claim.engine];
   // Decided by what has been forgotten since: it says nothing about what was learned anew.
@@ -30,8 +36,7 @@ Verdict Judge::over(const Claim& claim, Instant now) {
   standing.struck = claim.answered;
   Verdict verdict{.cause = OverCause::Unexplained, .strikes = standing.strikes};
   if (standing.strikes < kStrikesMax) return verdict;
-  const bool again = standing.relearned && now - *standing.relearned < kReplayTrustedAfter;
-  verdict.relearn = again ? Relearn::FromNewEvents : Relearn::FromReplay;
+  verdict.relearn = standing.doubts_replay(now) ? Relearn::FromNewEvents : Relearn::FromReplay;
   standing.strikes = 0;
   standing.relearned = now;
   return verdict;

@@ -25,7 +25,8 @@ inline constexpr std::chrono::milliseconds kAnnouncementDelay{250};
 // may be an announcement that took longer.
 inline constexpr std::uint32_t kStrikesMax = 2;
 // A replay brings back all that the engine ever announced; if its blocks are wrong again this
-// soon, the announcements themselves are what is wrong, and only new ones are believed.
+// soon, or before any promise was kept, the announcements themselves are what is wrong, and only
+// new ones are believed.
 inline constexpr std::chrono::seconds kReplayTrustedAfter{60};
 
 // Blocks that an engine was expected to reuse for a request, and what it says it did reuse.
@@ -72,6 +73,9 @@ class Judge {
     Instant struck{};  // when the answer of the last strike came
     std::optional<Instant> agreed;
     std::optional<Instant> relearned;
+
+    // What was learned last has proved wrong again.
+    [[nodiscard]] bool doubts_replay(Instant now) const;
   };
 
   const index::RemovalJournal& journal_;

@@ -91,8 +91,29 @@ TEST_F(JudgeTest, WhereAReplayBroughtTheSameErrorsOnlyNewEventsAreBelieved) {
   ASSERT_EQ(over(3).relearn, Relearn::FromReplay);
   over(5);
   EXPECT_EQ(over(7).relearn, Relearn::FromNewEvents);
+  judge.agreed(kA, Instant(seconds(9)));
   over(100);
   EXPECT_EQ(over(102).relearn, Relearn::FromReplay);
+}
+
+TEST_F(JudgeTest, AReplayIsNotBelievedAgainBeforeAPromiseWasKeptHoweverLongThatTakes) {
+  over(1);
+  ASSERT_EQ(over(3).relearn, Relearn::FromReplay);  // judged at 4
+  over(65);
+  EXPECT_EQ(over(67).relearn, Relearn::FromNewEvents);
+  over(1000);
+  EXPECT_EQ(over(1002).relearn, Relearn::FromNewEvents);
+  judge.agreed(kA, Instant(seconds(1500)));
+  over(2000);
+  EXPECT_EQ(over(2002).relearn, Relearn::FromReplay);
+}
+
+TEST_F(JudgeTest, APromiseKeptBeforeTheReplayDoesNotSpeakForIt) {
+  judge.agreed(kA, Instant(seconds(1)));
+  over(2);
+  ASSERT_EQ(over(4).relearn, Relearn::FromReplay);
+  over(100);
+  EXPECT_EQ(over(102).relearn, Relearn::FromNewEvents);
 }
 
 }  // namespace
