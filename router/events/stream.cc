@@ -76,6 +76,7 @@ StreamStep EventStream::live(Message message) {
   if (buffered_.size() >= options_.buffered_messages_max ||
       buffered_bytes_ + message.payload.size() > options_.buffered_bytes_max) {
     ++statistics_.buffer_overflows;
+    dropped_ = true;
     return step;
   }
   buffered_bytes_ += message.payload.size();
@@ -107,6 +108,7 @@ StreamStep EventStream::relearn(bool replay) {
   gap_open_ = false;
   exhausted_ = true;  // the next message is not the first one: no replay for that
   drain(step);
+  recover_dropped(step);
   return step;
 }
 
@@ -152,8 +154,20 @@ StreamStep EventStream::replay_ended(bool timed_out) {
   // What brought something new was perhaps taken before the message that is missing was sent.
   exhausted_ = timed_out || !progressed_;
   drain(step);
+  recover_dropped(step);
   exhausted_ = false;
   return step;
+}
+
+// A message that found no room is missing now, whenever the next one comes to show it. A replay
+// asked for from here on brings it. Where nothing is held, nothing can be wrong.
+void EventStream::recover_dropped(StreamStep& step) {
+  if (mode_ != Mode::Live || !std::exchange(dropped_, false) || !last_) return;
+  if (asked_again_ < kAskAgainMax) {
+    ask(Mode::Filling, step);
+  } else {
+    forget(step);
+  }
 }
 
 void EventStream::drain(StreamStep& step) {
@@ -214,6 +228,7 @@ void EventStream::ask(Mode mode, StreamStep& step) {
   mode_ = mode;
   verified_ = false;
   progressed_ = false;
+  dropped_ = false;
   ++asked_again_;
   step.replay_from = mode == Mode::Joining ? 0 : *last_;
   ++statistics_.replays;

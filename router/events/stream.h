@@ -35,8 +35,8 @@ std::array<std::uint8_t, 8> replay_start(std::uint64_t sequence);
 
 struct StreamOptions {
   bool replay_available = false;
-  // Live messages kept while a replay runs; beyond either, new ones are dropped (and recovered as
-  // a gap when the replay ends).
+  // Live messages kept while a replay runs; beyond either, new ones are dropped, and another replay
+  // is asked for when this one ends.
   std::size_t buffered_messages_max = 20'000;
   std::size_t buffered_bytes_max = 256U << 20U;
 };
@@ -110,6 +110,7 @@ class EventStream {
   void accept(Message message, StreamStep& step);
   void take_live(Message message, StreamStep& step);
   void drain(StreamStep& step);
+  void recover_dropped(StreamStep& step);
   void ask(Mode mode, StreamStep& step);
   void put_back(Message message);
   void forget(StreamStep& step);
@@ -127,6 +128,7 @@ class EventStream {
   std::deque<Applied> recent_;
   std::deque<Message> buffered_;
   std::size_t buffered_bytes_ = 0;
+  bool dropped_ = false;  // a live message found no room since the last replay was asked for
   StreamStatistics statistics_;
 };
 

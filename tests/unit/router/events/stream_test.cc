@@ -359,19 +359,6 @@ TEST(EventStream, ARestartWithinTheBufferDropsWhatCameBeforeIt) {
   EXPECT_EQ(step.apply[0].payload[0], 1);
 }
 
-TEST(EventStream, TheBufferIsBoundedInMessagesAndBytes) {
-  auto by_count = EventStream({.replay_available = true, .buffered_messages_max = 2});
-  auto by_bytes = EventStream({.replay_available = true, .buffered_bytes_max = 6});
-  for (auto* stream : {&by_count, &by_bytes}) {
-    stream->start();
-    for (std::uint64_t i = 0; i < 4; ++i) stream->live(message(i));
-    EXPECT_EQ(stream->statistics().buffer_overflows, 2U);
-    EXPECT_EQ(applied(stream->replay_ended(false)), (Sequences{0, 1}));
-    // What was dropped is a gap like any other.
-    EXPECT_EQ(stream->live(message(4)).replay_from, 1U);
-  }
-}
-
 TEST(EventStream, AnswersWithoutARequestAreIgnored) {
   auto stream = live_after(1);
   EXPECT_TRUE(stream.replayed(message(2)).apply.empty());
