@@ -3,7 +3,6 @@
 #include "router/subscriber/follower.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 namespace sightline::subscriber {
@@ -13,7 +12,9 @@ namespace {
 constexpr int kMessagesPerTurn = 256;  // of one socket before the others have their turn
 // Of a replay: its answers must not be lost.
 constexpr int kReplayMessagesMax = 100'000;
-// libzmq gives a connection up for good when the peer breaks the protocol or a limit.
+// libzmq gives a connection up for good when the peer breaks the protocol or a limit. A bound
+// socket whose last peer is lost may still have it, where another one's loss was told for its:
+// opened anew it hears of all that are there.
 constexpr std::chrono::seconds kReopenAfter{1};
 
 // Sockets of a follower: the low bits of their tokens, above which stands the engine.
@@ -103,32 +104,39 @@ void Follower::read(std::uint64_t token) {
 void Follower::read_links() {
   bool lost_unseen = false;
   while (const auto event = events_->next_link_event()) {
+    if (*event == LinkEvent::Rejected) continue;
     if (*event == LinkEvent::Up) {
+      ++peers_;
       come_up(std::exchange(lost_unseen, false));
-    } else {
-      lost_unseen |= connected_;
-      go_down(*event == LinkEvent::Retrying || endpoints_.bind);
+      continue;
     }
+    lost_unseen |= peers_ > 0;
+    go_down(*event == LinkEvent::Retrying);
+    // Which of its peers a bound socket has left is unknown, and their messages may be mixed.
+    if (peers_ > 0) come_up(std::exchange(lost_unseen, false));
   }
 }
 
 void Follower::go_down(bool will_retry) {
   reopen_at_.reset();
   if (!will_retry) reopen_at_ = shared_.clock.now() + kReopenAfter;
-  if (!connected_) return;
-  connected_ = false;
+  if (peers_ == 0) return;
+  --peers_;
   ++connections_lost_;
   close_replay();
   ask_at_.reset();
-  // What came over the lost connection must not be taken for the next one's.
-  read_messages(std::numeric_limits<int>::max());
+  // What came over the lost connection must not be taken for the next one's. Beyond a turn it is
+  // left to the replay; a bound socket may have a peer that goes on sending.
+  read_messages(kMessagesPerTurn);
+  for (int i = 0; i < shared_.options.receive_messages_max; ++i) {
+    if (!shared_.message.receive(events_->messages())) return;
+  }
 }
 
 // after_unseen_loss: the connection before was lost since we last looked, so that messages of both
 // may just have been read.
 void Follower::come_up(bool after_unseen_loss) {
   reopen_at_.reset();
-  connected_ = true;
   settled_at_ = shared_.clock.now() + shared_.options.settling;
   if (!std::exchange(connected_before_, true)) {
     ask(feed_.start());
@@ -163,7 +171,7 @@ void Follower::ask(std::optional<std::uint64_t> from) {
   close_replay();
   ask_from_ = from;
   ask_at_.reset();
-  if (connected_) ask_at_ = std::max(shared_.clock.now(), settled_at_);
+  if (peers_ > 0) ask_at_ = std::max(shared_.clock.now(), settled_at_);
 }
 
 // A socket per request: what is left of an earlier answer goes away with its socket.
@@ -188,7 +196,12 @@ void Follower::close_replay() {
 
 void Follower::reopen() {
   reopen_at_.reset();
+  const bool bound = endpoints_.bind && events_;
   close_events();
+  if (bound) {  // libzmq frees the address some time after
+    reopen_at_ = shared_.clock.now() + kReopenAfter;
+    return;
+  }
   auto socket = open_events(shared_, endpoints_);
   address_in_use_ = !socket.ok() && socket.error().code == ErrorCode::Unavailable;
   if (!socket.ok()) {
@@ -232,7 +245,7 @@ events::EngineStatus Follower::status() const {
   status.connections_lost = connections_lost_;
   if (address_in_use_) {
     status.health = EngineHealth::AddressInUse;
-  } else if (!connected_) {
+  } else if (peers_ == 0) {
     status.health = connected_before_ ? EngineHealth::Disconnected : EngineHealth::Waiting;
   } else {
     status.health = feed_.replaying() ? EngineHealth::Replaying : EngineHealth::Verified;

@@ -99,8 +99,8 @@ class Follower {
   std::optional<Instant> ask_at_;           // to send the request
   std::optional<Instant> replay_deadline_;  // to give the replay up
   std::optional<Instant> reopen_at_;
-  Instant settled_at_{};  // from then on the subscription has effect
-  bool connected_ = false;
+  Instant settled_at_{};     // from then on the subscription has effect
+  std::uint32_t peers_ = 0;  // connections that are up; more than one on a bound socket only
   bool connected_before_ = false;
   std::uint64_t connections_lost_ = 0;
 };

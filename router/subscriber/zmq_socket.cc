@@ -61,8 +61,8 @@ Error endpoint_error(std::string_view which) {
 ZmqSocket open_monitor(void* context, void* subscriber) {
   static std::atomic<std::uint64_t> count = 0;
   const auto address = "inproc://links-" + std::to_string(count++);
-  constexpr int kEvents =
-      ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_CONNECT_RETRIED;
+  constexpr int kEvents = ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_HANDSHAKE_SUCCEEDED |
+                          ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_CONNECT_RETRIED;
   if (zmq_socket_monitor(subscriber, address.c_str(), kEvents) != 0) return nullptr;
   ZmqSocket monitor(zmq_socket(context, ZMQ_PAIR));
   if (!monitor) return nullptr;
@@ -125,13 +125,26 @@ Result<EventsSocket> EventsSocket::open(void* context, const std::string& endpoi
 
 std::optional<LinkEvent> EventsSocket::next_link_event() {
   Multipart message;
-  if (!message.receive(links())) return std::nullopt;
-  // The first frame: 16 bits of event, 32 bits of value, in the machine's byte order.
-  std::uint16_t event = 0;
-  const auto frame = message.frames()[0];
-  if (frame.size() >= sizeof event) std::memcpy(&event, frame.data(), sizeof event);
-  if (event == ZMQ_EVENT_HANDSHAKE_SUCCEEDED) return LinkEvent::Up;
-  return event == ZMQ_EVENT_CONNECT_RETRIED ? LinkEvent::Retrying : LinkEvent::Lost;
+  while (message.receive(links())) {
+    // The first frame: 16 bits of event, 32 bits of value, in the machine's byte order.
+    std::uint16_t event = 0;
+    std::uint32_t descriptor = 0;
+    const auto frame = message.frames()[0];
+    SL_CHECK(frame.size() == sizeof event + sizeof descriptor);
+    std::memcpy(&event, frame.data(), sizeof event);
+    std::memcpy(&descriptor, frame.data() + sizeof event, sizeof descriptor);
+    if (event == ZMQ_EVENT_ACCEPTED) {
+      opening_.insert(descriptor);
+      continue;
+    }
+    if (event == ZMQ_EVENT_HANDSHAKE_SUCCEEDED) {
+      opening_.clear();
+      return LinkEvent::Up;
+    }
+    if (event == ZMQ_EVENT_CONNECT_RETRIED) return LinkEvent::Retrying;
+    return opening_.erase(descriptor) > 0 ? LinkEvent::Rejected : LinkEvent::Lost;
+  }
+  return std::nullopt;
 }
 
 struct Multipart::Parts {

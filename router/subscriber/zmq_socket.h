@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -55,10 +56,11 @@ Result<ZmqSocket> open_replay_socket(void* context, const std::string& endpoint,
 // Asks a replay socket for all messages from this one on; false: it cannot be sent.
 bool send_replay_request(void* socket, std::uint64_t from);
 
-// What happened to the connection of an events socket.
+// What happened to the connections of an events socket.
 enum class LinkEvent : std::uint8_t {
   Up,        // connected, and both sides speak ZMTP
   Lost,      // closed by the peer, or by us for what came on it
+  Rejected,  // the same of one that was never up, on a bound socket: a probe of the port
   Retrying,  // libzmq connects again by itself
 };
 
@@ -70,6 +72,8 @@ class EventsSocket {
   [[nodiscard]] void* messages() const { return sockets_->subscriber.get(); }
   // Readable when next_link_event() has something.
   [[nodiscard]] void* links() const { return sockets_->monitor.get(); }
+  // A connection closed that came before one that came up and was not up itself may be told as
+  // Lost: libzmq does not say which of them came up.
   std::optional<LinkEvent> next_link_event();
 
  private:
@@ -80,6 +84,7 @@ class EventsSocket {
   };
   explicit EventsSocket(std::unique_ptr<Sockets> sockets) : sockets_(std::move(sockets)) {}
   std::unique_ptr<Sockets> sockets_;
+  std::set<std::uint32_t> opening_;  // descriptors of connections taken that are not up
 };
 
 // The frames of one received message. Not copyable: it owns libzmq's buffers.

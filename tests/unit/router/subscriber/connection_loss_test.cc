@@ -143,6 +143,62 @@ TEST_F(ConnectionLoss, APeerThatFallsSilentIsFoundAndComesBackProven) {
   EXPECT_EQ(status().stream.drops, 0U);
 }
 
+TEST_F(ConnectionLoss, AProbeOfABoundPortIsNotTheEngine) {
+  start();
+  const auto address = free_address();
+  follow({.events = address, .bind = true});
+  publisher_.connect_events(address);
+  publisher_.await_subscriber();
+  publisher_.publish(0);
+  await_sequence(0);
+  for (const auto& bytes :
+       {std::string(), std::string("GET / HTTP/1.1\r\n\r\n"), std::string(50, 0)}) {
+    auto probe = fakes::RawSocket::connect(fakes::port_of(address));
+    ASSERT_TRUE(probe.send(bytes));
+    probe.end_sending();
+    probe.receive_all();  // until it is closed
+  }
+  publisher_.publish(1);
+  await_sequence(1);
+  EXPECT_EQ(status().connections_lost, 0U);
+  EXPECT_EQ(index_.blocks(kEngine), 2U);
+  await_changes({EngineHealth::Verified});
+}
+
+TEST_F(ConnectionLoss, TheOldConnectionOfAnEngineThatConnectsMayBeLostLast) {
+  start();
+  const auto address = free_address();
+  follow({.events = address, .bind = true});
+  auto old = std::make_unique<Publisher>();
+  old->connect_events(address);
+  old->await_subscriber();
+  old->publish(0);
+  old->publish(1);
+  await_sequence(1);
+  publisher_.connect_events(address);
+  publisher_.await_subscriber();
+  await([&] { return index_.blocks(kEngine) == 0; });  // nothing vouches for it
+  old.reset();
+  await([&] { return status().connections_lost == 1; });
+  await_verified();
+  publisher_.publish(0);
+  await_sequence(0);
+  EXPECT_EQ(index_.blocks(kEngine), 1U);
+  EXPECT_EQ(status().health, EngineHealth::Verified);
+}
+
+TEST_F(ConnectionLoss, AnEngineTakenForAnotherPeerIsHeardOfAgain) {
+  start();
+  const auto address = free_address();
+  follow({.events = address, .bind = true});
+  auto probe = fakes::RawSocket::connect(fakes::port_of(address));
+  publisher_.connect_events(address);
+  await_verified();
+  probe.close();  // it was there before: for all that libzmq tells it may be the engine
+  await([&] { return status().connections_lost > 0; });
+  await_verified();
+}
+
 TEST_F(ConnectionLoss, LearningAnewForgetsAndAsksForAllThereIs) {
   start_verified(publisher_, 2);
   subscriber_->relearn(kEngine, true);

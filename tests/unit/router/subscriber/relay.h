@@ -20,14 +20,17 @@
 
 namespace sightline::fakes {
 
+inline std::uint16_t port_of(const std::string& endpoint) {
+  return static_cast<std::uint16_t>(std::stoi(endpoint.substr(endpoint.rfind(':') + 1)));
+}
+
 // A ZMQ endpoint of the loopback interface that leads to another one, until it is frozen: then
 // nothing comes through and nothing is closed, as when a host vanishes from the network. Thread
 // safety: all methods from any thread.
 class Relay {
  public:
   explicit Relay(const std::string& endpoint)
-      : target_(static_cast<std::uint16_t>(std::stoi(endpoint.substr(endpoint.rfind(':') + 1)))),
-        thread_([this](const std::stop_token& stop) { run(stop); }) {}
+      : target_(port_of(endpoint)), thread_([this](const std::stop_token& stop) { run(stop); }) {}
   ~Relay() { thread_.request_stop(); }
   Relay(const Relay&) = delete;
   Relay& operator=(const Relay&) = delete;
