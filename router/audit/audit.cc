@@ -25,23 +25,30 @@ Audit::~Audit() {
   pending_.close();
 }
 
+bool Audit::count(const Answered& answered, Instant now) {
+  const std::lock_guard lock(mutex_);
+  const auto found = tallies_.find(answered.engine);
+  if (found == tallies_.end()) return false;
+  Tally& tally = found->second;
+  const bool kept = answered.actual >= answered.predicted;
+  ++(!kept ? tally.over : answered.actual > answered.predicted ? tally.under : tally.equal);
+  // The count of another prompt is not about our blocks.
+  const bool proves = answered.same_prompt && answered.predicted > 0;
+  if (kept && proves) judge_.agreed(answered.engine, now);
+  return true;
+}
+
 void Audit::compare(const Answered& answered) {
+  const Instant now = clock_.now();
+  if (!count(answered, now)) return;
   const std::int64_t excess =
       static_cast<std::int64_t>(answered.predicted) - static_cast<std::int64_t>(answered.actual);
   const std::string_view result = excess == 0 ? "equal" : excess > 0 ? "over" : "under";
   metrics_.counter(contract::kPredictionsTotal, {answered.worker, result}).add();
   metrics_.histogram(contract::kPredictionErrorTokens, {answered.worker})
       .observe(std::abs(static_cast<double>(excess)));
-  const Instant now = clock_.now();
-  {
-    const std::lock_guard lock(mutex_);
-    Tally& tally = tallies_[answered.engine];
-    ++(excess == 0 ? tally.equal : excess > 0 ? tally.over : tally.under);
-    if (excess <= 0 && answered.predicted > 0) judge_.agreed(answered.engine, now);
-  }
   if (excess == 0) return;
   if (!answered.same_prompt) {
-    // The engine's prompt was another one: its count is not about our blocks.
     count_miss(answered.worker, result, "token_mismatch");
     return;
   }
@@ -90,8 +97,10 @@ void Audit::judge(const Pending& pending) {
   Verdict verdict;
   {
     const std::lock_guard lock(mutex_);
+    const auto found = tallies_.find(engine);
+    if (found == tallies_.end()) return;
     verdict = judge_.over(pending.claim, clock_.now());
-    Tally& tally = tallies_[engine];
+    Tally& tally = found->second;
     if (verdict.cause == OverCause::Unexplained) ++tally.unexplained;
     if (verdict.relearn != Relearn::No) ++tally.relearned;
   }
@@ -112,6 +121,11 @@ void Audit::judge(const Pending& pending) {
        {"engine", engine.value},
        {"from", replay ? "replay" : "new events"}});
   around_.relearn(engine, verdict.relearn);
+}
+
+void Audit::follow(EngineId engine) {
+  const std::lock_guard lock(mutex_);
+  tallies_.try_emplace(engine);
 }
 
 void Audit::forget(EngineId engine) {

@@ -77,9 +77,11 @@ class Audit {
   Audit& operator=(const Audit&) = delete;
   ~Audit();
 
-  void compare(const Answered& answered);
-  // The engine left.
+  // The engine's predictions count from now on, until it leaves. Others are ignored: their answers
+  // and verdicts come after their engine is gone.
+  void follow(EngineId engine);
   void forget(EngineId engine);
+  void compare(const Answered& answered);
   [[nodiscard]] Tally tally(EngineId engine) const;
 
  private:
@@ -93,6 +95,8 @@ class Audit {
 
   void judge_until_stopped(const std::stop_token& stop);
   void judge(const Pending& pending);
+  // False: the engine has left.
+  bool count(const Answered& answered, Instant now);
   void count_miss(std::string_view worker, std::string_view result, std::string_view cause);
   [[nodiscard]] std::string_view cause_of_under(const Answered& answered) const;
 
@@ -102,7 +106,7 @@ class Audit {
   const Clock& clock_;
   mutable std::mutex mutex_;  // guards the next two
   Judge judge_;
-  std::unordered_map<EngineId, Tally> tallies_;
+  std::unordered_map<EngineId, Tally> tallies_;  // of the engines followed
   BoundedQueue<Pending> pending_{kClaimsMax};
   std::optional<WorkerThread> thread_;  // ends before all of the above
 };

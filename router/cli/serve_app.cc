@@ -150,13 +150,16 @@ struct ServeApp::Parts {
 
 Result<Done> ServeApp::Parts::build() {
   const ServeSettings& settings = options.settings;
-  const fleet::FleetListeners listeners{
-      .engine_ready = [this](const fleet::EngineEndpoints& e) { watch->engine_ready(e); },
-      .engine_removed =
-          [this](EngineId e) {
-            watch->engine_removed(e);
-            audit->forget(e);
-          }};
+  const fleet::FleetListeners listeners{.engine_ready =
+                                            [this](const fleet::EngineEndpoints& e) {
+                                              audit->follow(e.engine);
+                                              watch->engine_ready(e);
+                                            },
+                                        .engine_removed =
+                                            [this](EngineId e) {
+                                              watch->engine_removed(e);
+                                              audit->forget(e);
+                                            }};
   fleet.emplace(fleet::Fleet::Options{.probe_interval = settings.fleet.probe_interval}, listeners,
                 metrics, system_clock());
   subscriber::SubscriberOptions subscription;

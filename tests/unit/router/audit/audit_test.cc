@@ -18,6 +18,8 @@ const std::vector<BlockKey> kBlocks{{1}, {2}};
 
 class AuditTest : public testing::Test {
  protected:
+  AuditTest() { audit.follow(kEngine); }
+
   Answered answered(std::uint64_t predicted, std::uint64_t actual) const {
     return {.request_id = "r",
             .worker = "a",
@@ -44,7 +46,7 @@ class AuditTest : public testing::Test {
   runtime::Metrics metrics;
   std::string incomplete;
   BoundedQueue<Relearn> relearns{8};
-  Audit audit{{.announcement_delay = std::chrono::milliseconds(1)},
+  Audit audit{{.announcement_delay = std::chrono::milliseconds(20)},
               {.journal = journal,
                .why_incomplete = [this](EngineId) { return std::string_view(incomplete); },
                .relearn = [this](EngineId, Relearn how) { relearns.push(how); }},
@@ -87,6 +89,17 @@ TEST_F(AuditTest, AnotherPromptThanOursNeverStrikesAnEngine) {
   EXPECT_EQ(audit.tally(kEngine).unexplained, 0U);
 }
 
+TEST_F(AuditTest, AnAnswerAboutAnotherPromptDoesNotEndARowOfStrikes) {
+  audit.compare(answered(32, 0));
+  Answered other = answered(32, 32);
+  other.same_prompt = false;
+  audit.compare(other);
+  other.actual = 48;
+  audit.compare(other);
+  audit.compare(answered(32, 0));
+  EXPECT_TRUE(shows("sightline_relearns_total{worker=\"a\"} 1"));
+}
+
 TEST_F(AuditTest, UnderPredictionsAreCountedByTheirCause) {
   Answered busy = answered(0, 16);
   busy.busy = true;
@@ -104,6 +117,23 @@ TEST_F(AuditTest, AnEngineThatLeftIsForgotten) {
   audit.compare(answered(32, 32));
   audit.forget(kEngine);
   EXPECT_EQ(audit.tally(kEngine).equal, 0U);
+}
+
+TEST_F(AuditTest, WhatIsAnsweredOrJudgedAfterAnEngineLeftLeavesNothingBehind) {
+  audit.compare(answered(32, 0));
+  audit.forget(kEngine);
+  metrics.remove_worker("a");
+  for (const std::uint64_t actual : {32, 48, 0}) audit.compare(answered(32, actual));
+  // Judged in their order: once this one is, the first one is.
+  Answered other = answered(32, 0);
+  other.worker = "b";
+  other.engine = EngineId{5};
+  audit.follow(other.engine);
+  audit.compare(other);
+  EXPECT_TRUE(shows("misses_total{worker=\"b\",result=\"over\",cause=\"unexplained\"} 1"));
+  EXPECT_EQ(metrics.scrape().find("worker=\"a\""), std::string::npos) << metrics.scrape();
+  const Tally tally = audit.tally(kEngine);
+  EXPECT_EQ(tally.equal + tally.under + tally.over + tally.unexplained, 0U);
 }
 
 }  // namespace
