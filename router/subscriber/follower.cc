@@ -9,7 +9,22 @@ namespace sightline::subscriber {
 
 namespace {
 
-constexpr int kMessagesPerTurn = 256;  // of one socket before the others have their turn
+// How much of one socket is read before the others have their turn.
+class Turn {
+ public:
+  [[nodiscard]] bool over() const { return messages_ >= kMessagesMax || bytes_ >= kBytesMax; }
+  void count(const Multipart& message) {
+    ++messages_;
+    bytes_ += message.bytes();
+  }
+
+ private:
+  static constexpr int kMessagesMax = 256;
+  static constexpr std::size_t kBytesMax = 4U << 20U;  // with the message that passes it
+  int messages_ = 0;
+  std::size_t bytes_ = 0;
+};
+
 // Of a replay: its answers must not be lost.
 constexpr int kReplayMessagesMax = 100'000;
 // libzmq gives a connection up for good when the peer breaks the protocol or a limit. A bound
@@ -96,7 +111,7 @@ void Follower::read(std::uint64_t token) {
   if (!events_) return;
   // A connection is known before the messages that came over it.
   read_links();
-  if (token % kParts == kMessages && read_messages(kMessagesPerTurn)) {
+  if (token % kParts == kMessages && read_messages()) {
     shared_.poller.look_again(token);
   }
 }
@@ -127,7 +142,7 @@ void Follower::go_down(bool will_retry) {
   ask_at_.reset();
   // What came over the lost connection must not be taken for the next one's. Beyond a turn it is
   // left to the replay; a bound socket may have a peer that goes on sending.
-  read_messages(kMessagesPerTurn);
+  read_messages();
   for (int i = 0; i < shared_.options.receive_messages_max; ++i) {
     if (!shared_.message.receive(events_->messages())) return;
   }
@@ -146,8 +161,8 @@ void Follower::come_up(bool after_unseen_loss) {
 }
 
 // True if there may be more.
-bool Follower::read_messages(int messages_max) {
-  for (int i = 0; i < messages_max; ++i) {
+bool Follower::read_messages() {
+  for (Turn turn; !turn.over(); turn.count(shared_.message)) {
     if (!shared_.message.receive(events_->messages())) return false;
     ask(feed_.live(shared_.message.frames(), shared_.clock.wall()));
   }
@@ -155,7 +170,7 @@ bool Follower::read_messages(int messages_max) {
 }
 
 void Follower::read_replay() {
-  for (int i = 0; i < kMessagesPerTurn; ++i) {
+  for (Turn turn; !turn.over(); turn.count(shared_.message)) {
     if (!replay_ || !shared_.message.receive(replay_.get())) return;
     replay_deadline_ = shared_.clock.now() + shared_.options.replay_timeout;
     const auto from = feed_.replayed(shared_.message.frames(), shared_.clock.wall());

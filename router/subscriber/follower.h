@@ -79,7 +79,7 @@ class Follower {
   void read_links();
   void come_up(bool after_unseen_loss);
   void go_down(bool will_retry);
-  bool read_messages(int messages_max);
+  bool read_messages();
   void read_replay();
   void ask(std::optional<std::uint64_t> from);
   void send_request();

@@ -160,10 +160,11 @@ Multipart::~Multipart() {
 }
 
 bool Multipart::receive(void* socket) {
-  count_ = 0;
+  count_ = bytes_ = 0;
   for (bool more = true; more;) {
     auto& part = parts_->messages[std::min(count_, kFramesMax)];
     if (zmq_msg_recv(&part, socket, ZMQ_DONTWAIT) < 0) return false;
+    bytes_ += zmq_msg_size(&part);
     if (count_ < kFramesMax) {
       views_[count_++] = {static_cast<const std::uint8_t*>(zmq_msg_data(&part)),
                           zmq_msg_size(&part)};

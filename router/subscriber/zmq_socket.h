@@ -101,12 +101,15 @@ class Multipart {
   // False when no message is waiting. Replaces the frames received before.
   bool receive(void* socket);
   [[nodiscard]] std::span<const ByteView> frames() const { return {views_.data(), count_}; }
+  // Of all frames received, those dropped included.
+  [[nodiscard]] std::size_t bytes() const { return bytes_; }
 
  private:
   struct Parts;
   std::unique_ptr<Parts> parts_;
   std::array<ByteView, kFramesMax> views_{};
   std::size_t count_ = 0;
+  std::size_t bytes_ = 0;
 };
 
 }  // namespace sightline::subscriber

@@ -45,14 +45,15 @@ inline std::string payload_of(std::uint64_t sequence, double time_s = 1.0) {
 // Sockets of one publisher: PUB as engines have it, and the replay ROUTER.
 class Publisher {
  public:
-  Publisher() : context_(zmq_ctx_new()), events_(zmq_socket(context_, ZMQ_XPUB)) {
+  Publisher() : Publisher(zmq_ctx_new()) { owned_.reset(context_); }
+  // In a subscriber's context, for inproc endpoints: what is published is there at once.
+  explicit Publisher(void* context) : context_(context), events_(zmq_socket(context, ZMQ_XPUB)) {
     const int no_linger = 0;
     zmq_setsockopt(events_, ZMQ_LINGER, &no_linger, sizeof no_linger);
   }
   ~Publisher() {
     zmq_close(events_);
     if (replay_ != nullptr) zmq_close(replay_);
-    zmq_ctx_term(context_);
   }
   Publisher(const Publisher&) = delete;
   Publisher& operator=(const Publisher&) = delete;
@@ -127,6 +128,7 @@ class Publisher {
     return frames;
   }
 
+  ZmqContext owned_;
   void* context_;
   void* events_;
   void* replay_ = nullptr;
