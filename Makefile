@@ -55,7 +55,7 @@ lint: setup ## check the house rules; each finding names its rule (PATHS=DIR: on
 format: setup ## rewrite C++ sources with clang-format
 	@git ls-files -co --exclude-standard '*.h' '*.cc' | xargs -r clang-format-14 -i
 
-chaos: test-build ## all faults at random, hostile clients: SECONDS=60, SEED=N (default: a new one)
+chaos: test-build ## faults of all kinds at random, hostile clients: SECONDS=60, SEED=N (default: a new one)
 	@$(PYTHON) tests/chaos/run --build $(BUILD) --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
 
 soak: ## ten minutes of chaos
