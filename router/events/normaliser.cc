@@ -17,9 +17,6 @@ bool holds_prefix(SpecKind kind) { return kind != SpecKind::Other; }
 
 constexpr std::array kTiers = {index::Tier::Gpu, index::Tier::Cpu, index::Tier::Storage};
 
-// Part of the index from which on dropping an engine is less work than removing its blocks.
-constexpr std::uint64_t kDropShare = 8;
-
 std::size_t slot_of(index::Tier tier) { return static_cast<std::size_t>(tier); }
 
 std::span<const std::int64_t> block_of(const BlockStored& event, std::size_t i) {
@@ -72,12 +69,8 @@ void EngineState::forget() {
   }
   handles_.clear();
   waiting_.clear();
-  // Dropping walks over what all engines hold, which an engine could ask for with every message.
-  if (known.size() >= index_.blocks_total() / kDropShare) {
-    index_.drop(options_.engine);
-    return;
-  }
-  for (const auto tier : kTiers) index_.remove(options_.engine, tier, known);
+  // Not over what all engines hold, which an engine could ask for with every message.
+  index_.drop_known(options_.engine, known);
 }
 
 void EngineState::apply_event(const BlockStored& event) {

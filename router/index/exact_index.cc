@@ -16,6 +16,8 @@ namespace {
 
 // Blocks of the table that are swept under the lock at once, for about 0.1 ms.
 constexpr std::size_t kSweepBlocks = 1'024;
+// Likewise, looked up one by one.
+constexpr std::size_t kErasedBlocks = 512;
 
 constexpr std::uint32_t bit_of(Tier tier) { return 1U << static_cast<unsigned>(tier); }
 
@@ -157,7 +159,7 @@ void ExactIndex::erase(EngineId engine, Tier tier, std::span<const keys::BlockKe
   }
 }
 
-void ExactIndex::drop(EngineId engine) {
+std::uint32_t ExactIndex::end_life(EngineId engine) {
   std::uint32_t life = kNoLife;
   {
     const std::unique_lock lock(mutex_);
@@ -165,9 +167,33 @@ void ExactIndex::drop(EngineId engine) {
     lives_.erase(engine);
     gpu_blocks_.erase(engine);
   }
-  if (journal_ != nullptr) journal_->dropped(engine);
-  // What is left of that life says nothing any more: it goes in steps, so that nobody waits for it.
+  if (life != kNoLife && journal_ != nullptr) journal_->dropped(engine);
+  return life;
+}
+
+// What is left of a life that has ended says nothing: it goes in steps, and nobody waits for it.
+void ExactIndex::drop(EngineId engine) {
+  const auto life = end_life(engine);
   if (life != kNoLife) sweep(life);
+}
+
+void ExactIndex::drop_known(EngineId engine, std::span<const keys::BlockKey> blocks) {
+  const Holder gone{.engine = engine, .life = end_life(engine)};
+  if (gone.life == kNoLife) return;
+  while (!blocks.empty()) {
+    const auto step = blocks.first(std::min(blocks.size(), kErasedBlocks));
+    blocks = blocks.subspan(step.size());
+    const std::unique_lock lock(mutex_);
+    for (const auto block : step) {
+      const auto entry = table_.find(block);
+      if (entry == table_.end()) continue;
+      Holders& holders = entry->second;
+      const auto holder = std::lower_bound(holders.begin(), holders.end(), gone, comes_before);
+      if (holder == holders.end() || comes_before(gone, *holder)) continue;
+      holders.erase(holder);
+      if (holders.empty()) table_.erase(entry);
+    }
+  }
 }
 
 void ExactIndex::sweep(std::uint32_t life) {

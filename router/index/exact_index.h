@@ -18,8 +18,9 @@ inline constexpr std::size_t kBlocksMax = 16'000'000;
 
 // The plain form of PrefixIndex: a hash table from key to its holders. Exact, so it also serves
 // as the reference for other implementations. When full it refuses new keys. drop() hides what the
-// engine holds at once and then walks the whole table, without keeping others out for long; until
-// it returns, that memory still counts in blocks_total() and towards the maximum.
+// engine holds at once and then walks the whole table, drop_known() only the blocks named, neither
+// keeping others out for long; until it returns, that memory still counts in blocks_total() and
+// towards the maximum.
 class ExactIndex : public PrefixIndex {
  public:
   explicit ExactIndex(std::size_t blocks_max = kBlocksMax) : blocks_max_(blocks_max) {}
@@ -31,6 +32,7 @@ class ExactIndex : public PrefixIndex {
   void store(EngineId engine, Tier tier, std::span<const keys::BlockKey> blocks) override;
   void remove(EngineId engine, Tier tier, std::span<const keys::BlockKey> blocks) override;
   void drop(EngineId engine) override;
+  void drop_known(EngineId engine, std::span<const keys::BlockKey> blocks) override;
   [[nodiscard]] std::uint64_t blocks(EngineId engine) const override;
   [[nodiscard]] std::uint64_t blocks_total() const override;
   [[nodiscard]] std::uint64_t refused_total() const override;
@@ -49,8 +51,9 @@ class ExactIndex : public PrefixIndex {
   static bool comes_before(const Holder& a, const Holder& b);
   static bool same_bytes(const Holders& a, const Holders& b);
   [[nodiscard]] std::uint32_t life_of(EngineId engine) const;
+  // What the engine holds counts no more. Returns its life until now, which is left in the table.
+  std::uint32_t end_life(EngineId engine);
   void sweep(std::uint32_t life);
-
   void erase(EngineId engine, Tier tier, std::span<const keys::BlockKey> blocks);
 
   const std::size_t blocks_max_;

@@ -58,6 +58,8 @@ class PrefixIndex {
   virtual void remove(EngineId engine, Tier tier, std::span<const keys::BlockKey> blocks) = 0;
   // Forgets all that the engine holds, on all tiers.
   virtual void drop(EngineId engine) = 0;
+  // Likewise, where it is known which blocks these are: takes time for them alone.
+  virtual void drop_known(EngineId engine, std::span<const keys::BlockKey> blocks) = 0;
 
   // Distinct blocks that the engine holds on its GPU.
   [[nodiscard]] virtual std::uint64_t blocks(EngineId engine) const = 0;

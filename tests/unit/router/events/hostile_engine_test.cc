@@ -97,6 +97,23 @@ TEST(HostileEngine, ClearingAgainAndAgainDoesNotWalkOverTheOthersBlocks) {
   EXPECT_EQ(index.blocks_total(), 1000U);
 }
 
+TEST(HostileEngine, ClearingDoesNotHideWhatIsHeldAboutOthers) {
+  const keys::Scheme scheme(contract::development_identity_key());
+  index::RemovalJournal journal(64);
+  index::ExactIndex index(index::kBlocksMax, journal);
+  EngineState other({.engine = EngineId{1}, .model = "m"}, scheme, index);
+  EngineState state({.engine = EngineId{2}, .model = "m"}, scheme, index);
+  other.apply({.events = {blocks_of(1000)}});
+  state.apply({.events = {blocks_of(100)}});
+  const auto claimed = index.held(EngineId{1}, index::Tier::Gpu);
+  const auto position = journal.position();
+  state.apply({.events = std::vector<KvEvent>(1000, AllBlocksCleared{})});
+  EXPECT_EQ(journal.withdrawn_since(position, EngineId{1}, claimed), false);
+  EXPECT_EQ(journal.withdrawn_since(position, EngineId{2}, claimed), true);
+  EXPECT_EQ(index.blocks(EngineId{2}), 0U);
+  EXPECT_EQ(index.blocks_total(), 1000U);
+}
+
 constexpr std::size_t kManyBlocks = 40'000;
 // How much longer the worst events may take than ordinary ones of as many blocks.
 constexpr double kRatioMax = 4;

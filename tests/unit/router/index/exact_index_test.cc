@@ -108,6 +108,15 @@ TEST(ExactIndex, RefusesNewKeysWhenFullAndClaimsNothingForThem) {
   EXPECT_EQ(index.match(chain(0, 5)).of(kA).gpu_blocks, 3U);
 }
 
+std::vector<BlockKey> held_by(const PrefixIndex& index, EngineId engine) {
+  std::vector<BlockKey> blocks;
+  for (const auto tier : {Tier::Gpu, Tier::Cpu, Tier::Storage}) {
+    const auto held = index.held(engine, tier);
+    blocks.insert(blocks.end(), held.begin(), held.end());
+  }
+  return blocks;
+}
+
 // One seeded history of operations on both indexes, compared after every step.
 void compare_over_history(std::uint64_t seed) {
   Rng rng(seed);
@@ -128,12 +137,13 @@ void compare_over_history(std::uint64_t seed) {
     const auto from = prompt.empty() ? 0 : rng.below(static_cast<std::uint32_t>(prompt.size()));
     const auto count = rng.below(static_cast<std::uint32_t>(prompt.size() - from + 1));
     const auto blocks = std::span(prompt).subspan(rng.below(3) == 0 ? from : 0, count);
-    const auto action = rng.below(20);
+    const auto action = rng.below(21);
     for (PrefixIndex* index :
-         {static_cast<PrefixIndex*>(&exact), static_cast<PrefixIndex*>(&naive)}) {
+         {static_cast<PrefixIndex*>(&naive), static_cast<PrefixIndex*>(&exact)}) {
       if (action < 11) index->store(engine, tier, blocks);
       if (action >= 11 && action < 19) index->remove(engine, tier, blocks);
       if (action == 19) index->drop(engine);
+      if (action == 20) index->drop_known(engine, held_by(exact, engine));
     }
     for (const auto& query : prompts) {
       ASSERT_EQ(exact.match(query).engines, naive.match(query).engines) << "step " << step;
@@ -179,7 +189,11 @@ TEST(ExactIndex, AReaderSeesAllOrNothingOfAnEngineThatIsDroppedAndComesBack) {
   std::jthread writer([&] {
     for (int i = 0; i < 5; ++i) {
       index.store(kA, Tier::Gpu, many);
-      index.drop(kA);
+      if (i % 2 == 0) {
+        index.drop(kA);
+      } else {
+        index.drop_known(kA, many);
+      }
     }
     done = true;
   });

@@ -32,6 +32,9 @@ class NaiveIndex : public PrefixIndex {
     for (const auto block : blocks) engines_[engine][static_cast<std::size_t>(tier)].erase(block);
   }
   void drop(EngineId engine) override { engines_.erase(engine); }
+  void drop_known(EngineId engine, std::span<const keys::BlockKey> /*blocks*/) override {
+    engines_.erase(engine);
+  }
   [[nodiscard]] std::uint64_t blocks(EngineId engine) const override {
     return held(engine, Tier::Gpu).size();
   }

@@ -55,6 +55,13 @@ TEST(RemovalJournal, HearsOfWhatLeavesTheIndex) {
   const std::uint64_t position = journal.position();
   index.drop(kA);
   EXPECT_EQ(journal.withdrawn_since(position, kA, kClaimed), true);
+  const std::uint64_t dropped = journal.position();
+  index.drop(kA);
+  index.drop_known(kA, kClaimed);
+  EXPECT_EQ(journal.position(), dropped) << "nothing was held";
+  index.store(kA, Tier::Gpu, kClaimed);
+  index.drop_known(kA, kClaimed);
+  EXPECT_EQ(journal.position(), dropped + 1) << "however many blocks";
 }
 
 }  // namespace
