@@ -140,6 +140,10 @@ inline constexpr MetricSpec kEventConnectionsLostTotal{
     MetricType::Counter,
     "Times the connection to the worker's events was lost, by its end or its silence.",
     {kWorkerLabel}};
+inline constexpr MetricSpec kEventRestartsTotal{"sightline_event_restarts_total",
+                                                MetricType::Counter,
+                                                "Times the worker's events began a new count.",
+                                                {kWorkerLabel}};
 inline constexpr MetricSpec kEventRelearnsTotal{"sightline_event_relearns_total",
                                                 MetricType::Counter,
                                                 "Times the worker's blocks were learned anew.",
@@ -156,7 +160,7 @@ inline constexpr MetricSpec kEventErrorsTotal{"sightline_event_errors_total",
 inline constexpr MetricSpec kEventLagSeconds{
     "sightline_event_lag_seconds",
     MetricType::Gauge,
-    "Time from the engine's batch timestamp to its application, last batch.",
+    "Time from the engine's batch timestamp to its application, last batch, slowest rank.",
     {kWorkerLabel}};
 inline constexpr MetricSpec kBlockSizeMismatchTotal{
     "sightline_block_size_mismatch_total",
@@ -214,6 +218,7 @@ inline constexpr std::array kMetricTable = {
     &kEventsAppliedTotal,
     &kEventGapsTotal,
     &kEventConnectionsLostTotal,
+    &kEventRestartsTotal,
     &kEventRelearnsTotal,
     &kEventWaitingBlocks,
     &kEventErrorsTotal,

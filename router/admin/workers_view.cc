@@ -3,6 +3,8 @@
 #include "router/admin/workers_view.h"
 
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "common/base/json.h"
 #include "common/contract/metric_table.h"
@@ -35,11 +37,7 @@ std::string events_json(const std::optional<EngineStatus>& status) {
          std::to_string(status->waiting_blocks) + "}";
 }
 
-struct Sources {
-  const subscriber::EventSubscriber& subscriber;
-  const index::PrefixIndex& index;
-  const audit::Audit& audit;
-};
+using Sources = WorkersView::Sources;
 
 std::string audit_json(const audit::Tally& tally) {
   return R"({"equal":)" + std::to_string(tally.equal) + R"(,"over":)" + std::to_string(tally.over) +
@@ -109,70 +107,36 @@ std::string worker_json(const Worker& worker, const Sources& view) {
 }  // namespace
 
 std::string WorkersView::json() const {
-  const auto snapshot = fleet_.snapshot();
+  const auto snapshot = sources_.fleet.snapshot();
   std::string body = "[";
   for (const auto& worker : snapshot->workers) {
     if (body.size() > 1) body += ",";
-    body += worker_json(*worker, {subscriber_, index_, audit_});
+    body += worker_json(*worker, sources_);
   }
   return body + "]";
 }
 
-void WorkersView::advance(const runtime::Counter& counter, const std::string& key,
-                          std::uint64_t total) {
-  std::uint64_t& last = totals_[key];
-  if (total > last) counter.add(static_cast<double>(total - last));
-  last = total;
+void WorkersView::engine_ready(const fleet::EngineEndpoints& engine) {
+  event_metrics_.follow(engine.engine, engine.worker);
 }
 
-void WorkersView::refresh_engine(const std::string& worker, const events::EngineStatus& status,
-                                 runtime::Metrics& metrics) {
-  const std::string engine = std::to_string(status.engine.value) + " ";
-  const events::NormaliserStatistics& n = status.normaliser;
-  advance(metrics.counter(contract::kEventsAppliedTotal, {worker}), engine + "applied", n.events);
-  advance(metrics.counter(contract::kEventGapsTotal, {worker}), engine + "gaps",
-          status.stream.gaps);
-  advance(metrics.counter(contract::kEventConnectionsLostTotal, {worker}), engine + "lost",
-          status.connections_lost);
-  advance(metrics.counter(contract::kEventRelearnsTotal, {worker}), engine + "relearns",
-          status.stream.relearns);
-  const std::pair<const char*, std::uint64_t> kinds[] = {
-      {"undecodable_message", status.undecodable_messages},
-      {"malformed", n.malformed},
-      {"unknown_parent", n.unknown_parent},
-      {"unknown_content", n.unknown_content},
-      {"unknown_length", n.unknown_length},
-      {"unknown_removal", n.unknown_removal},
-      {"unknown_placeholder", n.unknown_placeholder},
-      {"conflict", n.conflicts},
-      {"handles_refused", n.handles_refused},
-      {"block_size", n.ignored_block_size},
-      {"state_dropped", status.stream.drops},
-      {"replay_timeout", status.stream.replay_timeouts},
-  };
-  for (const auto& [kind, count] : kinds) {
-    if (count == 0) continue;
-    advance(metrics.counter(contract::kEventErrorsTotal, {worker, kind}), engine + kind, count);
-  }
-  metrics.gauge(contract::kEventLagSeconds, {worker})
-      .set(std::chrono::duration<double>(status.lag).count());
+void WorkersView::engine_removed(EngineId engine) {
+  event_metrics_.forget(engine, sources_.subscriber.status(engine));
 }
 
-void WorkersView::refresh(runtime::Metrics& metrics) {
-  const auto snapshot = fleet_.snapshot();
+void WorkersView::refresh() {
+  const auto snapshot = sources_.fleet.snapshot();
   for (const auto& worker : snapshot->workers) {
     std::uint64_t blocks = 0;
-    std::size_t waiting = 0;
+    std::vector<EngineStatus> statuses;
     for (const fleet::EngineEndpoints& engine : worker->engines) {
-      blocks += index_.blocks(engine.engine);
-      const auto status = subscriber_.status(engine.engine);
-      if (!status) continue;
-      refresh_engine(worker->name, *status, metrics);
-      waiting += status->waiting_blocks;
+      blocks += sources_.index.blocks(engine.engine);
+      if (auto status = sources_.subscriber.status(engine.engine))
+        statuses.push_back(std::move(*status));
     }
-    metrics.gauge(contract::kEventWaitingBlocks, {worker->name}).set(static_cast<double>(waiting));
-    metrics.gauge(contract::kWorkerInflight, {worker->name}).set(in_flight_of(*worker));
-    metrics.gauge(contract::kIndexBlocks, {worker->name}).set(static_cast<double>(blocks));
+    event_metrics_.tell(worker->name, statuses);
+    metrics_.gauge(contract::kWorkerInflight, {worker->name}).set(in_flight_of(*worker));
+    metrics_.gauge(contract::kIndexBlocks, {worker->name}).set(static_cast<double>(blocks));
   }
 }
 

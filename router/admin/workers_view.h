@@ -2,14 +2,12 @@
 // Copyright The Sightline Authors
 #pragma once
 
-#include <cstdint>
-#include <map>
 #include <string>
 
 #include "common/runtime/metrics.h"
 
+#include "router/admin/event_metrics.h"
 #include "router/audit/audit.h"
-#include "router/events/engine_feed.h"
 #include "router/fleet/fleet.h"
 #include "router/index/prefix_index.h"
 #include "router/subscriber/zmq_subscriber.h"
@@ -17,31 +15,34 @@
 namespace sightline::admin {
 
 // What is known of every worker, for people and machines.
-// Thread safety: json() from any thread, refresh() from one at a time.
+// Thread safety: all methods from any thread.
 class WorkersView {
  public:
+  struct Sources {
+    const fleet::Fleet& fleet;
+    const subscriber::EventSubscriber& subscriber;
+    const index::PrefixIndex& index;
+    const audit::Audit& audit;
+  };
+
   // All outlive the view.
-  WorkersView(const fleet::Fleet& fleet, const subscriber::EventSubscriber& subscriber,
-              const index::PrefixIndex& index, const audit::Audit& audit)
-      : fleet_(fleet), subscriber_(subscriber), index_(index), audit_(audit) {}
+  WorkersView(const Sources& sources, runtime::Metrics& metrics)
+      : sources_(sources), metrics_(metrics), event_metrics_(metrics) {}
 
   // GET /v1/workers: a JSON array, one object per worker in the order of the configuration.
   [[nodiscard]] std::string json() const;
 
+  // As the fleet tells; an engine is removed here before its events are not followed any more.
+  void engine_ready(const fleet::EngineEndpoints& engine);
+  void engine_removed(EngineId engine);
+
   // Brings the metrics that follow from the same facts up to date; called before each scrape.
-  void refresh(runtime::Metrics& metrics);
+  void refresh();
 
  private:
-  // Raises a counter to a total that is kept elsewhere.
-  void advance(const runtime::Counter& counter, const std::string& key, std::uint64_t total);
-  void refresh_engine(const std::string& worker, const events::EngineStatus& status,
-                      runtime::Metrics& metrics);
-
-  const fleet::Fleet& fleet_;
-  const subscriber::EventSubscriber& subscriber_;
-  const index::PrefixIndex& index_;
-  const audit::Audit& audit_;
-  std::map<std::string, std::uint64_t> totals_;  // as last seen, by engine and counter
+  const Sources sources_;
+  runtime::Metrics& metrics_;
+  EventMetrics event_metrics_;
 };
 
 }  // namespace sightline::admin

@@ -153,10 +153,12 @@ Result<Done> ServeApp::Parts::build() {
   const fleet::FleetListeners listeners{.engine_ready =
                                             [this](const fleet::EngineEndpoints& e) {
                                               audit->follow(e.engine);
+                                              workers_view->engine_ready(e);
                                               watch->engine_ready(e);
                                             },
                                         .engine_removed =
                                             [this](EngineId e) {
+                                              workers_view->engine_removed(e);
                                               watch->engine_removed(e);
                                               audit->forget(e);
                                             }};
@@ -186,11 +188,11 @@ Result<Done> ServeApp::Parts::build() {
                                    .metrics = metrics});
   proxy.emplace(*services);
   api.emplace(*services, *proxy);
-  workers_view.emplace(*fleet, *subscriber, index, *audit);
+  workers_view.emplace(admin::WorkersView::Sources{*fleet, *subscriber, index, *audit}, metrics);
   explain.emplace(*services, proxy->pipeline());
   index_view.emplace(admin::IndexView{.fleet = *fleet, .index = index, .scheme = scheme});
   metrics.gauge(contract::kBuildInfo, {SL_VERSION}).set(1);
-  metrics.before_scrape([this] { workers_view->refresh(metrics); });
+  metrics.before_scrape([this] { workers_view->refresh(); });
   return Done{};
 }
 

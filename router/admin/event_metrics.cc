@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/admin/event_metrics.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "common/contract/metric_table.h"
+
+namespace sightline::admin {
+
+using events::EngineStatus;
+
+void EventMetrics::follow(EngineId engine, std::string worker) {
+  const std::lock_guard lock(mutex_);
+  engines_.try_emplace(engine, Followed{std::move(worker), {}});
+}
+
+void EventMetrics::forget(EngineId engine, const std::optional<EngineStatus>& last) {
+  const std::lock_guard lock(mutex_);
+  const auto found = engines_.find(engine);
+  if (found == engines_.end()) return;
+  if (last) advance(found->second, *last);
+  engines_.erase(found);
+}
+
+void EventMetrics::tell(const std::string& worker, std::span<const EngineStatus> engines) {
+  const std::lock_guard lock(mutex_);
+  std::size_t waiting = 0;
+  std::chrono::milliseconds lag{0};
+  for (const EngineStatus& status : engines) {
+    const auto found = engines_.find(status.engine);
+    if (found != engines_.end()) advance(found->second, status);
+    waiting += status.waiting_blocks;
+    lag = std::max(lag, status.lag);
+  }
+  metrics_.gauge(contract::kEventWaitingBlocks, {worker}).set(static_cast<double>(waiting));
+  if (engines.empty()) return;
+  metrics_.gauge(contract::kEventLagSeconds, {worker})
+      .set(std::chrono::duration<double>(lag).count());
+}
+
+void EventMetrics::advance(Followed& engine, const EngineStatus& status) {
+  const auto rise = [&engine](std::string_view key, std::uint64_t total) {
+    std::uint64_t& last = engine.totals[key];
+    // An older reading than the last one changes nothing.
+    const std::uint64_t more = total - std::min(total, last);
+    last += more;
+    return static_cast<double>(more);
+  };
+  const events::NormaliserStatistics& n = status.normaliser;
+  const events::StreamStatistics& stream = status.stream;
+  const std::pair<const contract::MetricSpec*, std::uint64_t> counters[] = {
+      {&contract::kEventsAppliedTotal, n.events},
+      {&contract::kEventGapsTotal, stream.gaps},
+      {&contract::kEventConnectionsLostTotal, status.connections_lost},
+      {&contract::kEventRestartsTotal, stream.restarts},
+      {&contract::kEventRelearnsTotal, stream.relearns},
+  };
+  for (const auto& [spec, total] : counters) {
+    metrics_.counter(*spec, {engine.worker}).add(rise(spec->name, total));
+  }
+  const std::pair<std::string_view, std::uint64_t> kinds[] = {
+      {"undecodable_message", status.undecodable_messages},
+      {"malformed", n.malformed},
+      {"unknown_parent", n.unknown_parent},
+      {"unknown_content", n.unknown_content},
+      {"unknown_length", n.unknown_length},
+      {"unknown_removal", n.unknown_removal},
+      {"unknown_placeholder", n.unknown_placeholder},
+      {"conflict", n.conflicts},
+      {"handles_refused", n.handles_refused},
+      {"block_size", n.ignored_block_size},
+      {"state_dropped", stream.drops},
+      {"replay_timeout", stream.replay_timeouts},
+      {"buffer_overflow", stream.buffer_overflows},
+  };
+  for (const auto& [kind, total] : kinds) {
+    if (total == 0) continue;
+    metrics_.counter(contract::kEventErrorsTotal, {engine.worker, kind}).add(rise(kind, total));
+  }
+}
+
+}  // namespace sightline::admin
