@@ -72,6 +72,7 @@ void EventMetrics::advance(Followed& engine, const EngineStatus& status) {
       {"conflict", n.conflicts},
       {"handles_refused", n.handles_refused},
       {"block_size", n.ignored_block_size},
+      {"other_rank", status.other_rank_messages},
       {"state_dropped", stream.drops},
       {"replay_timeout", stream.replay_timeouts},
       {"buffer_overflow", stream.buffer_overflows},

@@ -29,6 +29,7 @@ void EngineWatch::engine_ready(const fleet::EngineEndpoints& engine) {
   subscriber::EngineEndpoints endpoints{.events = engine.events, .bind = engine.bind};
   if (!engine.replay.empty()) endpoints.replay = engine.replay;
   events::NormaliserOptions options{.engine = engine.engine, .model = scope_model_};
+  if (engine.several_ranks) options.rank = engine.rank;
   options.hash_seed = seed_nobody_knows();
   if (engine.block_size > 0) options.block_size_configured = engine.block_size;
   const prompt::Placeholders& placeholders = model_.profile.placeholders;

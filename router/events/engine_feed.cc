@@ -33,6 +33,8 @@ std::string_view reason_of(EngineHealth health) {
       return "event connection lost";
     case EngineHealth::Replaying:
       return "replaying events";
+    case EngineHealth::OtherRank:
+      return "its events are those of another data-parallel rank: check where its port leads to";
     case EngineHealth::Verified:
       return "";
   }
@@ -41,7 +43,10 @@ std::string_view reason_of(EngineHealth health) {
 
 EngineFeed::EngineFeed(NormaliserOptions normaliser, StreamOptions stream,
                        const keys::Scheme& scheme, index::PrefixIndex& index)
-    : engine_(normaliser.engine), stream_(stream), state_(std::move(normaliser), scheme, index) {}
+    : engine_(normaliser.engine),
+      rank_(normaliser.rank),
+      stream_(stream),
+      state_(std::move(normaliser), scheme, index) {}
 
 std::optional<std::uint64_t> EngineFeed::start() { return stream_.start().replay_from; }
 
@@ -89,6 +94,12 @@ void EngineFeed::apply(const Message& message, WallTime now) {
     state_.reset();  // what it would have changed is unknown
     return;
   }
+  is_other_rank_ = rank_ && batch->rank && *batch->rank != *rank_;
+  if (is_other_rank_) {
+    ++other_rank_messages_;
+    state_.reset();  // what came before was perhaps another's too
+    return;
+  }
   state_.apply(*batch);
   batch_timestamp_s_ = batch->timestamp_s;
   lag_ = lag_of(batch->timestamp_s, now);
@@ -102,6 +113,8 @@ EngineStatus EngineFeed::status() const {
           .replaying = stream_.replaying(),
           .block_size = state_.block_size(),
           .block_size_conflict = state_.block_size_conflict(),
+          .is_other_rank = is_other_rank_,
+          .other_rank_messages = other_rank_messages_,
           .undecodable_messages = undecodable_messages_,
           .waiting_blocks = state_.waiting(),
           .stream = stream_.statistics(),

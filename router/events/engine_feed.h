@@ -22,6 +22,7 @@ enum class EngineHealth : std::uint8_t {
   AddressInUse,  // nor can it be: somebody else is bound where it is to connect to
   Disconnected,  // the connection is lost: what happens there is not heard
   Replaying,     // messages are missing, or it may be another process: a replay will tell
+  OtherRank,     // its messages are those of another rank: they are not applied
   Verified,      // all that was announced is applied
 };
 
@@ -39,6 +40,8 @@ struct EngineStatus {
   bool replaying = false;
   std::optional<std::uint32_t> block_size;           // tokens; of the events, else configured
   std::optional<std::uint32_t> block_size_conflict;  // exclude the worker from overlap
+  bool is_other_rank = false;                        // so says the last batch
+  std::uint64_t other_rank_messages = 0;             // not applied
   std::uint64_t undecodable_messages = 0;            // broken frames or payloads
   std::size_t waiting_blocks = 0;                    // announced before their parent
   StreamStatistics stream;
@@ -70,10 +73,13 @@ class EngineFeed {
   void apply(const Message& message, WallTime now);
 
   const EngineId engine_;
+  const std::optional<std::int64_t> rank_;
   EventStream stream_;
   EngineState state_;
   double batch_timestamp_s_ = 0;
   std::chrono::milliseconds lag_{0};
+  bool is_other_rank_ = false;
+  std::uint64_t other_rank_messages_ = 0;
   std::uint64_t undecodable_messages_ = 0;
 };
 

@@ -41,6 +41,9 @@ struct NormaliserOptions {
   TokenId vocabulary_size = 0;
   CopyPolicy copies = CopyPolicy::RefCount;
   std::size_t handles_max = kHandlesMax;
+  // The data-parallel rank that its batches must state; nothing: whatever they state is taken, as
+  // an engine that is alone at its address may count itself among others.
+  std::optional<std::int64_t> rank = std::nullopt;
   // Not to be known to the engine: see EngineHashing.
   std::uint64_t hash_seed = 0;
   WaitingStores::Limits waiting = {};

@@ -136,7 +136,8 @@ bool same_but_for_drain(contract::WorkerSpec a, const contract::WorkerSpec& b) {
 
 bool same_endpoints(const std::vector<EngineEndpoints>& a, const std::vector<EngineEndpoints>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
-    return x.rank == y.rank && x.events == y.events && x.bind == y.bind && x.replay == y.replay;
+    return x.rank == y.rank && x.several_ranks == y.several_ranks && x.events == y.events &&
+           x.bind == y.bind && x.replay == y.replay;
   });
 }
 

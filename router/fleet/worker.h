@@ -43,6 +43,7 @@ struct EngineEndpoints {
   EngineId engine;
   std::string worker;            // its worker's name
   std::uint32_t rank = 0;        // data-parallel rank
+  bool several_ranks = false;    // its worker has others too
   std::string events;            // ZMQ endpoint to subscribe at: "tcp://10.0.0.7:5557"
   bool bind = false;             // the engine connects to it: we bind
   std::string replay;            // ZMQ endpoint of the replay socket, empty: no replay

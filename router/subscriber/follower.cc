@@ -262,8 +262,10 @@ events::EngineStatus Follower::status() const {
     status.health = EngineHealth::AddressInUse;
   } else if (peers_ == 0) {
     status.health = connected_before_ ? EngineHealth::Disconnected : EngineHealth::Waiting;
+  } else if (feed_.replaying()) {
+    status.health = EngineHealth::Replaying;
   } else {
-    status.health = feed_.replaying() ? EngineHealth::Replaying : EngineHealth::Verified;
+    status.health = status.is_other_rank ? EngineHealth::OtherRank : EngineHealth::Verified;
   }
   return status;
 }

@@ -57,8 +57,9 @@ void log_changes(const EngineStatus& before, const EngineStatus& now) {
     log(LogLevel::Warn, "KV events cannot be decoded: the engine's blocks are forgotten", {engine});
   }
   if (before.health != now.health) {
-    const bool is_bad =
-        now.health == EngineHealth::Disconnected || now.health == EngineHealth::AddressInUse;
+    const bool is_bad = now.health == EngineHealth::Disconnected ||
+                        now.health == EngineHealth::AddressInUse ||
+                        now.health == EngineHealth::OtherRank;
     log(is_bad ? LogLevel::Warn : LogLevel::Info, "KV events of an engine",
         {engine,
          {"verified", now.health == EngineHealth::Verified},

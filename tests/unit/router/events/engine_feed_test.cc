@@ -59,6 +59,28 @@ TEST_F(Feed, LagIsNeverNegativeNorNonsense) {
   EXPECT_GT(feed_.status().lag.count(), 0);
 }
 
+TEST_F(Feed, OnlyMessagesOfTheRightRankAreAppliedWhereTheRankIsKnown) {
+  auto of_rank_1 = options();
+  of_rank_1.rank = 1;
+  EngineFeed feed(of_rank_1, StreamOptions{}, scheme_, index_);
+  const auto take = [&](std::uint64_t sequence, const pack::Value& rank) {
+    const auto number = replay_start(sequence);
+    const Bytes topic = {'t'};
+    const auto event = pack::stored({sequence + 1}, pack::nil(), {sequence + 1});
+    const auto batch = pack::array({pack::number(1), pack::array({event}), rank});
+    const Bytes payload(batch.begin(), batch.end());
+    feed.live(std::vector<ByteView>{topic, number, payload}, WallTime{});
+    return index_.blocks(kEngine);
+  };
+  EXPECT_EQ(take(0, pack::integer(1)), 1U);
+  EXPECT_EQ(take(1, pack::nil()), 2U) << "an old engine states none";
+  EXPECT_EQ(take(2, pack::integer(0)), 0U) << "the earlier ones were perhaps another's too";
+  EXPECT_TRUE(feed.status().is_other_rank);
+  EXPECT_EQ(take(3, pack::integer(1)), 1U);
+  EXPECT_FALSE(feed.status().is_other_rank);
+  EXPECT_EQ(feed.status().other_rank_messages, 1U);
+}
+
 TEST_F(Feed, AGapDropsTheEngineFromTheIndex) {
   live(0, store(1));
   live(2, store(2));

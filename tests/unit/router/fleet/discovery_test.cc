@@ -245,6 +245,8 @@ TEST(Discovery, EveryRankHasItsOwnEndpoints) {
   EXPECT_EQ(found.engines[1].rank, 1u);
   EXPECT_EQ(found.engines[1].events, "tcp://h:15558");
   EXPECT_EQ(found.engines[1].replay, "tcp://h:15658");
+  EXPECT_TRUE(found.engines[0].several_ranks);
+  EXPECT_TRUE(found.engines[1].several_ranks);
 }
 
 TEST(Discovery, GivenEndpointsAreThoseOfTheFirstRankAndPortsCountUp) {
@@ -298,6 +300,7 @@ TEST(Discovery, ServersOfSingleRanksKeepTheirNumbers) {
   EXPECT_EQ(found.ranks, (std::vector<std::uint32_t>{5}));
   ASSERT_EQ(found.engines.size(), 1u);
   EXPECT_EQ(found.engines[0].events, "tcp://h:5562");
+  EXPECT_FALSE(found.engines[0].several_ranks);
   EXPECT_EQ(found.engines[0].replay, "tcp://h:9000");
 }
 

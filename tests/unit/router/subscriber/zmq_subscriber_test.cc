@@ -226,6 +226,20 @@ TEST_F(ZmqSubscriber, AnEngineRemovedAndAddedAtOnceIsFollowedAtTheSameAddress) {
   await([&] { return subscriber_->status(engine)->health == EngineHealth::Verified; });
 }
 
+TEST_F(ZmqSubscriber, AnEngineWhoseEventsAreThoseOfAnotherRankIsNotBelieved) {
+  start();
+  const auto address = publisher_.bind_events();
+  const auto added =
+      subscriber_->add({.events = address}, {.engine = kEngine, .model = "m", .rank = 1});
+  ASSERT_TRUE(added.ok()) << added.error().message;
+  publisher_.await_subscriber();
+  publisher_.publish(0);  // of rank 0
+  await([&] { return status().health == EngineHealth::OtherRank; });
+  EXPECT_EQ(changes().back(), EngineHealth::OtherRank);
+  EXPECT_EQ(status().other_rank_messages, 1U);
+  EXPECT_EQ(index_.blocks(kEngine), 0U);
+}
+
 TEST_F(ZmqSubscriber, EndsWhileAReplayIsStillOpen) {
   start();
   const auto replay = publisher_.bind_replay();
