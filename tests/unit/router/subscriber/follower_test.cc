@@ -27,7 +27,7 @@ TEST(Follower, ATurnEndsAfterSomeMessagesOrSomeBytes) {
                                   .clock = system_clock(),
                                   .options = options};
     Publisher publisher(context.get());
-    const auto events = publisher.bind_events("inproc://events");
+    const auto events = publisher.bind_events("inproc://" + std::to_string(payload_bytes));
     auto follower =
         Follower::open(shared, {.events = events},
                        events::EngineFeed({.engine = kEngine, .model = "m"}, {}, scheme, index));

@@ -26,7 +26,7 @@ namespace pack = events::pack;
 using events::EngineHealth;
 
 inline constexpr EngineId kEngine{4};
-inline constexpr std::chrono::seconds kPatience{20};
+inline constexpr std::chrono::seconds kPatience{120};
 
 using Frames = std::vector<std::string>;
 
@@ -58,8 +58,8 @@ class Publisher {
   Publisher(const Publisher&) = delete;
   Publisher& operator=(const Publisher&) = delete;
 
-  std::string bind_events(const char* endpoint = "tcp://127.0.0.1:*") {
-    return bind(events_, endpoint);
+  std::string bind_events(const std::string& endpoint = "tcp://127.0.0.1:*") {
+    return bind(events_, endpoint.c_str());
   }
   void connect_events(const std::string& endpoint) {
     SL_CHECK(zmq_connect(events_, endpoint.c_str()) == 0);

@@ -156,7 +156,7 @@ TEST_F(ZmqSubscriber, AnEngineThatRestartsIsFollowedAnewBeforeItsFirstMessage) {
   first.reset();
   await([&] { return !is_connected(); });
   Publisher second;
-  second.bind_events(events.c_str());
+  second.bind_events(events);
   second.bind_replay(replay.c_str());
   EXPECT_EQ(second.await_replay_request(), 1U);  // do you know my last message?
   second.end_answers();
