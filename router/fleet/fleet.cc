@@ -385,12 +385,16 @@ void Fleet::apply_probe(const WorkerSpec& spec, const Probe& probe) {
 }
 
 void Fleet::apply_load(const WorkerSpec& spec, const EngineLoad& load) {
-  const std::lock_guard lock(state_->mutex);
-  Member* member = state_->find(spec);
-  if (member == nullptr) return;
-  set_load(member->view, member->standing, load);
-  member->published = std::make_shared<const Worker>(member->view);
-  state_->publish();
+  Effects effects;
+  {
+    const std::lock_guard lock(state_->mutex);
+    Member* member = state_->find(spec);
+    if (member == nullptr) return;
+    set_load(member->view, member->standing, load);
+    state_->settle(*member, effects);
+    state_->publish();
+  }
+  state_->act(effects);
 }
 
 }  // namespace sightline::fleet

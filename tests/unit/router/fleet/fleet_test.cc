@@ -435,5 +435,20 @@ TEST_F(FleetTest, LoadIsPublishedWithoutANewRevisionOfTheWorker) {
   EXPECT_EQ(before->running, 1u) << "a snapshot never changes";
 }
 
+TEST_F(FleetTest, ABlockSizeToldWithTheLoadIsJudgedAtOnce) {
+  const std::vector specs{spec_of("name=a,url=http://a:1"), spec_of("name=b,url=http://b:1")};
+  fleet_.set_workers(specs);
+  for (const WorkerSpec& spec : specs) fleet_.apply_probe(spec, healthy_probe());
+  ASSERT_EQ(state("a"), WorkerState::Ready);
+  ASSERT_EQ(state("b"), WorkerState::Ready);
+  fleet_.apply_load(specs[1], {.running = 7, .block_size = 32});
+  EXPECT_EQ(worker("b")->running, 7u);
+  EXPECT_EQ(worker("b")->block_size, 32u);
+  EXPECT_EQ(state("a"), WorkerState::Ready);
+  EXPECT_EQ(state("b"), WorkerState::Excluded);
+  fleet_.apply_load(specs[1], {.block_size = 16});
+  EXPECT_EQ(state("b"), WorkerState::Ready);
+}
+
 }  // namespace
 }  // namespace sightline::fleet
