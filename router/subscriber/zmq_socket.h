@@ -42,7 +42,7 @@ struct Heartbeat {
 };
 
 struct SocketLimits {
-  int messages_max = 0;             // ZMQ_RCVHWM: what is more is lost
+  int messages_max = 0;             // ZMQ_RCVHWM: a full queue holds the peer back
   std::size_t frame_bytes_max = 0;  // a larger frame closes the connection it came on
   Heartbeat heartbeat = {};         // of an events socket
 };
