@@ -87,8 +87,9 @@ struct NormaliserStatistics {
 //   happens to the last block of a prompt or to a decoded block, one block per event. Where one
 //   event announces two or more blocks again, it is a report of reused blocks
 //   (kv_cache_report_mode full), which is no new copy. A report of a single block cannot be told
-//   from a copy: its entry may then outlive the block until the engine clears its cache, restarts
-//   or announces a loss. At most one block per such report is over-claimed that way.
+//   from a copy, so requests that ask for reports must not reach an engine: the proxy edits them.
+//   From one that did otherwise, at most one block per report outlives its removal, until the
+//   engine clears its cache, restarts or announces a loss.
 // - An event whose block size differs from the configured one, or from the engine's first one,
 //   drops the engine from the index until reset(): the caller excludes the worker.
 //

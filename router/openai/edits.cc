@@ -84,4 +84,13 @@ void ask_for_usage(EditedBody& body, const Request& request) {
   if (given.empty()) append_member(body, *options, R"("include_usage":true)");
 }
 
+void report_new_blocks_only(EditedBody& body, const Request& request) {
+  for (const json::Value& arguments : request.document.root().find_all("vllm_xargs")) {
+    if (!arguments.is(json::Kind::Object)) continue;
+    for (const json::Value& mode : arguments.find_all("kv_cache_report_mode")) {
+      body.replace(mode.begin_offset(), mode.end_offset(), R"("incremental")");
+    }
+  }
+}
+
 }  // namespace sightline::openai

@@ -41,6 +41,7 @@ openai::EditedBody Proxy::edit(const openai::Request& request,
     }
     if (item.fetched && as_bytes) openai::set_url(body, part, prepare::data_url_of(item));
   }
+  openai::report_new_blocks_only(body, request);
   if (asks_for_usage(request)) openai::ask_for_usage(body, request);
   return body;
 }

@@ -74,3 +74,24 @@ def test_an_engine_that_lost_its_blocks_without_a_word_is_learned_anew_after_two
     stack.wait_until(lambda: audit(stack)["relearned"] == 1)
     stack.wait_until(lambda: 'sightline_relearns_total{worker="w0"} 1' in stack.router_metrics())
     assert ask(stack) == (predicted, predicted)
+
+
+def test_a_client_cannot_have_blocks_counted_twice_by_having_them_announced_again(build, logs):
+    flags = ["--block-size", str(BLOCK), "--blocks", "40"]
+
+    def complete(stack, prompt):
+        body = {"model": "demo", "prompt": prompt, "max_tokens": 1,
+                "vllm_xargs": {"kv_cache_report_mode": "full"}}
+        answer = post(stack.port, body, path="/v1/completions")
+        assert answer.status == 200, answer.body
+        stack.wait_until_heard()
+        return BLOCK * answer.overlap[0], answer.usage["prompt_tokens_details"]["cached_tokens"]
+
+    with Stack(build, engines=1, engine_flags=flags, logs=logs) as stack:
+        short = [list(range(n, n + BLOCK + 1)) for n in (1000, 2000)]
+        for prompt in short:
+            assert complete(stack, prompt) == (0, 0)
+            assert complete(stack, prompt) == (BLOCK, BLOCK)
+            assert complete(stack, prompt) == (BLOCK, BLOCK)
+        assert complete(stack, list(range(5000, 5000 + 38 * BLOCK))) == (0, 0)
+        assert [complete(stack, prompt) for prompt in short] == [(0, 0), (0, 0)]

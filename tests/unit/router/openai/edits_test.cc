@@ -70,6 +70,18 @@ TEST(Edits, UrlAndUuidOfSeveralPartsAreEditedTogether) {
       R"({"messages":[{"content":[{"type":"image_url","image_url":{"url":"data:1"},"uuid":"u1"},{"type":"image_url","image_url":"data:2","uuid":"u2"}]}]})");
 }
 
+TEST(Edits, ReusedBlocksAreNotReportedAgainHoweverItIsAskedFor) {
+  const Request request =
+      parsed(R"({"messages":[],"vllm_xargs":{"a":1,"kv_cache_report_mode":"full"},"vllm_xargs":[],)"
+             R"("vllm_xargs":{"kv_cache_report\u005fmode":["x"],"kv_cache_report_mode":"full"}})");
+  EditedBody body(request.document.text());
+  report_new_blocks_only(body, request);
+  EXPECT_EQ(
+      joined(body),
+      R"({"messages":[],"vllm_xargs":{"a":1,"kv_cache_report_mode":"incremental"},"vllm_xargs":[],)"
+      R"("vllm_xargs":{"kv_cache_report\u005fmode":"incremental","kv_cache_report_mode":"incremental"}})");
+}
+
 TEST(Edits, UsageIsAskedForWhateverFormTheOptionsHave) {
   struct Case {
     const char* given;
