@@ -15,6 +15,8 @@ from stack import post
 # Medians of resident memory may differ by this much: arenas of the allocator that fill up.
 MEMORY_SLACK_BYTES = 2 << 20
 BLOCK = 16  # tokens
+# A worker that failed again each time it was tried again is left alone for so long.
+BACKOFF_MAX_S = 30
 
 
 class Memory(threading.Thread):
@@ -86,7 +88,8 @@ class Quiet:
         for engine in self.engines:
             self.check_claims(engine)
         self.expect("all workers are ready", lambda: all(
-            w["state"] == "ready" for w in self.stack.worker_states()))
+            w["state"] == "ready" for w in self.stack.worker_states()),
+            seconds=BACKOFF_MAX_S + 20)
         self.check_bookings()
         for engine in self.engines:
             self.check_index(engine)
