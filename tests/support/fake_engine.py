@@ -6,9 +6,12 @@ It speaks enough of an engine's API to be a routable worker without KV events, k
 it saw, and hands each generation request to the test's own function with the open socket.
 """
 
+import contextlib
 import json
 import socket
 import threading
+
+from stack import Stack
 
 
 class FakeEngine:
@@ -127,3 +130,15 @@ def answer_ok(connection, _request):
             "usage": {"prompt_tokens": 5, "completion_tokens": 1, "total_tokens": 6}}
     connection.sendall(response(200, json.dumps(body)))
     return True
+
+
+@contextlib.contextmanager
+def router(build, logs, *engines, flags=()):
+    """A router before such engines, all of them ended together."""
+    with contextlib.ExitStack() as stack:
+        for engine in engines:
+            stack.enter_context(engine)
+        yield stack.enter_context(
+            Stack(build, workers=[e.worker for e in engines], ready_states=("unverified",),
+                  router_flags=list(flags), logs=logs)
+        )

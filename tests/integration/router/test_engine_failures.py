@@ -2,29 +2,25 @@
 # Copyright The Sightline Authors
 """What a client sees when an engine fails: the exact answer, each time."""
 
-import contextlib
 import json
 import socket
 import struct
 import threading
 
 import pytest
-from fake_engine import FakeEngine, answer_ok, chunk, response, stream_head, token_event
-from stack import SLOWDOWN, Stack, post
+from fake_engine import (
+    FakeEngine,
+    answer_ok,
+    chunk,
+    response,
+    router,
+    stream_head,
+    token_event,
+)
+from stack import SLOWDOWN, post
 
 BODY = {"model": "demo", "messages": [{"role": "user", "content": "hello"}], "max_tokens": 4}
 STREAM = {**BODY, "stream": True}
-
-
-@contextlib.contextmanager
-def router(build, logs, *engines, flags=()):
-    with contextlib.ExitStack() as stack:
-        for engine in engines:
-            stack.enter_context(engine)
-        yield stack.enter_context(
-            Stack(build, workers=[e.worker for e in engines], ready_states=("unverified",),
-                  router_flags=list(flags), logs=logs)
-        )
 
 
 def error_of(answer):

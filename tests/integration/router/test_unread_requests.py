@@ -2,26 +2,14 @@
 # Copyright The Sightline Authors
 """Requests that the router does not read: embeddings and the like."""
 
-import contextlib
 import json
 import threading
 
-from fake_engine import FakeEngine, response
-from stack import Stack, post
+from fake_engine import FakeEngine, response, router
+from stack import post
 
 EMBED = {"model": "demo", "input": "hello"}
 PATH = "/v1/embeddings"
-
-
-@contextlib.contextmanager
-def router(build, logs, *engines, flags=()):
-    with contextlib.ExitStack() as stack:
-        for engine in engines:
-            stack.enter_context(engine)
-        yield stack.enter_context(
-            Stack(build, workers=[e.worker for e in engines], ready_states=("unverified",),
-                  router_flags=list(flags), logs=logs)
-        )
 
 
 def embedding(connection, _request):
