@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdlib>
 #include <exception>
@@ -30,6 +31,8 @@ namespace http = web::http;
 constexpr std::size_t kThreads = 4;
 constexpr int kFreePortTries = 8;
 constexpr std::size_t kReadBytes = 64 << 10;
+constexpr std::chrono::seconds kLastRepliesMax{1};     // for replies under way when it stops
+constexpr std::chrono::milliseconds kClosingTime{20};  // in which the sockets are closed
 constexpr std::string_view kMetricsType = "text/plain; version=0.0.4; charset=utf-8";
 
 // A port that was free a moment ago: cpprestsdk can not tell which one it bound.
@@ -125,9 +128,12 @@ struct AdminServer::State : std::enable_shared_from_this<AdminServer::State> {
   std::unique_ptr<http::experimental::listener::http_listener> listener;
   std::uint16_t port = 0;
 
-  std::mutex mutex;  // guards running
+  std::mutex mutex;  // guards the next ones
   std::condition_variable idle;
   std::size_t running = 0;
+  std::size_t replying = 0;  // of those running: their answer is on its way
+  bool is_stopping = false;
+  std::vector<std::pair<http::http_request, AdminResponse>> held_back;
 
   AdminResponse ready(const AdminRequest& request) const {
     std::string list;
@@ -193,6 +199,29 @@ struct AdminServer::State : std::enable_shared_from_this<AdminServer::State> {
 
   // Ends the request: counted as running until the answer is out or the client is gone.
   void reply(const http::http_request& message, const AdminResponse& response) {
+    {
+      const std::lock_guard lock(mutex);
+      if (is_stopping) {
+        held_back.emplace_back(message, response);
+        return;
+      }
+      ++replying;
+    }
+    send(message, response);
+  }
+
+  // Replies that came while the sockets were being closed.
+  void send_held_back() {
+    std::vector<std::pair<http::http_request, AdminResponse>> replies;
+    {
+      const std::lock_guard lock(mutex);
+      replies.swap(held_back);
+      replying += replies.size();
+    }
+    for (const auto& [message, response] : replies) send(message, response);
+  }
+
+  void send(const http::http_request& message, const AdminResponse& response) {
     http::http_response answer(static_cast<http::status_code>(response.status));
     answer.set_body(response.body, response.content_type);
     // A client that has gone is no error of ours; the task's exception must be looked at.
@@ -228,6 +257,7 @@ struct AdminServer::State : std::enable_shared_from_this<AdminServer::State> {
     {
       const std::lock_guard lock(mutex);
       --running;
+      --replying;
     }
     idle.notify_all();
   }
@@ -313,15 +343,30 @@ Result<Done> AdminServer::start() {
 
 std::uint16_t AdminServer::port() const { return state_->port; }
 
+// cpprestsdk closes the sockets of its connections without regard to writes that begin at that
+// moment on other threads: such a write crashes, one that begins later fails in good order. So
+// replies under way are awaited before, and new ones held back until the sockets are closed.
 void AdminServer::stop() {
   if (!state_->listener) return;
+  {
+    std::unique_lock lock(state_->mutex);
+    state_->is_stopping = true;
+    state_->idle.wait_for(lock, kLastRepliesMax, [this] { return state_->replying == 0; });
+  }
+  const auto closed = state_->listener->close();
+  const auto is_over = [this, &closed] { return closed.is_done() && state_->running == 0; };
+  std::unique_lock lock(state_->mutex);
+  while (!state_->idle.wait_for(lock, kClosingTime, is_over)) {
+    lock.unlock();
+    state_->send_held_back();
+    lock.lock();
+  }
+  lock.unlock();
   try {
-    state_->listener->close().wait();
+    closed.wait();
   } catch (const std::exception&) {
     // The listener is gone either way.
   }
-  std::unique_lock lock(state_->mutex);
-  state_->idle.wait(lock, [this] { return state_->running == 0; });
   state_->listener.reset();
 }
 
