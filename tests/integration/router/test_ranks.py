@@ -236,7 +236,8 @@ def test_a_rank_whose_events_are_lost_counts_without_overlap_until_they_are_back
         stack.router.stop()
         stack.workers[0].update(events=f"tcp://127.0.0.1:{first}", dp=RANKS)
         stack.start_router()
-        bodies = [picture_body(png(224, 224, seed=i)) for i in range(8)]
+        # Large enough that recent work, not the draw, sends some of them to each rank.
+        bodies = [picture_body(png(896, 896, seed=i)) for i in range(8)]
         answers = send_all(stack, bodies, parallel=1)
         stack.wait_until_heard()
         assert {rank_of(a) for a in answers} == {"0", "1"}
