@@ -17,7 +17,7 @@ namespace {
 // Blocks of the table that are swept under the lock at once, for about 0.1 ms.
 constexpr std::size_t kSweepBlocks = 1'024;
 // Likewise, looked up one by one.
-constexpr std::size_t kErasedBlocks = 512;
+constexpr std::size_t kStepBlocks = 512;
 
 constexpr std::uint32_t bit_of(Tier tier) { return 1U << static_cast<unsigned>(tier); }
 
@@ -113,50 +113,78 @@ bool ExactIndex::same_bytes(const Holders& a, const Holders& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(Holder)) == 0;
 }
 
-void ExactIndex::store(EngineId engine, Tier tier, std::span<const keys::BlockKey> blocks) {
+template <class Visitor>
+void ExactIndex::in_steps(std::span<const keys::BlockKey> blocks, Visitor visit) {
+  while (!blocks.empty()) {
+    const auto step = blocks.first(std::min(blocks.size(), kStepBlocks));
+    blocks = blocks.subspan(step.size());
+    const std::unique_lock lock(mutex_);
+    visit(step);
+  }
+}
+
+std::uint32_t ExactIndex::begin_life(EngineId engine) {
   const std::unique_lock lock(mutex_);
   const auto life = lives_.try_emplace(engine, next_life_);
   if (life.second) ++next_life_;
-  const Holder self{.engine = engine, .life = life.first->second};
-  for (const auto block : blocks) {
-    auto entry = table_.find(block);
-    if (entry == table_.end()) {
-      if (table_.size() >= blocks_max_) {
-        ++refused_;
-        continue;
-      }
-      entry = table_.emplace(block, Holders{}).first;
+  return life.first->second;
+}
+
+void ExactIndex::store(EngineId engine, Tier tier, std::span<const keys::BlockKey> blocks) {
+  const Holder self{.engine = engine, .life = begin_life(engine)};
+  in_steps(blocks, [&](std::span<const keys::BlockKey> step) {
+    if (life_of(engine) != self.life) return;  // dropped between two steps
+    for (const auto block : step) store_one(self, tier, block);
+  });
+}
+
+void ExactIndex::store_one(const Holder& self, Tier tier, keys::BlockKey block) {
+  auto entry = table_.find(block);
+  if (entry == table_.end()) {
+    if (table_.size() >= blocks_max_) {
+      ++refused_;
+      return;
     }
-    Holders& holders = entry->second;
-    auto holder = std::lower_bound(holders.begin(), holders.end(), self, comes_before);
-    if (holder == holders.end() || comes_before(self, *holder)) {
-      holder = holders.insert(holder, self);
-    }
-    if (tier == Tier::Gpu && (holder->tiers & bit_of(tier)) == 0) ++gpu_blocks_[engine];
-    holder->tiers |= bit_of(tier);
+    entry = table_.emplace(block, Holders{}).first;
   }
+  Holders& holders = entry->second;
+  auto holder = std::lower_bound(holders.begin(), holders.end(), self, comes_before);
+  if (holder == holders.end() || comes_before(self, *holder)) {
+    holder = holders.insert(holder, self);
+  }
+  if (tier == Tier::Gpu && (holder->tiers & bit_of(tier)) == 0) ++gpu_blocks_[self.engine];
+  holder->tiers |= bit_of(tier);
 }
 
 void ExactIndex::remove(EngineId engine, Tier tier, std::span<const keys::BlockKey> blocks) {
-  erase(engine, tier, blocks);
+  in_steps(blocks, [&](std::span<const keys::BlockKey> step) {
+    const Holder self{.engine = engine, .life = life_of(engine)};
+    for (const auto block : step) remove_one(self, tier, block);
+  });
   if (journal_ != nullptr) journal_->removed(engine, blocks);
 }
 
-void ExactIndex::erase(EngineId engine, Tier tier, std::span<const keys::BlockKey> blocks) {
-  const std::unique_lock lock(mutex_);
-  const Holder self{.engine = engine, .life = life_of(engine)};
-  for (const auto block : blocks) {
-    const auto entry = table_.find(block);
-    if (entry == table_.end()) continue;
-    Holders& holders = entry->second;
-    const auto holder = std::lower_bound(holders.begin(), holders.end(), self, comes_before);
-    if (holder == holders.end() || comes_before(self, *holder)) continue;
-    if ((holder->tiers & bit_of(tier)) == 0) continue;
-    if (tier == Tier::Gpu) --gpu_blocks_[engine];
-    holder->tiers &= ~bit_of(tier);
-    if (holder->tiers == 0) holders.erase(holder);
-    if (holders.empty()) table_.erase(entry);
-  }
+void ExactIndex::remove_one(const Holder& self, Tier tier, keys::BlockKey block) {
+  const auto held = find_held(self, block);
+  if (!held || (held->holder->tiers & bit_of(tier)) == 0) return;
+  if (tier == Tier::Gpu) --gpu_blocks_[self.engine];
+  held->holder->tiers &= ~bit_of(tier);
+  if (held->holder->tiers == 0) erase(*held);
+}
+
+std::optional<ExactIndex::Held> ExactIndex::find_held(const Holder& wanted, keys::BlockKey block) {
+  const auto entry = table_.find(block);
+  if (entry == table_.end()) return std::nullopt;
+  Holders& holders = entry->second;
+  const auto holder = std::lower_bound(holders.begin(), holders.end(), wanted, comes_before);
+  if (holder == holders.end() || comes_before(wanted, *holder)) return std::nullopt;
+  return Held{entry, holder};
+}
+
+void ExactIndex::erase(const Held& held) {
+  Holders& holders = held.entry->second;
+  holders.erase(held.holder);
+  if (holders.empty()) table_.erase(held.entry);
 }
 
 std::uint32_t ExactIndex::end_life(EngineId engine) {
@@ -180,20 +208,11 @@ void ExactIndex::drop(EngineId engine) {
 void ExactIndex::drop_known(EngineId engine, std::span<const keys::BlockKey> blocks) {
   const Holder gone{.engine = engine, .life = end_life(engine)};
   if (gone.life == kNoLife) return;
-  while (!blocks.empty()) {
-    const auto step = blocks.first(std::min(blocks.size(), kErasedBlocks));
-    blocks = blocks.subspan(step.size());
-    const std::unique_lock lock(mutex_);
+  in_steps(blocks, [&](std::span<const keys::BlockKey> step) {
     for (const auto block : step) {
-      const auto entry = table_.find(block);
-      if (entry == table_.end()) continue;
-      Holders& holders = entry->second;
-      const auto holder = std::lower_bound(holders.begin(), holders.end(), gone, comes_before);
-      if (holder == holders.end() || comes_before(gone, *holder)) continue;
-      holders.erase(holder);
-      if (holders.empty()) table_.erase(entry);
+      if (const auto held = find_held(gone, block)) erase(*held);
     }
-  }
+  });
 }
 
 void ExactIndex::sweep(std::uint32_t life) {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <shared_mutex>
 #include <unordered_map>
 #include <vector>
@@ -18,9 +19,9 @@ inline constexpr std::size_t kBlocksMax = 16'000'000;
 
 // The plain form of PrefixIndex: a hash table from key to its holders. Exact, so it also serves
 // as the reference for other implementations. When full it refuses new keys. drop() hides what the
-// engine holds at once and then walks the whole table, drop_known() only the blocks named, neither
-// keeping others out for long; until it returns, that memory still counts in blocks_total() and
-// towards the maximum.
+// engine holds at once and then walks the whole table, drop_known() only the blocks named; until it
+// returns, that memory still counts in blocks_total() and towards the maximum. No operation on many
+// blocks keeps others out for long.
 class ExactIndex : public PrefixIndex {
  public:
   explicit ExactIndex(std::size_t blocks_max = kBlocksMax) : blocks_max_(blocks_max) {}
@@ -47,19 +48,34 @@ class ExactIndex : public PrefixIndex {
     std::uint32_t tiers = 0;  // bit t: held on tier t; never 0 in the table
   };
   using Holders = std::vector<Holder>;  // in the order of comes_before()
+  using Table = std::unordered_map<keys::BlockKey, Holders>;
 
   static bool comes_before(const Holder& a, const Holder& b);
   static bool same_bytes(const Holders& a, const Holders& b);
   [[nodiscard]] std::uint32_t life_of(EngineId engine) const;
+  // Its life from now on: the one it has, or a new one.
+  std::uint32_t begin_life(EngineId engine);
   // What the engine holds counts no more. Returns its life until now, which is left in the table.
   std::uint32_t end_life(EngineId engine);
   void sweep(std::uint32_t life);
-  void erase(EngineId engine, Tier tier, std::span<const keys::BlockKey> blocks);
+  // Visits some blocks at a time under the lock, which others get in between.
+  template <class Visitor>
+  void in_steps(std::span<const keys::BlockKey> blocks, Visitor visit);
+  void store_one(const Holder& self, Tier tier, keys::BlockKey block);
+  void remove_one(const Holder& self, Tier tier, keys::BlockKey block);
+
+  struct Held {
+    Table::iterator entry;
+    Holders::iterator holder;
+  };
+  // The place of a holder of this engine and life.
+  std::optional<Held> find_held(const Holder& wanted, keys::BlockKey block);
+  void erase(const Held& held);
 
   const std::size_t blocks_max_;
   RemovalJournal* const journal_ = nullptr;  // nothing: nobody asks
   mutable std::shared_mutex mutex_;          // guards everything below; held for memory work only
-  std::unordered_map<keys::BlockKey, Holders> table_;
+  Table table_;
   std::unordered_map<EngineId, std::uint64_t> gpu_blocks_;
   std::unordered_map<EngineId, std::uint32_t> lives_;  // of engines that stored since their drop
   std::uint32_t next_life_ = kNoLife + 1;

@@ -45,8 +45,8 @@ struct Overlaps {
 // A set of (engine, tier, key): storing twice is storing once; copies are counted before this.
 // At its capacity an index may refuse or evict blocks, which is counted; it never claims a block
 // that was not stored or has been removed.
-// Thread safety: all methods from any thread. An operation is atomic: match() sees all or nothing
-// of it.
+// Thread safety: all methods from any thread. Of an operation on many blocks match() may see the
+// first ones alone; a drop() meanwhile ends it.
 class PrefixIndex {
  public:
   virtual ~PrefixIndex() = default;
