@@ -6,15 +6,10 @@ namespace sightline::cli {
 namespace {
 
 // Why blocks that an engine holds may be missing from the index.
-std::string_view why_incomplete(const events::EngineStatus& status,
-                                const index::PrefixIndex& index) {
-  const events::NormaliserStatistics& n = status.normaliser;
-  const events::StreamStatistics& stream = status.stream;
-  if (index.refused_total() > 0 || n.handles_refused > 0) return "index_full";
-  if (stream.drops > 0 || stream.late_joins > 0 || stream.relearns > 0 || n.unknown_parent > 0) {
-    return "forgotten";
-  }
-  if (n.unknown_content > 0 || n.conflicts > 0) return "unknown_content";
+std::string_view why_incomplete(const events::Lacks& lacks, const index::PrefixIndex& index) {
+  if (index.refused_total() > 0 || lacks.no_room) return "index_full";
+  if (lacks.forgotten) return "forgotten";
+  if (lacks.unknown_content) return "unknown_content";
   return {};
 }
 
@@ -26,7 +21,7 @@ audit::Surroundings audit_surroundings(subscriber::EventSubscriber& subscriber,
   audit::Surroundings around{.journal = journal, .why_incomplete = {}, .relearn = {}};
   around.why_incomplete = [&subscriber, &index](EngineId engine) -> std::string_view {
     const auto status = subscriber.status(engine);
-    return status ? why_incomplete(*status, index) : "forgotten";
+    return status ? why_incomplete(status->lacks, index) : "forgotten";
   };
   around.relearn = [&subscriber](EngineId engine, audit::Relearn how) {
     subscriber.relearn(engine, how == audit::Relearn::FromReplay);

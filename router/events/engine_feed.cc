@@ -88,6 +88,7 @@ std::optional<std::uint64_t> EngineFeed::carry_out(StreamStep step, WallTime now
 }
 
 void EngineFeed::apply(const Message& message, WallTime now) {
+  if (message.sequence == 0) state_.begin();
   const auto batch = decode_vllm_batch(message.payload);
   if (!batch) {
     ++undecodable_messages_;
@@ -117,6 +118,7 @@ EngineStatus EngineFeed::status() const {
           .other_rank_messages = other_rank_messages_,
           .undecodable_messages = undecodable_messages_,
           .waiting_blocks = state_.waiting(),
+          .lacks = state_.lacks(),
           .stream = stream_.statistics(),
           .normaliser = state_.statistics()};
 }

@@ -44,6 +44,7 @@ struct EngineStatus {
   std::uint64_t other_rank_messages = 0;             // not applied
   std::uint64_t undecodable_messages = 0;            // broken frames or payloads
   std::size_t waiting_blocks = 0;                    // announced before their parent
+  Lacks lacks;
   StreamStatistics stream;
   NormaliserStatistics normaliser;
 };

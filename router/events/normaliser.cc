@@ -69,6 +69,7 @@ void EngineState::forget() {
   }
   handles_.clear();
   waiting_.clear();
+  lacks_ = {};
   // Not over what all engines hold, which an engine could ask for with every message.
   index_.drop_known(options_.engine, known);
 }
@@ -127,6 +128,7 @@ void EngineState::apply_event(const BlockRemoved& event) {
 void EngineState::apply_event(const AllBlocksCleared& /*event*/) {
   ++statistics_.cleared;
   forget();
+  begin();
 }
 
 void EngineState::apply_event(const UnknownEvent& /*event*/) { ++statistics_.ignored_type; }
@@ -194,6 +196,7 @@ void EngineState::store_placeholders(const BlockStored& event, const Place& plac
     const auto entry = handles_.find(hash);
     if (entry == handles_.end()) {
       ++statistics_.unknown_placeholder;
+      lacks_.forgotten = true;
       continue;
     }
     add_copy(entry->second, place);
@@ -205,12 +208,15 @@ void EngineState::store_chain(const BlockStored& event, const Place& place) {
   const auto count = event.hashes.size();
   if (event.block_size == 0 || event.tokens.size() != count * event.block_size) {
     statistics_.unknown_length += count;
+    lacks_.unknown_content = true;
     return;
   }
   if (!accept_block_size(event.block_size)) return;
   const auto start = start_of(event);
   if (!start.announced) {
-    statistics_.unknown_parent += waiting_.keep(event);
+    const auto given_up = waiting_.keep(event);
+    statistics_.unknown_parent += given_up;
+    if (given_up > 0) lacks_.forgotten = true;
     return;
   }
   store_after(start.key, event, place);
@@ -238,9 +244,13 @@ void EngineState::store_after(const std::optional<keys::BlockKey>& parent, const
   auto key = parent;
   for (std::size_t i = 0; i < count; ++i) {
     if (key) key = key_of(event, i, *key);
-    if (!key) ++statistics_.unknown_content;
+    if (!key) {
+      ++statistics_.unknown_content;
+      lacks_.unknown_content = true;
+    }
     if (!take(event.hashes[i], key, place)) {
       statistics_.handles_refused += count - i;
+      lacks_.no_room = true;
       break;
     }
   }
@@ -334,6 +344,7 @@ bool EngineState::take(EngineHash hash, std::optional<keys::BlockKey> key, const
     entry->second.key = key;
   } else if (entry->second.key && entry->second.key != key) {
     ++statistics_.conflicts;
+    lacks_.unknown_content = true;
     flush_stores(place.tier);
     withdraw(entry->second);
   }

@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "router/events/lacks.h"
 #include "router/events/vllm_codec.h"
 #include "router/events/waiting_stores.h"
 #include "router/index/prefix_index.h"
@@ -100,6 +101,8 @@ class EngineState {
   EngineState(NormaliserOptions options, const keys::Scheme& scheme, index::PrefixIndex& index);
 
   void apply(const EventBatch& batch);
+  // The engine's first message comes next: its cache is empty.
+  void begin() { lacks_ = {.forgotten = false}; }
   // The engine restarted, or an unknown part of its events is lost: forgets everything, the
   // index's part included.
   void reset();
@@ -111,6 +114,7 @@ class EngineState {
   [[nodiscard]] std::optional<std::uint32_t> block_size_conflict() const {
     return block_size_conflict_;
   }
+  [[nodiscard]] const Lacks& lacks() const { return lacks_; }
   [[nodiscard]] const NormaliserStatistics& statistics() const { return statistics_; }
   // Blocks whose hashes are remembered, of known content or not.
   [[nodiscard]] std::size_t handles() const { return handles_.size(); }
@@ -184,6 +188,7 @@ class EngineState {
   std::map<std::int64_t, SpecKind> groups_;  // every cache group ever announced
   std::optional<std::uint32_t> block_size_seen_;
   std::optional<std::uint32_t> block_size_conflict_;
+  Lacks lacks_;
   NormaliserStatistics statistics_;
   bool ignoring_ = false;                      // block sizes disagreed since the last reset
   std::vector<TokenId> block_tokens_;          // scratch: tokens of one block

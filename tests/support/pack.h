@@ -79,5 +79,6 @@ inline Value stored(const std::vector<std::uint64_t>& hashes, const Value& paren
 inline Value removed(const std::vector<std::uint64_t>& hashes) {
   return map({{"type", text("BlockRemoved")}, {"block_hashes", integers(hashes)}});
 }
+inline Value cleared() { return map({{"type", text("AllBlocksCleared")}}); }
 
 }  // namespace sightline::events::pack

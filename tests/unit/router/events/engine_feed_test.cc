@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "router/events/vllm_codec.h"
 #include "router/index/exact_index.h"
 #include "tests/support/pack.h"
 
@@ -79,6 +80,52 @@ TEST_F(Feed, OnlyMessagesOfTheRightRankAreAppliedWhereTheRankIsKnown) {
   EXPECT_EQ(take(3, pack::integer(1)), 1U);
   EXPECT_FALSE(feed.status().is_other_rank);
   EXPECT_EQ(feed.status().other_rank_messages, 1U);
+}
+
+TEST_F(Feed, NothingIsForgottenOfAnEngineHeardFromItsFirstMessageOn) {
+  EXPECT_TRUE(feed_.status().lacks.forgotten) << "nothing was heard yet";
+  live(0, store(1));
+  EXPECT_FALSE(feed_.status().lacks.forgotten);
+  live(2, store(2));
+  EXPECT_TRUE(feed_.status().lacks.forgotten) << "what message 1 announced is not known";
+  live(0, store(3));
+  EXPECT_FALSE(feed_.status().lacks.forgotten) << "it has started anew";
+  live(1, Bytes{0xc1});
+  EXPECT_TRUE(feed_.status().lacks.forgotten) << "what was in there is not known";
+  live(2, pack::batch({pack::cleared()}, 1));
+  EXPECT_FALSE(feed_.status().lacks.forgotten) << "its cache is empty";
+  live(3, pack::batch({pack::stored({5}, pack::integer(4), {5})}, 1));
+  EXPECT_FALSE(feed_.status().lacks.forgotten) << "its parent may come yet";
+  feed_.relearn(false, WallTime{});
+  EXPECT_TRUE(feed_.status().lacks.forgotten);
+}
+
+TEST_F(Feed, ALateJoinHasForgottenWhatCameBefore) {
+  live(7, store(1));
+  EXPECT_TRUE(feed_.status().lacks.forgotten);
+}
+
+TEST_F(Feed, WhatCannotBeNamedIsLackedUntilTheCacheIsCleared) {
+  live(0, pack::batch({pack::stored({1}, pack::nil(), {1, 2})}, 1));
+  EXPECT_TRUE(feed_.status().lacks.unknown_content);
+  EXPECT_FALSE(feed_.status().lacks.forgotten);
+  live(1, pack::batch({pack::cleared()}, 1));
+  EXPECT_FALSE(feed_.status().lacks.unknown_content);
+}
+
+TEST_F(Feed, WhatFindsNoRoomIsLacked) {
+  auto small = options();
+  small.handles_max = 1;
+  EngineState state(small, scheme_, index_);
+  const auto take = [&](std::uint64_t hash) {
+    const auto batch = decode_vllm_batch(store(hash));
+    ASSERT_TRUE(batch);
+    state.apply(*batch);
+  };
+  take(1);
+  EXPECT_FALSE(state.lacks().no_room);
+  take(2);
+  EXPECT_TRUE(state.lacks().no_room);
 }
 
 TEST_F(Feed, AGapDropsTheEngineFromTheIndex) {

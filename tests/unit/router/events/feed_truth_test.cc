@@ -51,7 +51,7 @@ class Engine {
     if (kind >= 9 && kind < 14 && !copies_.empty()) events = evict();
     if (kind == 14) {
       copies_.clear();
-      events = {pack::map({{"type", pack::text("AllBlocksCleared")}})};
+      events = {pack::cleared()};
     }
     return publish(events);
   }
