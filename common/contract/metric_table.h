@@ -74,7 +74,7 @@ inline constexpr MetricSpec kPredictionErrorTokens{
 inline constexpr MetricSpec kPredictionsTotal{
     "sightline_predictions_total",
     MetricType::Counter,
-    "Predictions compared with the engine's cached_tokens: equal, over, under.",
+    "Predictions compared with the engine's cached_tokens: equal, over, under, untold.",
     {kWorkerLabel, "result"}};
 inline constexpr MetricSpec kPredictionMissesTotal{
     "sightline_prediction_misses_total",

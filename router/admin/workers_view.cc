@@ -41,9 +41,10 @@ using Sources = WorkersView::Sources;
 
 std::string audit_json(const audit::Tally& tally) {
   return R"({"equal":)" + std::to_string(tally.equal) + R"(,"over":)" + std::to_string(tally.over) +
-         R"(,"under":)" + std::to_string(tally.under) + R"(,"unexplained":)" +
-         std::to_string(tally.unexplained) + R"(,"relearned":)" + std::to_string(tally.relearned) +
-         "}";
+         R"(,"under":)" + std::to_string(tally.under) + R"(,"untold":)" +
+         std::to_string(tally.untold) + R"(,"not_reused":)" + std::to_string(tally.not_reused) +
+         R"(,"unexplained":)" + std::to_string(tally.unexplained) + R"(,"relearned":)" +
+         std::to_string(tally.relearned) + "}";
 }
 
 // A rank is as its worker is, but for what is known of its own events.

@@ -25,24 +25,36 @@ Audit::~Audit() {
   pending_.close();
 }
 
-bool Audit::count(const Answered& answered, Instant now) {
+std::optional<std::uint64_t> Audit::count(const Answered& answered, Instant now) {
   const std::lock_guard lock(mutex_);
-  const auto found = tallies_.find(answered.engine);
-  if (found == tallies_.end()) return false;
-  Tally& tally = found->second;
-  const bool kept = answered.actual >= answered.predicted;
-  ++(!kept ? tally.over : answered.actual > answered.predicted ? tally.under : tally.equal);
+  const auto found = followed_.find(answered.engine);
+  if (found == followed_.end()) return std::nullopt;
+  Followed& engine = found->second;
+  // vLLM to 0.20 leaves the count out where nothing was reused; later ones tell that zero too.
+  const bool leaves_zero_out = engine.tells && !engine.tells_zero;
+  if (!answered.actual && !leaves_zero_out) {
+    ++engine.tally.untold;
+    metrics_.counter(contract::kPredictionsTotal, {answered.worker, "untold"}).add();
+    return std::nullopt;
+  }
+  engine.tells = true;
+  engine.tells_zero = engine.tells_zero || answered.actual == 0U;
+  const std::uint64_t actual = answered.actual.value_or(0);
+  const bool kept = actual >= answered.predicted;
+  Tally& tally = engine.tally;
+  ++(!kept ? tally.over : actual > answered.predicted ? tally.under : tally.equal);
   // The count of another prompt is not about our blocks.
   const bool proves = answered.same_prompt && answered.predicted > 0;
   if (kept && proves) judge_.agreed(answered.engine, now);
-  return true;
+  return actual;
 }
 
 void Audit::compare(const Answered& answered) {
   const Instant now = clock_.now();
-  if (!count(answered, now)) return;
+  const auto actual = count(answered, now);
+  if (!actual) return;
   const std::int64_t excess =
-      static_cast<std::int64_t>(answered.predicted) - static_cast<std::int64_t>(answered.actual);
+      static_cast<std::int64_t>(answered.predicted) - static_cast<std::int64_t>(*actual);
   const std::string_view result = excess == 0 ? "equal" : excess > 0 ? "over" : "under";
   metrics_.counter(contract::kPredictionsTotal, {answered.worker, result}).add();
   metrics_.histogram(contract::kPredictionErrorTokens, {answered.worker})
@@ -58,13 +70,14 @@ void Audit::compare(const Answered& answered) {
   }
   Pending pending{.claim = {.engine = answered.engine,
                             .blocks = {answered.blocks.begin(), answered.blocks.end()},
+                            .reused_blocks = *actual * answered.blocks.size() / answered.predicted,
                             .removals = answered.removals,
                             .decided = answered.decided,
                             .answered = now},
                   .worker = std::string(answered.worker),
                   .request_id = std::string(answered.request_id),
                   .predicted = answered.predicted,
-                  .actual = answered.actual};
+                  .actual = *actual};
   if (!pending_.push(std::move(pending))) count_miss(answered.worker, result, "not_judged");
 }
 
@@ -97,14 +110,22 @@ void Audit::judge(const Pending& pending) {
   Verdict verdict;
   {
     const std::lock_guard lock(mutex_);
-    const auto found = tallies_.find(engine);
-    if (found == tallies_.end()) return;
+    const auto found = followed_.find(engine);
+    if (found == followed_.end()) return;
     verdict = judge_.over(pending.claim, clock_.now());
-    Tally& tally = found->second;
+    Tally& tally = found->second.tally;
+    if (verdict.cause == OverCause::NotReused) ++tally.not_reused;
     if (verdict.cause == OverCause::Unexplained) ++tally.unexplained;
     if (verdict.relearn != Relearn::No) ++tally.relearned;
   }
   count_miss(pending.worker, "over", name_of(verdict.cause));
+  if (verdict.cause == OverCause::NotReused && verdict.strikes > 0) {
+    log(LogLevel::Warn, "the engine does not reuse all it holds: its overlap is an upper bound",
+        {{"worker", pending.worker},
+         {"engine", engine.value},
+         {"predicted_tokens", pending.predicted},
+         {"cached_tokens", pending.actual}});
+  }
   if (verdict.cause != OverCause::Unexplained) return;
   log(LogLevel::Warn, "the engine reused less than its events say it holds",
       {{"request_id", pending.request_id},
@@ -125,19 +146,19 @@ void Audit::judge(const Pending& pending) {
 
 void Audit::follow(EngineId engine) {
   const std::lock_guard lock(mutex_);
-  tallies_.try_emplace(engine);
+  followed_.try_emplace(engine);
 }
 
 void Audit::forget(EngineId engine) {
   const std::lock_guard lock(mutex_);
   judge_.forget(engine);
-  tallies_.erase(engine);
+  followed_.erase(engine);
 }
 
 Tally Audit::tally(EngineId engine) const {
   const std::lock_guard lock(mutex_);
-  const auto found = tallies_.find(engine);
-  return found == tallies_.end() ? Tally{} : found->second;
+  const auto found = followed_.find(engine);
+  return found == followed_.end() ? Tally{} : found->second.tally;
 }
 
 }  // namespace sightline::audit

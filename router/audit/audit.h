@@ -32,10 +32,10 @@ struct Answered {
   std::string_view request_id;
   std::string_view worker;
   EngineId engine;
-  std::uint64_t predicted = 0;  // tokens
-  std::uint64_t actual = 0;     // tokens, the engine's cached_tokens
-  bool same_prompt = true;      // the engine counts as many prompt tokens as the router
-  bool busy = false;            // other requests of ours ran on the engine at the decision
+  std::uint64_t predicted = 0;          // tokens
+  std::optional<std::uint64_t> actual;  // tokens, the engine's cached_tokens; nothing: not told
+  bool same_prompt = true;              // the engine counts as many prompt tokens as the router
+  bool busy = false;                    // other requests of ours ran on the engine at the decision
   std::span<const keys::BlockKey> blocks;  // those expected to be reused
   std::uint64_t removals = 0;              // the journal's position before the index was asked
   Instant decided{};                       // when the index was asked
@@ -46,8 +46,10 @@ struct Tally {
   std::uint64_t equal = 0;
   std::uint64_t over = 0;         // less was reused than expected
   std::uint64_t under = 0;        // more was reused than expected
+  std::uint64_t not_reused = 0;   // of over: the engine holds more than it reuses
   std::uint64_t unexplained = 0;  // of over: the index was wrong
   std::uint64_t relearned = 0;    // times its blocks were forgotten for that
+  std::uint64_t untold = 0;       // answers that cannot be compared: the engine told no count
 };
 
 // What the audit needs of the rest of the router.
@@ -93,10 +95,17 @@ class Audit {
     std::uint64_t actual = 0;
   };
 
+  // An engine and what it has told of its cached tokens: something; a zero.
+  struct Followed {
+    Tally tally;
+    bool tells = false;
+    bool tells_zero = false;
+  };
+
   void judge_until_stopped(const std::stop_token& stop);
   void judge(const Pending& pending);
-  // False: the engine has left.
-  bool count(const Answered& answered, Instant now);
+  // Notes the engine's count and returns it. Nothing: it told none, or has left.
+  std::optional<std::uint64_t> count(const Answered& answered, Instant now);
   void count_miss(std::string_view worker, std::string_view result, std::string_view cause);
   [[nodiscard]] std::string_view cause_of_under(const Answered& answered) const;
 
@@ -106,7 +115,7 @@ class Audit {
   const Clock& clock_;
   mutable std::mutex mutex_;  // guards the next two
   Judge judge_;
-  std::unordered_map<EngineId, Tally> tallies_;  // of the engines followed
+  std::unordered_map<EngineId, Followed> followed_;
   BoundedQueue<Pending> pending_{kClaimsMax};
   std::optional<WorkerThread> thread_;  // ends before all of the above
 };

@@ -33,6 +33,7 @@ inline constexpr std::chrono::seconds kReplayTrustedAfter{60};
 struct Claim {
   EngineId engine;
   std::vector<keys::BlockKey> blocks;  // expected to be reused, at least one
+  std::size_t reused_blocks = 0;       // fewer than those
   std::uint64_t removals = 0;          // the journal's position before the index was asked
   Instant decided{};                   // when the index was asked
   Instant answered{};
@@ -42,6 +43,7 @@ struct Claim {
 enum class OverCause : std::uint8_t {
   Removed,      // announced since the decision: evicted, cleared, restarted
   Unknown,      // the journal does not reach back that far
+  NotReused,    // held, as learning anew has shown, but the engine does not reuse all it holds
   Unexplained,  // the index claimed what the engine had not
 };
 std::string_view name_of(OverCause cause);
@@ -54,14 +56,17 @@ struct Verdict {
   Relearn relearn = Relearn::No;
 };
 
-// Decides from wrong claims when an engine's blocks have to be forgotten and learned anew.
+// Decides from wrong claims when an engine's blocks have to be forgotten and learned anew. Where a
+// replay brought the same errors, but most of each claim was kept, forgetting would lose more than
+// it heals: such engines reuse less than they hold (vLLM 0.32 with EAGLE or MTP computes the last
+// block of every hit again).
 // Thread safety: none. The journal outlives it.
 class Judge {
  public:
   explicit Judge(const index::RemovalJournal& journal) : journal_(journal) {}
 
   // The engine reused at least what was expected of it, which was something: a row ends.
-  void agreed(EngineId engine, Instant answered) { standings_[engine].agreed = answered; }
+  void agreed(EngineId engine, Instant answered);
   // The engine reused less. Call it once kAnnouncementDelay has passed since the answer.
   Verdict over(const Claim& claim, Instant now);
   // The engine left.
@@ -73,6 +78,7 @@ class Judge {
     Instant struck{};  // when the answer of the last strike came
     std::optional<Instant> agreed;
     std::optional<Instant> relearned;
+    bool holds_more = false;  // than it reuses, by its nature
 
     // What was learned last has proved wrong again.
     [[nodiscard]] bool doubts_replay(Instant now) const;

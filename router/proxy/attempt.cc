@@ -137,8 +137,8 @@ void Proxy::account(const Route& route, const Answer& answer, RequestTrace& trac
   trace.answered(answer.status, answer.usage);
 }
 
-// The engine's own count is the truth. Answers without it (no prompt-token details, errors, clients
-// that left) prove nothing.
+// The engine's own count is the truth. Answers without usage (errors, clients that left) prove
+// nothing.
 void Proxy::audit(const Route& route, const Keyed& keyed, const Answer& answer,
                   const RequestTrace& trace) const {
   const Expectation& expected = route.expectation;
@@ -153,13 +153,12 @@ void Proxy::audit(const Route& route, const Keyed& keyed, const Answer& answer,
          {"engine_tokens", usage.prompt_tokens},
          {"router_tokens", keyed.job.prompt_tokens}});
   }
-  if (!usage.cached_tokens) return;
   const std::span claimed(keyed.blocks.keys);
   services_.audit.compare({.request_id = trace.request_id(),
                            .worker = expected.worker,
                            .engine = *route.audited,
                            .predicted = expected.overlap_blocks * keyed.job.block_size,
-                           .actual = *usage.cached_tokens,
+                           .actual = usage.cached_tokens,
                            .same_prompt = same_prompt,
                            .busy = route.candidate.in_flight > 0,
                            .blocks = claimed.first(expected.overlap_blocks),

@@ -101,6 +101,7 @@ std::vector<std::uint32_t> PrefixCache::find_hits(Sequence& sequence) const {
     if (found == table_.end()) break;
     hits.push_back(found->second.blocks.front());
   }
+  if (options_.drop_last_hit && !hits.empty()) hits.pop_back();
   return hits;
 }
 

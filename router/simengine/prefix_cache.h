@@ -62,12 +62,16 @@ class PrefixCache {
     std::uint32_t block_size = 16;  // tokens
     // Physical blocks. One of them is vLLM's null block and never holds anything.
     std::uint32_t blocks = 4096;
+    // The last block found is computed again (vLLM 0.32 with EAGLE or MTP speculative decoding,
+    // v1/core/single_type_kv_cache_manager.py).
+    bool drop_last_hit = false;
   };
 
   explicit PrefixCache(const Options& options);
 
   // Leading tokens of the sequence that the cache holds: whole blocks, at most
-  // floor((tokens-1)/block_size) of them, since the last token is always computed.
+  // floor((tokens-1)/block_size) of them, since the last token is always computed; see
+  // drop_last_hit.
   std::size_t match(Sequence& sequence) const;
 
   // Gives the sequence blocks for its first tokens_total tokens and caches those that become

@@ -55,6 +55,10 @@ void add_model(SettingTable& table, SimulateSettings& s) {
   table.add_integer<std::uint32_t>(
       {"simulate.blocks", "blocks", "N", "Cache blocks of each engine."}, s.blocks,
       {2, kBlocksMax});
+  table.add_switch({"simulate.drop_last_hit", "drop-last-hit", "",
+                    "The last block of each cache hit is computed again, as vLLM does "
+                    "with EAGLE or MTP."},
+                   s.drop_last_hit);
   table.add_number({"simulate.mm_processor_cache_gb", "mm-processor-cache-gb", "GIB",
                     "Processed media remembered by uuid; 0 = none."},
                    s.mm_processor_cache_gb, {0, kCacheGibMax});

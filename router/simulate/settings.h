@@ -53,6 +53,8 @@ struct SimulateSettings {
   std::uint32_t block_size = 16;
   // Cache blocks of each engine, 2..16777216; vLLM keeps one of them unused.
   std::uint32_t blocks = 4096;
+  // The last block of each cache hit is computed again (vLLM with EAGLE or MTP).
+  bool drop_last_hit = false;
   // Processed media remembered by uuid, in GiB, 0..1024; 0 = none, then a uuid without bytes
   // fails (vLLM 0.32: --mm-processor-cache-gb, default 4).
   double mm_processor_cache_gb = 4.0;

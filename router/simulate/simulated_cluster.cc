@@ -59,7 +59,9 @@ Result<std::shared_ptr<const simapi::Model>> model_of(const SimulateSettings& s)
 }
 
 EngineOptions engine_options(const SimulateSettings& s, const simapi::Model& model) {
-  return {.scheduler = {.cache = {.block_size = s.block_size, .blocks = s.blocks},
+  return {.scheduler = {.cache = {.block_size = s.block_size,
+                                  .blocks = s.blocks,
+                                  .drop_last_hit = s.drop_last_hit},
                         .running_max = s.max_running,
                         .step_tokens_max = s.max_batched_tokens,
                         .step_prompt_tokens_max = s.max_batched_tokens,

@@ -38,13 +38,23 @@ def audit(stack):
     return stack.worker_states()[0]["ranks"][0]["audit"]
 
 
+def judged(stack):
+    return audit(stack)["unexplained"] + audit(stack)["not_reused"]
+
+
+def relearned(stack):
+    """Times that the engine's events were asked to be learned anew."""
+    return stack.worker_states()[0]["events"]["relearned"]
+
+
 def test_kept_promises_are_counted_and_cause_nothing(stack):
     assert ask(stack) == (0, 0)
     predicted, reported = ask(stack)
     assert predicted == reported > 0
     stack.wait_until(lambda: audit(stack)["equal"] == 2)
     assert misses(stack) == {}
-    assert audit(stack) == {"equal": 2, "over": 0, "under": 0, "unexplained": 0, "relearned": 0}
+    assert audit(stack) == {"equal": 2, "over": 0, "under": 0, "untold": 0, "not_reused": 0,
+                            "unexplained": 0, "relearned": 0}
 
 
 def test_a_cleared_cache_explains_the_one_wrong_prediction_after_it(stack):
@@ -95,3 +105,26 @@ def test_a_client_cannot_have_blocks_counted_twice_by_having_them_announced_agai
             assert complete(stack, prompt) == (BLOCK, BLOCK)
         assert complete(stack, list(range(5000, 5000 + 38 * BLOCK))) == (0, 0)
         assert [complete(stack, prompt) for prompt in short] == [(0, 0), (0, 0)]
+
+
+def test_an_engine_that_computes_the_last_block_of_every_hit_again_keeps_its_place_in_the_index(
+        build, logs):
+    flags = ["--block-size", str(BLOCK), "--drop-last-hit"]
+    with Stack(build, engines=1, engine_flags=flags, logs=logs) as stack:
+        prompt = list(range(1000, 1000 + 10 * BLOCK))
+        for turn in range(8):
+            stack.wait_until_heard()
+            body = {"model": "demo", "prompt": prompt, "max_tokens": 1}
+            answer = post(stack.port, body, path="/v1/completions")
+            assert answer.status == 200, answer.body
+            cached = answer.usage["prompt_tokens_details"]["cached_tokens"]
+            known = len(prompt) // BLOCK - (2 if turn else 0)
+            assert cached == (BLOCK * (known - 1) if turn else 0)
+            stack.wait_until(lambda: judged(stack) == turn)
+            # What is learned anew has to be there for the next turn.
+            stack.wait_until(lambda: relearned(stack) == audit(stack)["relearned"])
+            prompt = prompt + list(range(5000 * turn, 5000 * turn + 2 * BLOCK))
+        told = audit(stack)
+        assert (told["unexplained"], told["relearned"], told["not_reused"]) == (3, 1, 4)
+        assert answer.overlap[0] == known
+        assert 'sightline_relearns_total{worker="w0"} 1' in stack.router_metrics()

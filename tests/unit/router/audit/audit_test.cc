@@ -20,7 +20,7 @@ class AuditTest : public testing::Test {
  protected:
   AuditTest() { audit.follow(kEngine); }
 
-  Answered answered(std::uint64_t predicted, std::uint64_t actual) const {
+  Answered answered(std::uint64_t predicted, std::optional<std::uint64_t> actual) const {
     return {.request_id = "r",
             .worker = "a",
             .engine = kEngine,
@@ -111,6 +111,44 @@ TEST_F(AuditTest, UnderPredictionsAreCountedByTheirCause) {
   audit.compare(answered(0, 16));
   EXPECT_TRUE(shows(miss("under", "forgotten", 1)));
   EXPECT_EQ(audit.tally(kEngine).under, 3U);
+}
+
+TEST_F(AuditTest, AnEngineThatTellsNoCountIsNotJudgedAndThatIsSeen) {
+  for (int i = 0; i < 3; ++i) audit.compare(answered(32, std::nullopt));
+  EXPECT_TRUE(shows("sightline_predictions_total{worker=\"a\",result=\"untold\"} 3"));
+  EXPECT_EQ(audit.tally(kEngine).untold, 3U);
+  EXPECT_EQ(audit.tally(kEngine).over, 0U);
+}
+
+TEST_F(AuditTest, AnEngineThatLeavesItsCountOutWhereNothingWasReusedIsJudgedByThat) {
+  audit.compare(answered(32, 32));
+  audit.compare(answered(32, std::nullopt));
+  audit.compare(answered(32, std::nullopt));
+  EXPECT_EQ(relearns.pop(), Relearn::FromReplay);
+  EXPECT_EQ(audit.tally(kEngine).over, 2U);
+  EXPECT_EQ(audit.tally(kEngine).untold, 0U);
+}
+
+TEST_F(AuditTest, AnEngineThatHasToldAZeroMeansNoneByLeavingItsCountOut) {
+  audit.compare(answered(0, 0));
+  audit.compare(answered(32, 32));
+  audit.compare(answered(32, std::nullopt));
+  EXPECT_EQ(audit.tally(kEngine).untold, 1U);
+  EXPECT_EQ(audit.tally(kEngine).over, 0U);
+}
+
+TEST_F(AuditTest, AnEngineThatReusesAllButTheLastBlockIsLearnedAnewOnce) {
+  for (int i = 0; i < 6; ++i) {
+    audit.compare(answered(32, 16));
+    // One after the other, as what is decided before the engine is learned anew does not count.
+    EXPECT_TRUE(test::eventually([&] {
+      const Tally tally = audit.tally(kEngine);
+      return tally.unexplained + tally.not_reused == static_cast<std::uint64_t>(i + 1);
+    }));
+  }
+  EXPECT_TRUE(shows(miss("over", "not_reused", 3)));
+  EXPECT_EQ(audit.tally(kEngine).relearned, 1U);
+  EXPECT_EQ(audit.tally(kEngine).not_reused, 3U);
 }
 
 TEST_F(AuditTest, AnEngineThatLeftIsForgotten) {

@@ -17,9 +17,10 @@ const std::vector<BlockKey> kBlocks{{1}, {2}, {3}};
 class JudgeTest : public testing::Test {
  protected:
   // A wrong claim decided at one second and answered and judged at the next.
-  Verdict over(int second, EngineId engine = kA) {
+  Verdict over(int second, EngineId engine = kA, std::size_t reused_blocks = 0) {
     return judge.over({.engine = engine,
                        .blocks = kBlocks,
+                       .reused_blocks = reused_blocks,
                        .removals = journal.position(),
                        .decided = Instant(seconds(second)),
                        .answered = Instant(seconds(second + 1))},
@@ -106,6 +107,62 @@ TEST_F(JudgeTest, AReplayIsNotBelievedAgainBeforeAPromiseWasKeptHoweverLongThatT
   judge.agreed(kA, Instant(seconds(1500)));
   over(2000);
   EXPECT_EQ(over(2002).relearn, Relearn::FromReplay);
+}
+
+TEST_F(JudgeTest, AnEngineThatKeepsMostOfEachClaimAfterAReplayTooIsNotForgottenAgain) {
+  over(1, kA, 2);
+  ASSERT_EQ(over(3, kA, 2).relearn, Relearn::FromReplay);
+  EXPECT_EQ(over(5, kA, 2).cause, OverCause::Unexplained);
+  const Verdict settled = over(7, kA, 2);
+  EXPECT_EQ(settled.cause, OverCause::NotReused);
+  EXPECT_EQ(settled.relearn, Relearn::No);
+  EXPECT_GT(settled.strikes, 0U) << "said once";
+  for (int second = 9; second < 1000; second += 2) {
+    const Verdict later = over(second, kA, 2);
+    ASSERT_EQ(later.cause, OverCause::NotReused);
+    ASSERT_EQ(later.relearn, Relearn::No);
+    ASSERT_EQ(later.strikes, 0U);
+  }
+}
+
+TEST_F(JudgeTest, ClaimsThatAreMostlyBrokenAreStillHealedOnSuchAnEngine) {
+  for (const int second : {1, 3, 5, 7}) over(second, kA, 2);
+  ASSERT_EQ(over(9, kA, 2).cause, OverCause::NotReused);
+  EXPECT_EQ(over(11).cause, OverCause::Unexplained);
+  ASSERT_EQ(over(13, kA, 2).cause, OverCause::NotReused);
+  EXPECT_EQ(over(15).relearn, Relearn::FromNewEvents);
+}
+
+TEST_F(JudgeTest, AKeptPromiseShowsThatTheEngineReusesAllItHolds) {
+  for (const int second : {1, 3, 5, 7}) over(second, kA, 2);
+  ASSERT_EQ(over(9, kA, 2).cause, OverCause::NotReused);
+  judge.agreed(kA, Instant(seconds(11)));
+  EXPECT_EQ(over(100, kA, 2).cause, OverCause::Unexplained);
+  EXPECT_EQ(over(102, kA, 2).relearn, Relearn::FromReplay);
+}
+
+TEST_F(JudgeTest, AtMostOneBlockOrHalfOfTheClaimMayBeMissing) {
+  const auto settles = [&](std::size_t blocks, std::size_t reused) {
+    Judge fresh(journal);
+    OverCause last = OverCause::Unexplained;
+    for (int second = 1; second < 9; second += 2) {
+      const std::vector<BlockKey> claimed(blocks, BlockKey{1});
+      last = fresh
+                 .over({.engine = kA,
+                        .blocks = claimed,
+                        .reused_blocks = reused,
+                        .removals = journal.position(),
+                        .decided = Instant(seconds(second)),
+                        .answered = Instant(seconds(second + 1))},
+                       Instant(seconds(second + 1)))
+                 .cause;
+    }
+    return last == OverCause::NotReused;
+  };
+  EXPECT_TRUE(settles(1, 0));
+  EXPECT_TRUE(settles(10, 5));
+  EXPECT_FALSE(settles(10, 4));
+  EXPECT_FALSE(settles(2, 0));
 }
 
 TEST_F(JudgeTest, APromiseKeptBeforeTheReplayDoesNotSpeakForIt) {
