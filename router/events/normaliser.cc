@@ -206,12 +206,14 @@ void EngineState::store_placeholders(const BlockStored& event, const Place& plac
 
 void EngineState::store_chain(const BlockStored& event, const Place& place) {
   const auto count = event.hashes.size();
-  if (event.block_size == 0 || event.tokens.size() != count * event.block_size) {
+  // Offloading may keep smaller blocks than the group on the GPU.
+  const bool is_other_size = place.tier != index::Tier::Gpu && block_size() != event.block_size;
+  if (event.block_size == 0 || event.tokens.size() != count * event.block_size || is_other_size) {
     statistics_.unknown_length += count;
     lacks_.unknown_content = true;
     return;
   }
-  if (!accept_block_size(event.block_size)) return;
+  if (place.tier == index::Tier::Gpu && !accept_block_size(event.block_size)) return;
   const auto start = start_of(event);
   if (!start.announced) {
     const auto given_up = waiting_.keep(event);

@@ -91,8 +91,9 @@ struct NormaliserStatistics {
 //   from a copy, so requests that ask for reports must not reach an engine: the proxy edits them.
 //   From one that did otherwise, at most one block per report outlives its removal, until the
 //   engine clears its cache, restarts or announces a loss.
-// - An event whose block size differs from the configured one, or from the engine's first one,
-//   drops the engine from the index until reset(): the caller excludes the worker.
+// - A GPU event whose block size differs from the configured one, or from the engine's first one,
+//   drops the engine from the index until reset(): the caller excludes the worker. Events of other
+//   tiers neither set the size nor contradict it: those of another size are not taken.
 //
 // Encodings before vLLM 0.17 carry no salt: there a salted prompt looks like a plain one.
 // Thread safety: none. The scheme and the index outlive it; destruction leaves the index as is.

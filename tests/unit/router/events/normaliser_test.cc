@@ -407,6 +407,29 @@ TEST_F(Normaliser, ABlockSizeThatChangesInMidLifeDropsTheEngine) {
   EXPECT_EQ(state().block_size_conflict(), 8U);
 }
 
+// vLLM's offloading announced blocks of hash size for a group of larger blocks.
+TEST_F(Normaliser, EventsOfAnotherTierNeitherSetNorContradictTheBlockSize) {
+  auto offloaded = stored(1, 1);
+  offloaded.tier = Tier::Cpu;
+  offloaded.block_size = 1;
+  offloaded.tokens = {10};
+  apply(offloaded);
+  EXPECT_FALSE(state().block_size().has_value());
+  apply(stored(1, 2), offloaded);
+  EXPECT_EQ(blocks(), 2U);
+  EXPECT_EQ(blocks(Tier::Cpu), 0U);
+  EXPECT_EQ(state().block_size(), kBlockSize);
+  EXPECT_FALSE(state().block_size_conflict().has_value());
+  EXPECT_EQ(counts().unknown_length, 2U);
+  EXPECT_TRUE(state().lacks().unknown_content);
+  apply(stored(3, 1, 2));
+  EXPECT_EQ(blocks(), 3U);
+  auto right = stored(1, 2);
+  right.tier = Tier::Cpu;
+  apply(right);
+  EXPECT_EQ(blocks(Tier::Cpu), 2U);
+}
+
 TEST_F(Normaliser, OneHashWithTwoContentsIsWithdrawn) {
   auto other = stored(1, 1);
   other.tokens[0] += 1;
