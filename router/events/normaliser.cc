@@ -11,10 +11,6 @@ namespace sightline::events {
 
 namespace {
 
-// Unstated: encodings before vLLM 0.22 name no kind; nearly all models of that time had full
-// attention only.
-bool holds_prefix(SpecKind kind) { return kind != SpecKind::Other; }
-
 constexpr std::array kTiers = {index::Tier::Gpu, index::Tier::Cpu, index::Tier::Storage};
 
 std::size_t slot_of(index::Tier tier) { return static_cast<std::size_t>(tier); }
@@ -38,7 +34,7 @@ void EngineState::apply(const EventBatch& batch) {
   // group counts depends on the others.
   for (const auto& event : batch.events) {
     const auto* stored = std::get_if<BlockStored>(&event);
-    if (stored != nullptr) learn_group(stored->group, stored->kind);
+    if (stored != nullptr) learn_group(*stored);
   }
   for (const auto& event : batch.events) {
     ++statistics_.events;
@@ -79,7 +75,7 @@ void EngineState::apply_event(const BlockStored& event) {
     ++statistics_.ignored_medium;
     return;
   }
-  const auto group = counted_group(event.group);
+  const auto group = counted_group(event);
   if (!group || event.hashes.empty()) return;
   const Place place{.group = *group, .tier = *event.tier};
   if (event.tokens.empty()) {
@@ -94,35 +90,43 @@ void EngineState::apply_event(const BlockRemoved& event) {
     ++statistics_.ignored_medium;
     return;
   }
-  const auto group = counted_group(event.group);
-  if (!group) return;
-  const Place place{.group = *group, .tier = *event.tier};
+  if (event.group && !groups_.counts(*event.group)) {
+    ++statistics_.ignored_group;
+    return;
+  }
+  const auto tier = *event.tier;
   std::vector<keys::BlockKey> removed;
   for (const auto hash : event.hashes) {
-    const bool has_waited = waiting_.cancel(hash, event.tier) > 0;
+    const bool has_waited = waiting_.cancel(hash, tier) > 0;
     const auto entry = handles_.find(hash);
-    if (entry == handles_.end() || copies_of(entry->second, place) == 0) {
+    const bool was_held = entry != handles_.end() && held_everywhere(entry->second, tier);
+    if (entry == handles_.end() || !give_up_copy(entry->second, tier, event.group)) {
       if (!has_waited) ++statistics_.unknown_removal;
       continue;
     }
-    Handle& handle = entry->second;
-    const bool was_held = held_everywhere(handle, place.tier);
-    for (auto& copies : handle.copies) {
-      if (copies.group != place.group) continue;
-      auto& count = copies.tiers[slot_of(place.tier)];
-      count = options_.copies == CopyPolicy::LastCopy ? 0 : count - 1;
-    }
-    if (was_held && handle.key && !held_everywhere(handle, place.tier)) {
-      removed.push_back(*handle.key);
-    }
+    const Handle& handle = entry->second;
+    if (was_held && handle.key && !held_everywhere(handle, tier)) removed.push_back(*handle.key);
     const bool gone = std::all_of(handle.copies.begin(), handle.copies.end(), [](const Copies& c) {
       return std::all_of(c.tiers.begin(), c.tiers.end(), [](auto count) { return count == 0; });
     });
     if (gone) handles_.erase(entry);
   }
   if (removed.empty()) return;
-  index_.remove(options_.engine, place.tier, removed);
+  index_.remove(options_.engine, tier, removed);
   statistics_.blocks_removed += removed.size();
+}
+
+bool EngineState::give_up_copy(Handle& handle, index::Tier tier,
+                               std::optional<std::int64_t> group) const {
+  bool had_one = false;
+  for (auto& copies : handle.copies) {
+    auto& count = copies.tiers[slot_of(tier)];
+    // Which group is not told: what is gone may be any of them.
+    if (count == 0 || (group && copies.group != *group)) continue;
+    count = options_.copies == CopyPolicy::LastCopy ? 0 : count - 1;
+    had_one = true;
+  }
+  return had_one;
 }
 
 void EngineState::apply_event(const AllBlocksCleared& /*event*/) {
@@ -138,43 +142,24 @@ void EngineState::apply_event(const MalformedEvent& event) {
   if (!event.store) forget();  // it may have been a removal
 }
 
-void EngineState::learn_group(std::optional<std::int64_t> group, SpecKind kind) {
-  if (!group && !groups_.empty()) return;  // an offload event without a group teaches nothing
-  const auto id = group.value_or(0);
-  if (groups_.contains(id) || groups_.size() >= kGroupsMax) return;
-  // What is held so far is not in a new group that counts; and the only group may have been taken
-  // for want of another.
-  const bool only_group_counted = groups_.size() == 1 && !holds_prefixes();
-  const bool counts_too = !groups_.empty() && holds_prefix(kind);
-  groups_.emplace(id, kind);
-  if (only_group_counted || counts_too) forget();
+void EngineState::learn_group(const BlockStored& event) {
+  const auto lesson = groups_.learn(event);
+  if (lesson.refused) ++statistics_.groups_refused;
+  if (lesson.forget) forget();
 }
 
-bool EngineState::holds_prefixes() const {
-  return std::any_of(groups_.begin(), groups_.end(),
-                     [](const auto& group) { return holds_prefix(group.second); });
-}
-
-bool EngineState::counts(std::int64_t group) const {
-  const auto found = groups_.find(group);
-  if (found == groups_.end()) return false;
-  return holds_prefix(found->second) || groups_.size() == 1;
-}
-
-std::optional<std::int64_t> EngineState::counted_group(std::optional<std::int64_t> stated) {
-  auto group = stated.value_or(0);
-  if (!stated) {
-    // Where one group counts alone, an event without a group can only be about that one.
-    std::size_t counted = 0;
-    for (const auto& [id, kind] : groups_) {
-      if (!counts(id)) continue;
-      ++counted;
-      group = id;
-    }
-    if (counted != 1) group = 0;
+std::optional<std::int64_t> EngineState::counted_group(const BlockStored& event) {
+  if (event.group) {
+    if (groups_.counts(*event.group)) return event.group;
+    ++statistics_.ignored_group;
+    return std::nullopt;
   }
-  if (counts(group)) return group;
-  ++statistics_.ignored_group;
+  if (const auto only = groups_.only()) return only;
+  // Of one of several groups, or of one that is not known yet.
+  auto& counter =
+      event.tokens.empty() ? statistics_.unknown_placeholder : statistics_.unknown_content;
+  counter += event.hashes.size();
+  lacks_.unknown_content = true;
   return std::nullopt;
 }
 
@@ -230,7 +215,7 @@ void EngineState::take_waiting(std::vector<EngineHash> announced) {
   for (std::size_t i = 0; i < announced.size(); ++i) {
     for (const auto& event : waiting_.take(announced[i])) {
       const auto start = start_of(event);
-      const auto group = counted_group(event.group);
+      const auto group = counted_group(event);
       if (!start.announced || !group) continue;  // the parent found no room
       store_after(start.key, event, {.group = *group, .tier = *event.tier});
       statistics_.waited += event.hashes.size();
@@ -334,9 +319,11 @@ std::uint32_t EngineState::copies_of(const Handle& handle, const Place& place) {
 }
 
 bool EngineState::held_everywhere(const Handle& handle, index::Tier tier) const {
-  return std::all_of(groups_.begin(), groups_.end(), [&](const auto& group) {
-    return !counts(group.first) || copies_of(handle, {.group = group.first, .tier = tier}) > 0;
-  });
+  // A handle has copies of groups that count only: where one ceases to, all is forgotten.
+  const auto held = std::count_if(
+      handle.copies.begin(), handle.copies.end(),
+      [slot = slot_of(tier)](const Copies& copies) { return copies.tiers[slot] > 0; });
+  return held > 0 && static_cast<std::size_t>(held) == groups_.counting();
 }
 
 bool EngineState::take(EngineHash hash, std::optional<keys::BlockKey> key, const Place& place) {

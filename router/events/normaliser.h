@@ -5,14 +5,14 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
-#include "router/events/lacks.h"
+#include "router/events/cache_groups.h"
+#include "router/events/normaliser_facts.h"
 #include "router/events/vllm_codec.h"
 #include "router/events/waiting_stores.h"
 #include "router/index/prefix_index.h"
@@ -22,7 +22,6 @@ namespace sightline::events {
 
 // Blocks of one engine whose hashes are remembered, indexed or not; about 300 MB when full.
 inline constexpr std::size_t kHandlesMax = 2'000'000;
-inline constexpr std::size_t kGroupsMax = 64;
 
 // What a BlockRemoved means where an engine holds several copies of one block.
 enum class CopyPolicy : std::uint8_t {
@@ -50,37 +49,13 @@ struct NormaliserOptions {
   WaitingStores::Limits waiting = {};
 };
 
-// Counts since the state was made; a reset keeps them.
-struct NormaliserStatistics {
-  std::uint64_t events = 0;
-  std::uint64_t blocks_stored = 0;        // index operations, after copies are counted
-  std::uint64_t blocks_removed = 0;       // likewise
-  std::uint64_t copies_added = 0;         // blocks announced again
-  std::uint64_t reports_repeated = 0;     // announced again without being a new copy
-  std::uint64_t unknown_parent = 0;       // blocks dropped: no room to wait for their parent
-  std::uint64_t waited = 0;               // blocks taken when their parent came
-  std::uint64_t unknown_content = 0;      // blocks not indexed: media, LoRA or embeds unclear
-  std::uint64_t unknown_length = 0;       // blocks dropped: tokens do not fit the hashes
-  std::uint64_t unknown_placeholder = 0;  // offload tier events for blocks never announced
-  std::uint64_t unknown_removal = 0;      // removals of blocks not held
-  std::uint64_t ignored_group = 0;        // events of cache groups that hold no prefix
-  std::uint64_t ignored_medium = 0;       // events of media or localities that are not ours
-  std::uint64_t ignored_type = 0;         // event types this build does not know
-  std::uint64_t ignored_block_size = 0;   // events after the block sizes disagreed
-  std::uint64_t malformed = 0;            // broken events in sound batches
-  std::uint64_t conflicts = 0;            // one engine hash, two contents: block withdrawn
-  std::uint64_t handles_refused = 0;      // blocks not taken: handles_max
-  std::uint64_t cleared = 0;              // AllBlocksCleared
-};
-
 // The cache of one engine core (worker and rank) as its events tell it: turns engine hashes into
 // BlockKeys and events into operations on the index. Engine hashes are only handles here: hash ->
 // key, and copies per cache group and tier.
 //
 // Rules:
-// - A block is indexed while every cache group that counts holds it. Groups that count: full and
-//   MLA attention, and groups of unstated kind; if no such group was ever announced, the only
-//   group there is. What was held before such a group is first announced is forgotten.
+// - A block is indexed while every cache group that counts (CacheGroups) holds it. What was held
+//   before such a group is first announced is forgotten.
 // - Nothing is guessed: a block whose length, media, LoRA or salt is not certain is not indexed,
 //   and neither are its children. A block whose parent is not known waits for it; any removal of
 //   the block ends that.
@@ -117,6 +92,8 @@ class EngineState {
   }
   [[nodiscard]] const Lacks& lacks() const { return lacks_; }
   [[nodiscard]] const NormaliserStatistics& statistics() const { return statistics_; }
+  // Some cache groups do not count: what they evict is not known, so claims are an upper bound.
+  [[nodiscard]] bool has_uncounted_groups() const { return groups_.has_uncounted(); }
   // Blocks whose hashes are remembered, of known content or not.
   [[nodiscard]] std::size_t handles() const { return handles_.size(); }
   // Blocks that wait for their parent.
@@ -138,11 +115,9 @@ class EngineState {
   void apply_event(const UnknownEvent& event);
   void apply_event(const MalformedEvent& event);
 
-  void learn_group(std::optional<std::int64_t> group, SpecKind kind);
-  [[nodiscard]] bool holds_prefixes() const;  // some group is of a kind that always counts
-  [[nodiscard]] bool counts(std::int64_t group) const;
-  // The group of an event that counts; nothing: the event is to be ignored, which is counted.
-  std::optional<std::int64_t> counted_group(std::optional<std::int64_t> stated);
+  void learn_group(const BlockStored& event);
+  // The group of a store that counts; nothing: it is not to be taken, which is counted.
+  std::optional<std::int64_t> counted_group(const BlockStored& event);
   bool accept_block_size(std::uint32_t block_size);
   void forget();
 
@@ -177,6 +152,8 @@ class EngineState {
   void withdraw(Handle& handle);
   void flush_stores(index::Tier tier);
   [[nodiscard]] static std::uint32_t copies_of(const Handle& handle, const Place& place);
+  // One copy less in the group, or in every one; false: there was none.
+  bool give_up_copy(Handle& handle, index::Tier tier, std::optional<std::int64_t> group) const;
   [[nodiscard]] bool held_everywhere(const Handle& handle, index::Tier tier) const;
   [[nodiscard]] bool reports_reused(const BlockStored& event, const Place& place) const;
 
@@ -186,7 +163,7 @@ class EngineState {
 
   std::unordered_map<EngineHash, Handle, EngineHashing> handles_;
   WaitingStores waiting_;
-  std::map<std::int64_t, SpecKind> groups_;  // every cache group ever announced
+  CacheGroups groups_;
   std::optional<std::uint32_t> block_size_seen_;
   std::optional<std::uint32_t> block_size_conflict_;
   Lacks lacks_;

@@ -126,6 +126,102 @@ TEST_F(CacheGroups, AResetLeavesNothingOfAnEngineWhoseGroupsAppearedOneByOne) {
   EXPECT_EQ(index_.blocks({7}), 100U);
 }
 
+// An event that tells of blocks already known, without their content.
+BlockStored placeholder(std::uint64_t first, std::size_t blocks, Tier tier = Tier::Cpu) {
+  auto event = stored(first, blocks);
+  event.tokens.clear();
+  event.block_size = 0;
+  event.tier = tier;
+  return event;
+}
+
+TEST_F(CacheGroups, EventsThatAreIgnoredTeachNoGroup) {
+  apply(in_group(stored(1, 2), 0, SpecKind::Full));
+  auto remote = in_group(stored(8, 1), 1, SpecKind::Unstated);
+  remote.remote = true;
+  auto elsewhere = in_group(stored(8, 1), 2, SpecKind::Full);
+  elsewhere.tier.reset();
+  apply(remote, elsewhere, in_group(placeholder(9, 1), 3, SpecKind::Full));
+  EXPECT_EQ(blocks(), 2U);
+  apply(in_group(stored(3, 1, 2), 0, SpecKind::Full));
+  EXPECT_EQ(blocks(), 3U);
+}
+
+TEST_F(CacheGroups, WhatIsOffloadedBeforeTheGroupsAreKnownFixesNone) {
+  auto content = stored(8, 1);
+  content.tier = Tier::Storage;
+  auto unstated = in_group(content, 0, SpecKind::Unstated);
+  apply(placeholder(9, 1), content, unstated);
+  apply(in_group(stored(1, 4), 0, SpecKind::Other), in_group(stored(1, 4), 1, SpecKind::Full));
+  EXPECT_EQ(blocks(), 4U);
+  apply(in_group(removed(1), 0));
+  EXPECT_EQ(blocks(), 4U);
+  EXPECT_EQ(state_.statistics().unknown_placeholder, 1U);
+}
+
+// Of a model with recurrent layers, the state of those is offloaded under the same hashes.
+TEST_F(CacheGroups, APlaceholderThatMayBeOfAnotherGroupIsNotCredited) {
+  apply(in_group(stored(1, 4), 0, SpecKind::Other), in_group(stored(1, 4), 1, SpecKind::Full));
+  auto content = stored(1, 1);
+  content.tier = Tier::Cpu;
+  apply(placeholder(1, 2), content);
+  EXPECT_TRUE(index_.held(kEngine, Tier::Cpu).empty());
+  EXPECT_EQ(state_.statistics().unknown_placeholder, 2U);
+  EXPECT_EQ(state_.statistics().unknown_content, 1U);
+  EXPECT_TRUE(state_.lacks().unknown_content);
+  apply(in_group(placeholder(1, 2), 1, SpecKind::Unstated));
+  EXPECT_EQ(index_.held(kEngine, Tier::Cpu).size(), 2U);
+}
+
+TEST_F(CacheGroups, ARemovalWithoutAGroupIsBelievedOfEveryGroupThatCounts) {
+  for (const std::int64_t first : {0, 3}) {
+    state_.reset();
+    apply(in_group(stored(1, 2), first, SpecKind::Full),
+          in_group(stored(1, 2), first + 1, SpecKind::Mla));
+    EXPECT_EQ(blocks(), 2U);
+    apply(removed(2));
+    EXPECT_EQ(blocks(), 1U);
+    EXPECT_EQ(state_.handles(), 1U);
+  }
+}
+
+TEST_F(CacheGroups, AnEngineWithMoreCountingGroupsThanAreFollowedIsNotClaimedAtAll) {
+  for (std::int64_t group = 0; group < std::int64_t{kCountingGroupsMax}; ++group) {
+    apply(in_group(stored(1, 2), group, SpecKind::Full));
+  }
+  apply(in_group(stored(1, 2), 0, SpecKind::Full));
+  EXPECT_EQ(state_.statistics().groups_refused, 0U);
+  apply(in_group(stored(5, 2), kCountingGroupsMax, SpecKind::Full));
+  EXPECT_EQ(state_.statistics().groups_refused, 1U);
+  for (std::int64_t group = 0; group <= std::int64_t{kCountingGroupsMax}; ++group) {
+    apply(in_group(stored(1, 2), group, SpecKind::Full));
+  }
+  EXPECT_EQ(blocks(), 0U);
+  EXPECT_EQ(state_.handles(), 0U);
+  state_.reset();
+  apply(in_group(stored(1, 2), 0, SpecKind::Full));
+  EXPECT_EQ(blocks(), 2U);
+}
+
+TEST_F(CacheGroups, GroupsThatDoNotCountAreRefusedWithoutHarm) {
+  apply(in_group(stored(1, 2), 0, SpecKind::Full));
+  for (std::int64_t group = 1; group <= std::int64_t{kGroupsMax}; ++group) {
+    apply(in_group(stored(1, 2), group, SpecKind::Other));
+  }
+  EXPECT_EQ(state_.statistics().groups_refused, 1U);
+  EXPECT_EQ(blocks(), 2U);
+}
+
+TEST_F(CacheGroups, ClaimsAreAnUpperBoundWhereAGroupDoesNotCount) {
+  apply(in_group(stored(1, 2), 1, SpecKind::Full));
+  EXPECT_FALSE(state_.has_uncounted_groups());
+  apply(in_group(stored(1, 2), 0, SpecKind::Other));
+  EXPECT_TRUE(state_.has_uncounted_groups());
+  state_.reset();
+  apply(in_group(stored(1, 2), 0, SpecKind::Other));
+  EXPECT_FALSE(state_.has_uncounted_groups());
+}
+
 TEST_F(CacheGroups, EventsWithoutAGroupBelongToTheOneThatCounts) {
   auto event = in_group(stored(1, 2), 0, SpecKind::Other);
   apply(event, in_group(stored(1, 2), 3, SpecKind::Full));

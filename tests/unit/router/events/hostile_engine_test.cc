@@ -138,6 +138,28 @@ double cost_of(const EventBatch& batch) {
   return least;
 }
 
+// The cost of so many blocks in the last of these groups, all of which count.
+double cost_in_groups(std::int64_t groups, const BlockStored& blocks) {
+  EventBatch batch;
+  for (std::int64_t group = 0; group < groups; ++group) {
+    auto event = group + 1 < groups ? blocks_of(1) : blocks;
+    event.group = group;
+    event.kind = SpecKind::Full;
+    batch.events.emplace_back(std::move(event));
+  }
+  return cost_of(batch);
+}
+
+TEST(HostileEngine, BlocksOfManyGroupsCostWhatThoseOfOneCost) {
+  auto repeated = blocks_of(10 * kManyBlocks);
+  repeated.hashes.assign(repeated.hashes.size(), {.low = 0, .high = 1});
+  for (const std::int64_t groups : {8, 16, 64, 200}) {
+    for (const auto& blocks : {blocks_of(kManyBlocks), repeated}) {
+      EXPECT_LT(cost_in_groups(groups, blocks), kRatioMax * cost_in_groups(1, blocks)) << groups;
+    }
+  }
+}
+
 BlockRemoved removal_of(std::vector<EngineHash> hashes) {
   BlockRemoved event;
   event.hashes = std::move(hashes);
