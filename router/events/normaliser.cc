@@ -75,6 +75,7 @@ void EngineState::apply_event(const BlockStored& event) {
     ++statistics_.ignored_medium;
     return;
   }
+  if (event.unknown_field) ++statistics_.unknown_field;
   const auto group = counted_group(event);
   if (!group || event.hashes.empty()) return;
   const Place place{.group = *group, .tier = *event.tier};
@@ -251,12 +252,16 @@ EngineState::Start EngineState::start_of(const BlockStored& event) const {
     return {.announced = true, .key = parent->second.key};
   }
   if (event.lora_unnamed) return {.announced = true, .key = std::nullopt};
-  keys::Scope scope{.model = options_.model, .lora = event.lora_name};
+  keys::Scope scope{
+      .model = options_.model, .cache_salt = event.cache_salt, .lora = event.lora_name};
   if (!event.extras.empty() && !event.extras[0].strings.empty()) {
     const auto& strings = event.extras[0].strings;
     // Without offsets a bare string beside media is as likely the media's identifier.
     const bool certain = event.offsets_stated || !has_media_token(block_of(event, 0));
-    if (strings.size() != 1 || !certain) return {.announced = true, .key = std::nullopt};
+    const bool contradicts = scope.cache_salt && scope.cache_salt != strings[0];
+    if (strings.size() != 1 || !certain || contradicts) {
+      return {.announced = true, .key = std::nullopt};
+    }
     scope.cache_salt = strings[0];
   }
   return {.announced = true, .key = scheme_.root(scope)};
@@ -299,7 +304,7 @@ bool EngineState::read_media(const BlockStored& event, std::size_t i) {
 
 std::optional<keys::BlockKey> EngineState::key_of(const BlockStored& event, std::size_t i,
                                                   keys::BlockKey parent) {
-  if (!read_tokens(event, i) || !read_media(event, i)) return std::nullopt;
+  if (event.unclear || !read_tokens(event, i) || !read_media(event, i)) return std::nullopt;
   return scheme_.next(parent, scheme_.local(block_tokens_, block_media_));
 }
 

@@ -24,6 +24,7 @@ struct NormaliserStatistics {
   std::uint64_t unknown_parent = 0;       // blocks dropped: no room to wait for their parent
   std::uint64_t waited = 0;               // blocks taken when their parent came
   std::uint64_t unknown_content = 0;      // blocks not indexed: media, LoRA or embeds unclear
+  std::uint64_t unknown_field = 0;        // stores with a field this build does not know
   std::uint64_t unknown_length = 0;       // blocks dropped: tokens do not fit the hashes
   std::uint64_t unknown_placeholder = 0;  // offload tier events for blocks never announced
   std::uint64_t unknown_removal = 0;      // removals of blocks not held

@@ -17,7 +17,7 @@ namespace {
 using Kind = MsgpackReader::Kind;
 
 // Fields of an event by their place in the array form of vLLM; the map form names them.
-constexpr std::array<std::string_view, 12> kStoredFields = {"block_hashes",
+constexpr std::array<std::string_view, 15> kStoredFields = {"block_hashes",
                                                             "parent_block_hash",
                                                             "token_ids",
                                                             "block_size",
@@ -28,7 +28,16 @@ constexpr std::array<std::string_view, 12> kStoredFields = {"block_hashes",
                                                             "group_idx",
                                                             "kv_cache_spec_kind",
                                                             "kv_cache_spec_sliding_window",
-                                                            "locality"};
+                                                            "locality",
+                                                            "ownership",
+                                                            "session_id",
+                                                            "cache_salt"};
+constexpr std::size_t kPlaces = 14;    // of these have one in the array form
+constexpr std::size_t kNamedFrom = 6;  // there, named fields may follow in a map from here on
+// Parts of names of fields that may tell one content from another.
+constexpr std::array<std::string_view, 18> kContentNames = {
+    "salt",  "key",   "lora",   "adapter", "mm_",    "modal",     "media",  "image", "video",
+    "audio", "embed", "digest", "content", "prompt", "namespace", "tenant", "token", "hash"};
 constexpr std::array<std::string_view, 4> kRemovedFields = {"block_hashes", "medium", "group_idx",
                                                             "locality"};
 
@@ -61,20 +70,51 @@ struct Budget {
 
 bool is_absent(ByteView field) { return field.empty() || MsgpackReader(field).peek() == Kind::Nil; }
 
+// Nil, or an array of what is empty: says nothing. Its nesting is bounded by who cut it out.
+bool is_empty(ByteView value) {
+  MsgpackReader reader(value);
+  if (reader.nil()) return true;
+  const auto count = reader.peek() == Kind::Array ? reader.array() : std::nullopt;
+  if (!count) return false;
+  for (std::size_t i = 0; i < *count; ++i) {
+    const auto element = reader.skip(kNestingMax);
+    if (!element || !is_empty(*element)) return false;
+  }
+  return true;
+}
+
+void note_unknown_field(std::string_view name, ByteView value, BlockStored& event) {
+  if (name == "type" || is_empty(value)) return;
+  event.unknown_field = true;
+  event.unclear |=
+      std::any_of(kContentNames.begin(), kContentNames.end(),
+                  [&](std::string_view part) { return name.find(part) != std::string_view::npos; });
+}
+
+// store: takes note of fields that have no place in it.
 template <std::size_t kCount>
 bool read_fields(RawEvent event, const std::array<std::string_view, kCount>& names,
-                 Fields<kCount>& fields) {
+                 Fields<kCount>& fields, BlockStored* store = nullptr) {
+  const std::size_t places = event.map ? kCount : std::min(kCount, kPlaces);
   for (std::size_t i = 0; i < event.count; ++i) {
     auto place = i;
+    const auto name = event.map ? event.body.text() : std::string_view();
+    if (!name) return false;
     if (event.map) {
-      const auto name = event.body.text();
-      if (!name) return false;
       place =
           static_cast<std::size_t>(std::find(names.begin(), names.end(), *name) - names.begin());
     }
     const auto value = event.body.skip(kNestingMax);
     if (!value) return false;
-    if (place < kCount) fields[place] = *value;
+    RawEvent named{.type = {}, .map = true, .body = MsgpackReader(*value)};
+    if (store != nullptr && !event.map && i >= kNamedFrom && named.body.peek() == Kind::Map) {
+      named.count = named.body.map().value_or(0);
+      if (!read_fields(named, names, fields, store)) return false;
+    } else if (place < places) {
+      fields[place] = *value;
+    } else if (store != nullptr && event.map) {
+      note_unknown_field(*name, *value, *store);
+    }
   }
   return true;
 }
@@ -128,6 +168,16 @@ std::optional<std::string> read_text(MsgpackReader& reader) {
   const auto text = reader.text();
   if (!text || text->size() > kTextBytesMax) return std::nullopt;
   return std::string(*text);
+}
+
+// Only a text is a salt that a request can have.
+bool read_salt(ByteView field, BlockStored& event) {
+  if (is_absent(field)) return true;
+  MsgpackReader reader(field);
+  event.unclear |= reader.peek() != Kind::Text;
+  if (event.unclear) return true;
+  event.cache_salt = read_text(reader);
+  return event.cache_salt.has_value();
 }
 
 // GPU: vLLM's default. FS and OBJ: vLLM before August 2026; CPU_PINNED, DISK, EXTERNAL: SGLang.
@@ -225,10 +275,10 @@ KvEvent broken(bool store, std::string reason) {
 
 KvEvent read_stored(const RawEvent& raw, Budget& budget) {
   Fields<kStoredFields.size()> fields{};
-  if (!read_fields(raw, kStoredFields, fields)) return broken(true, "fields cannot be read");
-  const auto& [hashes, parent, tokens, block_size, lora_id, medium, lora_name, extra_keys, group,
-               kind, window, locality] = fields;
   BlockStored event;
+  if (!read_fields(raw, kStoredFields, fields, &event)) return broken(true, "names of fields");
+  const auto& [hashes, parent, tokens, block_size, lora_id, medium, lora_name, extra_keys, group,
+               kind, window, locality, ownership, session, salt] = fields;
   // group_idx came after the offsets of media keys (vLLM 0.20 and 0.19).
   event.offsets_stated = raw.map || raw.count >= 9;
   if (!read_hashes(hashes, event.hashes, budget)) return broken(true, "block_hashes");
@@ -248,6 +298,7 @@ KvEvent read_stored(const RawEvent& raw, Budget& budget) {
     event.lora_name = read_text(reader);
     if (!event.lora_name) return broken(true, "lora_name");
   }
+  if (!read_salt(salt, event)) return broken(true, "cache_salt");
   event.lora_unnamed = !is_absent(lora_id) && !event.lora_name;
   if (!read_extras(extra_keys, event, budget)) return broken(true, "extra_keys");
   if (!read_group(group, event.group)) return broken(true, "group_idx");

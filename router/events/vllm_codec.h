@@ -79,7 +79,10 @@ struct BlockStored {
   bool offsets_stated = false;
   std::optional<std::int64_t> group;  // cache group (vLLM 0.20 and later)
   SpecKind kind = SpecKind::Unstated;
-  bool remote = false;  // locality REMOTE: not held by this engine itself
+  bool remote = false;                    // locality REMOTE: not held by this engine itself
+  std::optional<std::string> cache_salt;  // of the whole event (SGLang)
+  bool unclear = false;                   // a field that may name the content cannot be read
+  bool unknown_field = false;             // a field unknown to this build is not empty
 };
 
 struct BlockRemoved {
@@ -127,7 +130,13 @@ inline constexpr std::size_t kTextBytesMax = 4096;  // identifiers, salts, LoRA 
 // Decodes the payload of one message of a KV event publisher (msgpack). The format is told from
 // the bytes, never from a version: events as arrays (vLLM 0.9 to 0.23, SGLang) and as maps (vLLM
 // from 0.24, keys in any order), hashes as integers or bytes, every shape of extra_keys up to
-// vLLM 0.32. Unknown fields and further array elements are ignored.
+// vLLM 0.32. Further array elements are ignored, but for a map of named fields (SGLang).
+//
+// Named fields of a store that this build does not know: what is empty (nil, arrays of that) is
+// ignored. Any other is noted, as it may mean what nobody has thought of; and where its name says
+// that it may name the content (salt, adapter, media, namespace and the like), the content is
+// unclear. The rest is ignored: engines add fields for attribution, and a store without a name for
+// its content is the same store.
 // Errors: Corrupt (not a batch at all), TooLarge, both blamed on the worker. A single broken
 // event in a sound batch becomes a MalformedEvent.
 Result<EventBatch> decode_vllm_batch(ByteView payload);

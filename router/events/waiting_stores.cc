@@ -23,6 +23,12 @@ std::size_t bytes_of(const BlockStored& event, std::size_t from) {
   return bytes;
 }
 
+// Of the event itself, whatever becomes of its blocks.
+std::size_t own_bytes_of(const BlockStored& event) {
+  const std::size_t salt_bytes = event.cache_salt ? event.cache_salt->size() : 0;
+  return kBytesPerEvent + salt_bytes + (event.lora_name ? event.lora_name->size() : 0);
+}
+
 // Leaves the first `count` blocks.
 void cut_off(BlockStored& event, std::size_t count) {
   event.hashes.resize(count);
@@ -33,7 +39,7 @@ void cut_off(BlockStored& event, std::size_t count) {
 }  // namespace
 
 std::size_t WaitingStores::keep(BlockStored event) {
-  const auto bytes = kBytesPerEvent + bytes_of(event, 0);
+  const auto bytes = own_bytes_of(event) + bytes_of(event, 0);
   if (bytes > limits_.bytes_max) return event.hashes.size();
   const auto number = next_++;
   children_.insert({.parent = *event.parent, .number = number});
@@ -90,7 +96,7 @@ BlockStored WaitingStores::remove(Number number) {
   auto entry = events_.find(number);
   auto event = std::move(entry->second);
   events_.erase(entry);
-  bytes_ -= kBytesPerEvent + bytes_of(event, 0);
+  bytes_ -= own_bytes_of(event) + bytes_of(event, 0);
   children_.erase({.parent = *event.parent, .number = number});
   unlist_blocks(event, number, 0);
   return event;

@@ -210,6 +210,19 @@ TEST_F(Normaliser, SaltAndAdapterChooseTheRoot) {
   EXPECT_EQ(leading(adapted.tokens, {}, root()), 0U);
 }
 
+// SGLang names the salt of the whole event; its blocks' hashes follow from it, so children inherit.
+TEST_F(Normaliser, TheSaltOfAnEventChoosesTheRoot) {
+  auto salted = stored(1, 2);
+  salted.cache_salt = "tenant";
+  auto child = stored(3, 1, 2);
+  child.cache_salt = "tenant";
+  apply(salted, child);
+  auto tokens = salted.tokens;
+  tokens.insert(tokens.end(), child.tokens.begin(), child.tokens.end());
+  EXPECT_EQ(leading(tokens, {}, root("tenant")), 3U);
+  EXPECT_EQ(leading(tokens, {}, root()), 0U);
+}
+
 struct UnclearCase {
   const char* name;
   std::function<void(BlockStored&)> change;
@@ -246,6 +259,14 @@ TEST_F(Normaliser, UnclearBlocksAndTheirChildrenAreNeverIndexed) {
        1},
       {{"sentinel above 32 bits", [](auto& e) { e.tokens[5] = std::int64_t{1} << 61U; }}, 1},
       {{"negative token", [](auto& e) { e.tokens[5] = -1; }}, 1},
+      {{"named by something that cannot be read", [](auto& e) { e.unclear = true; }}, 0},
+      {{"two salts",
+        [](auto& e) {
+          e.cache_salt = "a";
+          e.extras.resize(3);
+          e.extras[0].strings = {"b"};
+        }},
+       0},
       {{"adapter without a name", [](auto& e) { e.lora_unnamed = true; }}, 0},
       {{"two strings at the root",
         [](auto& e) {
@@ -461,6 +482,14 @@ TEST_F(Normaliser, UnknownTypesAreCountedAndChangeNothing) {
   EXPECT_EQ(blocks(), 1U);
   EXPECT_EQ(counts().ignored_type, 1U);
   EXPECT_EQ(counts().events, 2U);
+}
+
+TEST_F(Normaliser, StoresWithUnknownFieldsAreTakenAndCounted) {
+  auto event = stored(1, 2);
+  event.unknown_field = true;
+  apply(event, stored(3, 1, 2));
+  EXPECT_EQ(blocks(), 3U);
+  EXPECT_EQ(counts().unknown_field, 1U);
 }
 
 TEST_F(Normaliser, HandlesAreBounded) {

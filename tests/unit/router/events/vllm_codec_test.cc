@@ -295,8 +295,10 @@ TEST(VllmCodec, MapKeysMayStandInAnyOrderAndUnknownOnesAreIgnored) {
   const auto stored = decode_stored(pack::map({
       {"locality", pack::text("REMOTE")},
       {"session_id", pack::text("s")},
+      {"ownership", pack::text("o")},
       {"token_ids", pack::integers({1, 2})},
-      {"from the future", pack::map({{"a", pack::array({pack::nil()})}})},
+      {"cache_salts", pack::nil()},
+      {"mm_keys", pack::array({pack::nil(), pack::array({})})},
       {"block_hashes", pack::integers({7})},
       {"type", pack::text("BlockStored")},
       {"block_size", pack::integer(2)},
@@ -304,6 +306,52 @@ TEST(VllmCodec, MapKeysMayStandInAnyOrderAndUnknownOnesAreIgnored) {
   EXPECT_EQ(stored.hashes, std::vector{unsigned_hash(7)});
   EXPECT_EQ(stored.tokens.size(), 2U);
   EXPECT_TRUE(stored.remote);
+  EXPECT_FALSE(stored.unclear);
+  EXPECT_FALSE(stored.unknown_field);
+}
+
+TEST(VllmCodec, UnknownFieldsAreNotedAndThoseThatMayNameTheContentLeaveItUnclear) {
+  const auto future = decode_stored(
+      store_with({{"from the future", pack::map({{"a", pack::array({pack::nil()})}})}}));
+  EXPECT_TRUE(future.unknown_field);
+  EXPECT_FALSE(future.unclear);
+  for (const auto* name : {"mm_keys", "extra_key", "lora_path", "cache_salt_v2", "tenant_id"}) {
+    for (const auto& value : {pack::text("x"), pack::integer(0), pack::array({pack::text("x")})}) {
+      const auto stored = decode_stored(store_with({{name, value}}));
+      EXPECT_TRUE(stored.unclear) << name;
+      EXPECT_TRUE(stored.unknown_field) << name;
+    }
+  }
+}
+
+TEST(VllmCodec, ReadsTheSaltOfAWholeEvent) {
+  EXPECT_EQ(decode_stored(store_with({{"cache_salt", pack::text("t")}})).cache_salt, "t");
+  EXPECT_FALSE(decode_stored(store_with({{"cache_salt", pack::nil()}})).cache_salt.has_value());
+  EXPECT_FALSE(decode_stored(store_with({{"cache_salt", pack::text("t")}})).unclear);
+  for (const auto& value : {pack::binary("t"), pack::integer(7), pack::array({pack::text("t")})}) {
+    EXPECT_TRUE(decode_stored(store_with({{"cache_salt", value}})).unclear);
+  }
+}
+
+// SGLang appends named fields to the array form.
+TEST(VllmCodec, ReadsNamedFieldsBehindAnArray) {
+  std::vector<pack::Value> fields = {pack::text("BlockStored"), pack::integers({7}), pack::nil(),
+                                     pack::integers({1, 2}),    pack::integer(2),    pack::nil(),
+                                     pack::text("GPU"),         pack::nil()};
+  for (const std::size_t behind : {7U, 8U}) {
+    fields.resize(behind);
+    fields.push_back(pack::map({{"cache_salt", pack::text("t")}, {"session_id", pack::text("s")}}));
+    const auto stored = decode_stored(pack::array(fields));
+    EXPECT_EQ(stored.cache_salt, "t");
+    EXPECT_FALSE(stored.lora_name.has_value());
+    EXPECT_FALSE(stored.unclear);
+    EXPECT_FALSE(stored.unknown_field);
+  }
+  fields.back() = pack::map({{"extra_key", pack::text("t")}});
+  EXPECT_TRUE(decode_stored(pack::array(fields)).unclear);
+  fields.resize(7);
+  fields[6] = pack::map({{"cache_salt", pack::text("t")}});  // where the medium stands
+  EXPECT_FALSE(decode_stored(pack::array(fields)).tier.has_value());
 }
 
 TEST(VllmCodec, FurtherArrayElementsAreIgnored) {
@@ -345,6 +393,7 @@ TEST(VllmCodec, ABrokenEventLeavesItsNeighboursWhole) {
       store_with({{"block_size", pack::negative(-1)}}),
       store_with({{"block_size", pack::integer(1ULL << 40U)}}),
       store_with({{"lora_name", pack::integer(1)}}),
+      store_with({{"cache_salt", pack::text(std::string(5000, 'x'))}}),
       store_with({{"lora_name", pack::text(std::string(5000, 'x'))}}),
       store_with({{"extra_keys", pack::array({pack::nil(), pack::nil()})}}),
       store_with({{"extra_keys", pack::array({pack::text("x")})}}),

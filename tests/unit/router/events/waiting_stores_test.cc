@@ -66,6 +66,19 @@ TEST(WaitingStores, BeyondItsBytesTheOldestFallOut) {
   EXPECT_EQ(waiting.take(hash(5)).back().hashes[0], hash(2008));
 }
 
+TEST(WaitingStores, TheTextsOfAnEventTakeBytesToo) {
+  for (const bool is_salt : {true, false}) {
+    WaitingStores waiting({.bytes_max = 10'000});
+    auto event = stored(10, 1, 5);
+    (is_salt ? event.cache_salt : event.lora_name) = std::string(4000, 'x');
+    EXPECT_EQ(waiting.keep(event), 0U);
+    EXPECT_EQ(waiting.keep(event), 0U);
+    EXPECT_EQ(waiting.keep(event), 1U);
+    EXPECT_EQ(waiting.cancel(hash(10), index::Tier::Gpu), 2U);
+    EXPECT_EQ(waiting.keep(event) + waiting.keep(event), 0U);
+  }
+}
+
 TEST(WaitingStores, WhatIsBeyondTheBytesAloneIsNotKeptAndPushesNothingOut) {
   WaitingStores waiting({.bytes_max = 10'000});
   waiting.keep(stored(10, 1, 1));
