@@ -13,7 +13,7 @@ namespace sightline::fakes {
 
 // Longest wait for something that a test expects to happen: long enough for a loaded machine under
 // sanitizers, since a passing test never waits it out.
-inline constexpr std::chrono::seconds kPatience{20};
+inline constexpr std::chrono::seconds kPatience{60};
 
 template <class Body>
 Task<void> run_then_tell(Body& body, std::promise<void>& done) {

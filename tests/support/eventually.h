@@ -9,9 +9,9 @@
 
 namespace sightline::test {
 
-// True as soon as the condition holds; false when it does not within ten seconds.
+// True as soon as the condition holds; false when it does not within a minute.
 inline bool eventually(const std::function<bool()>& condition) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (!condition()) {
     if (std::chrono::steady_clock::now() > end) return false;
     poll(nullptr, 0, 2);

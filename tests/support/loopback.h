@@ -25,7 +25,7 @@ class Socket {
   [[nodiscard]] int fd() const { return fd_; }
 
   [[nodiscard]] bool connect_to(std::uint16_t port) const {
-    const timeval limit{10, 0};
+    const timeval limit{60, 0};
     setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
     const sockaddr_in address = loopback(port);
     return connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;

@@ -69,7 +69,7 @@ TEST_F(FleetControlTest, AWorkerThatComesLateIsFoundAndConfiguresItself) {
   EXPECT_EQ(live_engines_, 1);
   engine.stop();
   ASSERT_TRUE(comes_to("w", WorkerState::Down));
-  EXPECT_EQ(live_engines_, 0);
+  EXPECT_TRUE(eventually([this] { return live_engines_ == 0; }));
 }
 
 TEST_F(FleetControlTest, LoadIsReadAgainAndAgain) {

@@ -126,7 +126,7 @@ def test_an_engine_that_says_nothing_costs_a_timeout_and_a_504(build, logs):
     release = threading.Event()
 
     def silent(_connection, _request):
-        release.wait(20)
+        release.wait(20 * SLOWDOWN)
         return False
 
     quick = ["--fleet-request-timeout", "1s"]

@@ -10,7 +10,7 @@ import json
 import random
 
 import pytest
-from stack import Stack, post
+from stack import SLOWDOWN, Stack, post
 from truth import Judge, Watch
 
 BLOCK = 16
@@ -41,7 +41,8 @@ def completion(tokens):
 
 
 def ask(stack, engine, method, path, body=None):
-    connection = http.client.HTTPConnection("127.0.0.1", stack.engine_port(engine), timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", stack.engine_port(engine),
+                                            timeout=30 * SLOWDOWN)
     connection.request(method, path, None if body is None else json.dumps(body))
     answer = connection.getresponse()
     content = answer.read()

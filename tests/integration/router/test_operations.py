@@ -12,7 +12,7 @@ import subprocess
 import threading
 
 import pytest
-from fake_engine import FakeEngine, answer_ok
+from fake_engine import FakeEngine, answer_ok, chunk, router, stream_head, token_event
 from pictures import data_url, image_part, png, text_part
 from stack import SLOWDOWN, Stack, post
 
@@ -82,7 +82,7 @@ def test_beyond_the_concurrency_limit_requests_are_told_to_come_back(build, logs
     release = threading.Event()
 
     def slow(connection, request):
-        release.wait(20)
+        release.wait(20 * SLOWDOWN)
         return answer_ok(connection, request)
 
     engine = FakeEngine("slow", slow)
@@ -101,16 +101,26 @@ def test_beyond_the_concurrency_limit_requests_are_told_to_come_back(build, logs
 
 
 def test_sigterm_lets_a_stream_finish_and_ends_cleanly(build, logs):
-    flags = ["--decode-tokens-per-s", "20"]
-    with Stack(build, engines=1, engine_flags=flags, logs=logs) as stack:
+    draining = threading.Event()
+
+    def slow(connection, _request):
+        connection.sendall(stream_head() + chunk(token_event("one")))
+        draining.wait(20 * SLOWDOWN)
+        connection.sendall(chunk(token_event("two")) + chunk("data: [DONE]\n\n") + chunk(""))
+        return True
+
+    engine = FakeEngine("slow", slow)
+    with router(build, logs, engine) as stack:
         answers = []
-        body = chat("tell me", stream=True, max_tokens=20)
+        body = chat("tell me", stream=True)
         stream = threading.Thread(target=lambda: answers.append(post(stack.port, body)))
         stream.start()
-        stack.wait_until(lambda: stack.worker_states()[0]["in_flight"] == 1)
+        stack.wait_until(lambda: engine.requests)
         stack.router.process.send_signal(signal.SIGTERM)
-        stream.join(20)
-        assert stack.router.process.wait(20) == 0
+        stack.wait_until(lambda: "draining" in stack.router.log())
+        draining.set()
+        stream.join(20 * SLOWDOWN)
+        assert stack.router.process.wait(20 * SLOWDOWN) == 0
         assert answers[0].status == 200 and answers[0].events[-1] == b"[DONE]"
         with pytest.raises(OSError):
             post(stack.port, body)
@@ -323,7 +333,7 @@ def test_adapters_are_models_of_their_own_and_share_no_blocks_with_the_base(buil
 
 def run(build, *arguments):
     return subprocess.run([build / "bin/sightline", *arguments], capture_output=True, text=True,
-                          timeout=20)
+                          timeout=20 * SLOWDOWN)
 
 
 def test_the_program_teaches_how_it_is_called(build):

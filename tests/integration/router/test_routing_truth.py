@@ -136,12 +136,12 @@ def test_the_turns_of_a_long_conversation_are_tokenized_once_and_predicted_exact
 
 
 def test_a_prompt_of_whole_blocks_computes_its_last_block_again(stack):
-    body = {"model": "demo", "max_tokens": 1, "prompt": list(range(1000, 1000 + 4 * BLOCK))}
+    body = {"model": "demo", "max_tokens": 1, "prompt": list(range(1000, 1000 + 16 * BLOCK))}
     post(stack.port, body, path="/v1/completions")
     stack.wait_until_heard()
     again = post(stack.port, body, path="/v1/completions")
-    assert again.headers["x-sightline-overlap"] == "3/4"
-    assert cached(again) == 3 * BLOCK
+    assert again.headers["x-sightline-overlap"] == "15/16"
+    assert cached(again) == 15 * BLOCK
 
 
 def test_a_batch_is_routed_by_its_first_prompt_and_proves_nothing_about_predictions(stack):

@@ -42,7 +42,8 @@ def test_what_an_engine_may_have_begun_is_not_begun_again_elsewhere(build, logs)
         assert answer.status == 502
         assert sum(len(engine.requests) for engine in engines) == 1
         asked = next(engine.name for engine in engines if engine.requests)
-        assert state_of(stack, asked) == "suspect"
+        line = f"worker state worker={asked} state=suspect"
+        stack.wait_until(lambda: line in stack.router.log())
 
 
 def test_beyond_the_concurrency_limit_they_are_told_to_come_back_too(build, logs):

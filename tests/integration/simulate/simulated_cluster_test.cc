@@ -73,20 +73,28 @@ TEST(SimulatedCluster, AnAnswerSentBackInTheNextTurnHitsTheBlocksThatDecodingFil
   EXPECT_EQ(usage(second.body, "cached_tokens"), (before - 1) / 16 * 16) << second.body;
 }
 
-TEST(SimulatedCluster, StreamsOneEventATokenWhileTheTokensAreMade) {
+TEST(SimulatedCluster, StreamsAnEventWhileTheNextTokensAreMade) {
   SimulateSettings settings = settings_of_one();
-  settings.decode_tokens_per_s = 50;
+  settings.decode_tokens_per_s = 1;
   const auto cluster = start(settings);
   auto socket = fakes::RawSocket::connect(port_of(cluster->endpoints(0).url));
   socket.send(
-      wire_text_of({.body = chat(message("user", "hi"), R"("max_tokens":50,"stream":true)")}));
+      wire_text_of({.body = chat(message("user", "hi"), R"("max_tokens":500,"stream":true)")}));
   socket.receive_until("\"content\":\"\"");
   socket.receive_until("\n\n");
   socket.receive_until("\n\n");
   // The first token is here, the last one is still to be made.
   EXPECT_EQ(cluster->counters(0).finished, 0U);
+}
+
+TEST(SimulatedCluster, StreamsOneEventAToken) {
+  const auto cluster = start(settings_of_one());
+  auto socket = fakes::RawSocket::connect(port_of(cluster->endpoints(0).url));
+  socket.send(
+      wire_text_of({.body = chat(message("user", "hi"), R"("max_tokens":50,"stream":true)")}));
+  socket.receive_until("\"content\":\"\"");
   const std::string rest = socket.receive_until("data: [DONE]\n\n");
-  EXPECT_EQ(occurrences(rest, "\"content\":"), 49U);
+  EXPECT_EQ(occurrences(rest, "\"content\":"), 50U);
   EXPECT_EQ(cluster->counters(0).generated_tokens, 50U);
 }
 
@@ -121,24 +129,35 @@ TEST(SimulatedCluster, PromptsTakeAsLongAsTheRateSaysAndCachedTokensTakeNone) {
   EXPECT_LE(cluster->counters(0).prefill_tokens - computed, 16U);
 }
 
-TEST(SimulatedCluster, RequestsBeyondTheRunningLimitWaitAndAreCounted) {
-  SimulateSettings settings = settings_of_one();
-  settings.max_running = 1;
-  settings.decode_tokens_per_s = 100;
-  const auto cluster = start(settings);
-  const std::string& url = cluster->endpoints(0).url;
+std::vector<fakes::RawSocket> ask_three_at_once(const std::string& url) {
   std::vector<fakes::RawSocket> sockets;
   for (int i = 0; i < 3; ++i) {
     sockets.push_back(fakes::RawSocket::connect(port_of(url)));
     sockets.back().send(wire_text_of({.body = chat(message("user", "hi"), R"("max_tokens":20)")}));
   }
+  return sockets;
+}
+
+TEST(SimulatedCluster, RequestsBeyondTheRunningLimitWaitAndAreCounted) {
+  SimulateSettings settings = settings_of_one();
+  settings.max_running = 1;
+  settings.decode_tokens_per_s = 1;
+  const auto cluster = start(settings);
+  const std::string& url = cluster->endpoints(0).url;
+  const auto sockets = ask_three_at_once(url);
   ASSERT_TRUE(fakes::eventually([&] { return cluster->counters(0).waiting == 2; }));
   const std::string page = get(url, "/metrics").body;
   EXPECT_NE(page.find("vllm:num_requests_running{engine=\"0\",model_name=\"sim\"} 1.0\n"),
             std::string::npos);
   EXPECT_NE(page.find("vllm:num_requests_waiting{engine=\"0\",model_name=\"sim\"} 2.0\n"),
             std::string::npos);
-  for (auto& socket : sockets) {
+}
+
+TEST(SimulatedCluster, RequestsBeyondTheRunningLimitAreAnsweredInTheEnd) {
+  SimulateSettings settings = settings_of_one();
+  settings.max_running = 1;
+  const auto cluster = start(settings);
+  for (auto& socket : ask_three_at_once(cluster->endpoints(0).url)) {
     EXPECT_NE(socket.receive_all().find("\"completion_tokens\":20"), std::string::npos);
   }
 }

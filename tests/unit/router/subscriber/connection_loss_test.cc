@@ -69,7 +69,10 @@ TEST_F(ConnectionLoss, AGapIsNotBelievedUntilItIsFilled) {
 
 TEST_F(ConnectionLoss, ALossIsToldAtOnceAndWhatIsHeldComesBackProven) {
   start_verified(publisher_, 1);
+  relay_->close_door(true);
   relay_->cut();
+  await([&] { return status().health == EngineHealth::Disconnected; });
+  relay_->close_door(false);
   EXPECT_EQ(publisher_.await_replay_request(), 1U);
   EXPECT_EQ(status().health, EngineHealth::Replaying);
   EXPECT_EQ(status().connections_lost, 1U);

@@ -39,6 +39,8 @@ class Relay {
   void freeze(bool frozen) { frozen_ = frozen; }
   // Closes all connections; new ones are taken.
   void cut() { cut_ = true; }
+  // Closed: the kernel takes connections, but nothing answers on them.
+  void close_door(bool closed) { closed_ = closed; }
 
  private:
   static int listen_anywhere(std::uint16_t& port) {
@@ -94,7 +96,7 @@ class Relay {
         }
         return !open;
       });
-      if ((waiting.front().revents & POLLIN) != 0) accept_one();
+      if (!closed_ && (waiting.front().revents & POLLIN) != 0) accept_one();
     }
     for (const auto& [client, server] : pairs_) {
       ::close(client);
@@ -108,6 +110,7 @@ class Relay {
   const int listener_ = listen_anywhere(port_);
   std::atomic<bool> frozen_ = false;
   std::atomic<bool> cut_ = false;
+  std::atomic<bool> closed_ = false;
   std::list<std::pair<int, int>> pairs_;
   std::jthread thread_;
 };
