@@ -81,8 +81,8 @@ def test_an_engine_that_lost_its_blocks_without_a_word_is_learned_anew_after_two
     assert ask(stack) == (predicted, 0)
     assert ask(stack) == (predicted, 0)
     stack.wait_until(lambda: misses(stack) == {("over", "unexplained"): 2})
-    stack.wait_until(lambda: audit(stack)["relearned"] == 1)
-    stack.wait_until(lambda: 'sightline_relearns_total{worker="w0"} 1' in stack.router_metrics())
+    stack.wait_until(lambda: audit(stack)["relearned"] == relearned(stack) == 1)
+    assert 'sightline_relearns_total{worker="w0"} 1' in stack.router_metrics()
     assert ask(stack) == (predicted, predicted)
 
 

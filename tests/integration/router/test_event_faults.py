@@ -261,12 +261,19 @@ def test_a_router_that_joins_without_replay_claims_what_is_announced_from_then_o
     with running(build, logs, joins_late=True, flags=("--no-replay",)) as (stack, judge):
         traffic = Traffic(stack)
         traffic.send(0, prompts=60)
-        known_before = judge.truth(0).blocks
         stack.start_router()
         with Watch(judge, [0]):
             stack.wait_until(lambda: state_of(stack, 0) == "ready")
             assert judge.claim(0).blocks == set()
             learning = Traffic(stack, seed=2)
+
+            # Connected is not yet subscribed: what is announced between is missed too.
+            def heard():
+                learning.send(0)
+                return judge.claim(0).blocks
+
+            stack.wait_until(heard)
+            known_before = judge.truth(0).blocks
             learning.send(0, prompts=30)
             stack.wait_until(lambda: learnt(judge, known_before))
         ask(stack, 0, "POST", "/reset_prefix_cache")
