@@ -11,6 +11,7 @@
 #include "common/contract/metric_table.h"
 #include "common/contract/names.h"
 
+#include "router/openai/api_target.h"
 #include "router/openai/error_body.h"
 
 namespace sightline::proxy {
@@ -29,6 +30,15 @@ http::Response error_response(const Error& error) {
   // Saturation passes: tell clients when to come back (RFC 9110 section 10.2.3).
   if (response.status == 503) response.headers.set("retry-after", "1");
   return response;
+}
+
+bool is_generating(std::string_view path) {
+  return path == "/v1/chat/completions" || path == "/v1/completions";
+}
+
+// Answered without an engine.
+bool is_own(std::string_view path) {
+  return path == "/v1/models" || path == "/health" || path == "/version";
 }
 
 // Counts a request in and out.
@@ -72,35 +82,52 @@ ClientApi::ClientApi(const Services& services, Proxy& proxy)
       id_seed_(static_cast<std::uint64_t>(services.clock.wall().time_since_epoch().count())) {}
 
 Task<void> ClientApi::handle(http::Request& http, http::ResponseWriter& client) {
-  const std::string path(http.path());
-  const bool generates = path == "/v1/chat/completions" || path == "/v1/completions";
-  const bool is_get = http.method == "GET";
-  if (generates && http.method == "POST") {
+  auto target = openai::read_target(http.target);
+  if (!target.ok()) {
+    http::Response refused = error_response(target.error());
+    co_await answer("other", std::move(refused), client);
+    co_return;
+  }
+  const std::string path = std::move(target->path);
+  http.target = path + target->query;
+  if (is_generating(path) && http.method == "POST") {
     const auto endpoint =
         path == "/v1/completions" ? openai::Endpoint::Completions : openai::Endpoint::Chat;
     co_await generate(endpoint, http, client);
     co_return;
   }
-  const bool own = path == "/v1/models" || path == "/health" || path == "/version";
-  if (!generates && !own && path.starts_with("/v1/")) {
+  if (!is_own(path) && path.starts_with("/v1/") && !openai::is_like_generating(path)) {
     co_await pass(http, client);
     co_return;
   }
-  http::Response response;
-  if (generates || (own && !is_get)) {
-    response = error_response(client_error(
+  const std::string_view route = is_own(path) ? std::string_view(path) : "other";
+  http::Response response = own_response(path, http.method);
+  co_await answer(route, std::move(response), client);
+}
+
+http::Response ClientApi::own_response(const std::string& path, std::string_view method) const {
+  const bool generates = is_generating(path);
+  if (generates || (is_own(path) && method != "GET")) {
+    http::Response response = error_response(client_error(
         ErrorCode::MethodNotAllowed, path + (generates ? " takes POST only" : " takes GET only")));
     response.headers.set("allow", generates ? "POST" : "GET");
-  } else if (path == "/v1/models") {
-    response = json_response(200, models_body());
-  } else if (path == "/version") {
-    response = json_response(200, R"({"version":")" SL_VERSION R"("})");
-  } else if (path != "/health") {
-    response = error_response(
-        client_error(ErrorCode::NotFound, "no such path; the API is under /v1, see /v1/models"));
+    return response;
   }
+  if (path == "/v1/models") return json_response(200, models_body());
+  if (path == "/version") return json_response(200, R"({"version":")" SL_VERSION R"("})");
+  if (path == "/health") return {};
+  return error_response(client_error(
+      ErrorCode::NotFound,
+      openai::is_like_generating(path)
+          ? "no such path; send every single request to /v1/chat/completions or /v1/completions: "
+            "batches and other forms of them are not supported"
+          : "no such path; the API is under /v1, see /v1/models"));
+}
+
+Task<void> ClientApi::answer(std::string_view route, http::Response response,
+                             http::ResponseWriter& client) {
   const std::string status = std::to_string(response.status);
-  services_.metrics.counter(contract::kRequestsTotal, {own ? path : "other", status}).add();
+  services_.metrics.counter(contract::kRequestsTotal, {route, status}).add();
   auto sent = co_await client.send(std::move(response));
   static_cast<void>(sent);  // a client that left before this small answer has lost nothing
 }

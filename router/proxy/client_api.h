@@ -30,6 +30,9 @@ class ClientApi {
   [[nodiscard]] std::size_t active() const { return active_.load(std::memory_order_relaxed); }
 
  private:
+  // What the router answers without an engine, errors for unknown paths and methods among it.
+  [[nodiscard]] http::Response own_response(const std::string& path, std::string_view method) const;
+  Task<void> answer(std::string_view route, http::Response response, http::ResponseWriter& client);
   Task<void> generate(openai::Endpoint endpoint, http::Request& http, http::ResponseWriter& client);
   Task<void> pass(http::Request& http, http::ResponseWriter& client);
   // The error of one request too many, told by how many there are with it.

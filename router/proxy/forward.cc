@@ -35,6 +35,11 @@ bool is_unavailable(int status) { return status == 502 || status == 503 || statu
 
 http::Headers answer_headers(const http::Exchange& exchange, const Attempt& attempt) {
   http::Headers headers = http::end_to_end(exchange.headers());
+  // An engine redirects to its own address, which is none for clients.
+  const auto location = headers.find("location");
+  if (location && (!location->starts_with('/') || location->starts_with("//"))) {
+    headers.remove("location");
+  }
   for (const http::Field field : attempt.answer_headers) headers.set(field.name, field.value);
   return headers;
 }

@@ -3,8 +3,10 @@
 """Requests that the router does not read: embeddings and the like."""
 
 import json
+import socket
 import threading
 
+import pytest
 from fake_engine import FakeEngine, response, router
 from stack import post
 
@@ -72,3 +74,65 @@ def test_beyond_the_concurrency_limit_they_are_told_to_come_back_too(build, logs
         assert "concurrent-requests-max" in json.loads(answers[0].body)["error"]["message"]
         for thread in waiting:
             thread.join()
+
+
+PRIVATE_PICTURE = {"model": "demo", "messages": [{"role": "user", "content": [
+    {"type": "image_url", "image_url": {"url": "http://169.254.169.254/x.png"}, "uuid": "same"}]}]}
+
+
+def ask(port, target, body):
+    """The status and the error message of the answer to a target sent as it is."""
+    payload = json.dumps(body).encode()
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
+        connection.sendall(f"POST {target} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n"
+                           f"content-length: {len(payload)}\r\n\r\n".encode() + payload)
+        answer = connection.makefile("rb").read()
+    head, _, text = answer.partition(b"\r\n\r\n")
+    status = int(head.split()[1])
+    return status, (json.loads(text)["error"]["message"] if status >= 400 else text)
+
+
+@pytest.mark.parametrize("target,want_status,want_message", [
+    ("/v1/chat/completions", 400, "address"),
+    ("/v1/chat/complet%69ons", 400, "address"),
+    ("/v1/%63hat/completions?x=1", 400, "address"),
+    ("http://engine/v1/chat/completions", 400, "address"),
+    ("/v1/chat%2fcompletions", 400, "escaped slash"),
+    ("/v1/x/../chat/completions", 400, "dot segment"),
+    ("/v1//chat/completions", 400, "empty segment"),
+    ("/v1/chat/completions#x", 400, "fragment"),
+    ("/v1/chat/completions/", 404, "leave out the slash"),
+    ("/v1/chat/completions/batch", 404, "batches"),
+    ("/v1/Chat/Completions", 404, "not supported"),
+    ("/v1/completions/render", 404, "not supported"),
+])
+def test_no_spelling_of_a_generating_path_reaches_an_engine_unread(build, logs, target, want_status,
+                                                                   want_message):
+    engine = FakeEngine("a", embedding)
+    with router(build, logs, engine) as stack:
+        status, message = ask(stack.port, target, PRIVATE_PICTURE)
+        assert (status, engine.requests) == (want_status, [])
+        assert want_message in message
+
+
+def test_an_engine_gets_the_path_in_the_form_that_it_was_matched_in(build, logs):
+    engine = FakeEngine("a", embedding)
+    with router(build, logs, engine) as stack:
+        for target in ("http://x/v1/embeddings?a=%2f", "/v1/%65mbeddings?a=%2f"):
+            assert ask(stack.port, target, EMBED)[0] == 200
+        assert [path for _, path, _, _ in engine.requests] == ["/v1/embeddings?a=%2f"] * 2
+
+
+def test_an_engines_own_address_does_not_reach_the_client(build, logs):
+    locations = ["http://10.0.0.7:8000/v1/x", "//10.0.0.7/v1/x", "/v1/files/1"]
+
+    def redirect(connection, _request):
+        connection.sendall(b"HTTP/1.1 307 X\r\nlocation: " + locations[len(engine.requests) - 1]
+                           .encode() + b"\r\ncontent-length: 0\r\n\r\n")
+        return True
+
+    engine = FakeEngine("a", redirect)
+    with router(build, logs, engine) as stack:
+        answers = [post(stack.port, EMBED, path="/v1/files") for _ in locations]
+        assert [a.status for a in answers] == [307] * 3
+        assert [a.headers.get("location") for a in answers] == [None, None, "/v1/files/1"]

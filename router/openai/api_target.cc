@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/openai/api_target.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+namespace sightline::openai {
+namespace {
+
+constexpr std::array<std::string_view, 2> kGeneratingPaths{"/v1/chat/completions",
+                                                           "/v1/completions"};
+
+// Ignores the case of ASCII letters.
+bool begins_with(std::string_view text, std::string_view lower_case) {
+  const auto same = [](char c, char lower) {
+    return c == lower || (c >= 'A' && c <= 'Z' && c - 'A' + 'a' == lower);
+  };
+  return text.size() >= lower_case.size() &&
+         std::equal(lower_case.begin(), lower_case.end(), text.begin(),
+                    [&](char lower, char c) { return same(c, lower); });
+}
+
+Error bad_target(std::string_view what) {
+  return client_error(ErrorCode::InvalidArgument, "the request's path " + std::string(what));
+}
+
+bool is_unreserved(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+         c == '.' || c == '_' || c == '~';
+}
+
+std::optional<int> hex_digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return std::nullopt;
+}
+
+// The target in origin form: what follows scheme and authority.
+Result<std::string_view> origin_form(std::string_view target) {
+  if (target.starts_with('/')) return target;
+  for (const std::string_view scheme : {"http://", "https://"}) {
+    if (!begins_with(target, scheme)) continue;
+    target.remove_prefix(scheme.size());
+    const auto end = target.find_first_of("/?#");
+    if (target.empty() || end == 0) break;
+    return target.substr(std::min(end, target.size()));
+  }
+  return bad_target("must begin with a slash, like /v1/chat/completions");
+}
+
+// Undoes the escapes of characters that need none (RFC 3986 section 6.2.2.2).
+Result<std::string> without_needless_escapes(std::string_view path) {
+  std::string plain;
+  plain.reserve(path.size());
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    if (path[i] == '\\') return bad_target("has a backslash; segments are separated by slashes");
+    if (path[i] != '%') {
+      plain += path[i];
+      continue;
+    }
+    const auto high = i + 2 < path.size() ? hex_digit(path[i + 1]) : std::nullopt;
+    const auto low = i + 2 < path.size() ? hex_digit(path[i + 2]) : std::nullopt;
+    if (!high || !low) return bad_target("has a % without two hexadecimal digits behind it");
+    const char c = static_cast<char>(*high * 16 + *low);
+    if (c == '/' || c == '\\' || c == '\0') {
+      return bad_target("has an escaped slash, backslash or NUL; name the path without them");
+    }
+    if (is_unreserved(c)) {
+      plain += c;
+    } else {
+      plain.append(path.substr(i, 3));
+    }
+    i += 2;
+  }
+  return plain;
+}
+
+Result<Done> check_segments(std::string_view path) {
+  for (std::size_t begin = 1; begin < path.size();) {
+    const auto end = std::min(path.find('/', begin), path.size());
+    const auto segment = path.substr(begin, end - begin);
+    if (segment.empty()) return bad_target("has an empty segment (//); write one slash");
+    if (segment == "." || segment == "..") {
+      return bad_target("has a dot segment; name the path itself");
+    }
+    begin = end + 1;
+  }
+  if (path.size() > 1 && path.ends_with('/')) {
+    return client_error(ErrorCode::NotFound,
+                        "no such path; leave out the slash at the end of the request's path");
+  }
+  return Done{};
+}
+
+}  // namespace
+
+Result<ApiTarget> read_target(std::string_view target) {
+  const std::string_view origin = SL_TRY(origin_form(target));
+  if (origin.find('#') != std::string_view::npos) {
+    return bad_target("has a fragment (#), which is not sent to servers");
+  }
+  const auto path_end = std::min(origin.find('?'), origin.size());
+  ApiTarget read;
+  read.path = SL_TRY(without_needless_escapes(origin.substr(0, path_end)));
+  if (read.path.empty()) read.path = "/";
+  SL_TRY(check_segments(read.path));
+  read.query = origin.substr(path_end);
+  return read;
+}
+
+bool is_like_generating(std::string_view path) {
+  for (const std::string_view generating : kGeneratingPaths) {
+    if (begins_with(path, generating)) return true;
+  }
+  return false;
+}
+
+}  // namespace sightline::openai
