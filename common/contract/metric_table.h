@@ -165,7 +165,7 @@ inline constexpr MetricSpec kEventLagSeconds{
 inline constexpr MetricSpec kBlockSizeMismatchTotal{
     "sightline_block_size_mismatch_total",
     MetricType::Counter,
-    "Times the worker's events told another block size than its configuration.",
+    "Times the worker's events told another block size than was known of it.",
     {kWorkerLabel}};
 inline constexpr MetricSpec kRankMismatchTotal{
     "sightline_rank_mismatch_total",

@@ -31,7 +31,7 @@ void EngineWatch::engine_ready(const fleet::EngineEndpoints& engine) {
   events::NormaliserOptions options{.engine = engine.engine, .model = scope_model_};
   if (engine.several_ranks) options.rank = engine.rank;
   options.hash_seed = seed_nobody_knows();
-  if (engine.block_size > 0) options.block_size_configured = engine.block_size;
+  if (engine.block_size_explicit > 0) options.block_size_configured = engine.block_size_explicit;
   const prompt::Placeholders& placeholders = model_.profile.placeholders;
   for (const auto& token : {placeholders.image, placeholders.video}) {
     if (token) options.media_tokens.push_back(*token);
@@ -48,7 +48,9 @@ void EngineWatch::engine_removed(EngineId engine) { subscriber_.remove(engine); 
 void tell_fleet(fleet::Fleet& fleet, const events::EngineStatus& status) {
   const auto size = status.block_size_conflict ? status.block_size_conflict : status.block_size;
   // A configured size that no event has confirmed is not news.
-  if (size && status.sequence) fleet.set_block_size_from_events(status.engine, *size);
+  if (size && status.sequence) {
+    fleet.set_block_size_from_events(status.engine, *size, status.block_size_conflict.has_value());
+  }
   fleet.set_event_health(status.engine, reason_of(status.health));
 }
 

@@ -32,7 +32,7 @@ enum class CopyPolicy : std::uint8_t {
 struct NormaliserOptions {
   EngineId engine;
   std::string model;  // goes into Scope::model; the same text as for requests
-  // Tokens per block as configured; nothing: what the events say is taken.
+  // Tokens per block as the operator configured them; nothing: what the events say is taken.
   std::optional<std::uint32_t> block_size_configured = std::nullopt;
   // Placeholder tokens of the model's image, video and audio items. A block that contains one but
   // names no item with an offset has unknown content.
@@ -67,8 +67,9 @@ struct NormaliserOptions {
 //   From one that did otherwise, at most one block per report outlives its removal, until the
 //   engine clears its cache, restarts or announces a loss.
 // - A GPU event whose block size differs from the configured one, or from the engine's first one,
-//   drops the engine from the index until reset(): the caller excludes the worker. Events of other
-//   tiers neither set the size nor contradict it: those of another size are not taken.
+//   drops the engine from the index until reset(), and block_size_conflict() tells the caller to
+//   exclude the worker. Events of other tiers neither set the size nor contradict it: those of
+//   another size are not taken.
 //
 // Encodings before vLLM 0.17 carry no salt: there a salted prompt looks like a plain one.
 // Thread safety: none. The scheme and the index outlive it; destruction leaves the index as is.

@@ -280,11 +280,10 @@ Discovery discover(const contract::WorkerSpec& spec, const Probe& probe) {
     found.engines.clear();
     found.reason = used.error().message;
   }
-  const std::uint32_t told_size = probe.load.ok() ? probe.load->block_size : 0;
   for (EngineEndpoints& engine : found.engines) {
     engine.worker = spec.name;
     engine.several_ranks = found.ranks.size() > 1;
-    engine.block_size = spec.block_size != 0 ? spec.block_size : told_size;
+    engine.block_size_explicit = spec.block_size;
   }
   return found;
 }

@@ -85,14 +85,9 @@ class Fleet::State {
   Member new_member(const WorkerSpec& spec) const {
     Member member;
     member.spec = spec;
-    member.standing.failure = "not asked yet";
     member.standing.block_size_explicit = spec.block_size;
     member.next_probe = clock.now();
-    member.view.name = spec.name;
-    member.view.url = spec.url;
-    member.view.host = spec.host;
-    member.view.port = spec.port;
-    member.view.block_size = member.view.block_size_configured = spec.block_size;
+    member.view = view_of(spec);
     return member;
   }
 
@@ -103,6 +98,7 @@ class Fleet::State {
     member.view.engines.clear();
     member.standing.block_size_events = 0;
     member.view.block_size = member.view.block_size_configured;
+    member.view.is_block_size_guessed = member.standing.block_size_explicit == 0;
   }
 
   void learn_rank_conflict(Member& member, std::string conflict) const {
@@ -125,14 +121,16 @@ class Fleet::State {
 
   // Draws the verdict, and makes it known where it changed. Any change of `view` is published.
   void settle(Member& member, Effects& effects) {
-    settle_one(member, effects);
-    std::vector<const Worker*> alive;
-    for (const Member& m : members) {
-      if (m.standing.is_alive) alive.push_back(&m.view);
-    }
-    const std::uint32_t common = common_block_size(alive);
+    std::vector<Worker*> sound;
     for (Member& m : members) {
-      if (std::exchange(m.standing.block_size_common, common) != common) settle_one(m, effects);
+      if (m.standing.is_alive && conflict_of(m.view, m.standing).empty()) sound.push_back(&m.view);
+    }
+    guess_block_sizes(sound);
+    const std::uint32_t common = common_block_size(sound);
+    for (Member& m : members) {
+      const bool is_same = std::exchange(m.standing.block_size_common, common) == common &&
+                           m.published && m.published->block_size == m.view.block_size;
+      if (&m == &member || !is_same) settle_one(m, effects);
     }
   }
 
@@ -266,16 +264,18 @@ class Fleet::State {
     act(effects);
   }
 
-  void learn_block_size(Member& member, std::uint32_t block_size, Effects& effects) {
+  void learn_block_size(Member& member, const EngineEndpoints& engine, Effects& effects) {
     const std::uint32_t configured = member.view.block_size_configured;
-    member.standing.block_size_events = block_size;
-    member.view.block_size = block_size;
-    if (configured == 0 || configured == block_size) return;
+    const std::uint32_t told = engine.block_size_events;
+    member.standing.block_size_events = member.view.block_size = told;
+    member.view.is_block_size_guessed = false;
+    if (!engine.has_several_block_sizes && (configured == 0 || configured == told)) return;
     metrics.counter(contract::kBlockSizeMismatchTotal, {member.spec.name}).add();
+    const bool is_harmless = conflict_of(member.view, member.standing).empty();
     effects.lines.push_back(
-        {LogLevel::Warn,
-         "block size of the events differs from the configured one",
-         {{"worker", member.spec.name}, {"events", block_size}, {"configured", configured}}});
+        {is_harmless ? LogLevel::Info : LogLevel::Warn,
+         "the events tell another block size",
+         {{"worker", member.spec.name}, {"events", told}, {"configured", configured}}});
   }
 };
 
@@ -296,10 +296,10 @@ void Fleet::set_workers(const std::vector<WorkerSpec>& workers) {
   state_->act(effects);
 }
 
-void Fleet::set_block_size_from_events(EngineId engine, std::uint32_t block_size) {
-  state_->change(engine, [&](Member& member, EngineEndpoints& /*of it*/, Effects& effects) {
-    if (block_size == 0 || member.standing.block_size_events == block_size) return false;
-    state_->learn_block_size(member, block_size, effects);
+void Fleet::set_block_size_from_events(EngineId engine, std::uint32_t tokens, bool has_several) {
+  state_->change(engine, [&](Member& member, EngineEndpoints& endpoints, Effects& effects) {
+    if (!set_block_size(endpoints, tokens, has_several)) return false;
+    state_->learn_block_size(member, endpoints, effects);
     return true;
   });
 }

@@ -48,9 +48,10 @@ class Fleet {
 
   [[nodiscard]] std::shared_ptr<const FleetSnapshot> snapshot() const;
 
-  // What events say about an engine's block size, in tokens. It wins; if it contradicts the
-  // operator's configuration the worker is excluded from overlap. Unknown engines are ignored.
-  void set_block_size_from_events(EngineId engine, std::uint32_t block_size);
+  // What the last events say about an engine's block size, in tokens; 0: nothing. It wins over what
+  // the engine tells elsewhere; if it contradicts the operator's configuration, or its other events
+  // (has_several), the worker is excluded from overlap. Unknown engines are ignored.
+  void set_block_size_from_events(EngineId engine, std::uint32_t tokens, bool has_several = false);
 
   // Whether the index may be believed about an engine: `unverified` says why not, empty: it may.
   // An engine begins unverified. Known to requests when this returns. Unknown engines are ignored.

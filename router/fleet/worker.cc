@@ -3,6 +3,7 @@
 #include "router/fleet/worker.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 namespace sightline::fleet {
@@ -44,6 +45,16 @@ const EngineEndpoints* Worker::engine_of(std::uint32_t rank) const {
   return found == engines.end() ? nullptr : &*found;
 }
 
+Worker view_of(const contract::WorkerSpec& spec) {
+  Worker view;
+  view.name = spec.name;
+  view.url = spec.url;
+  view.host = spec.host;
+  view.port = spec.port;
+  view.block_size = view.block_size_configured = spec.block_size;
+  return view;
+}
+
 void set_ranks(Worker& view, const std::vector<std::uint32_t>& numbers) {
   std::vector<Rank> next;
   for (const std::uint32_t number : numbers) {
@@ -71,7 +82,18 @@ void set_load(Worker& view, const Standing& standing, const EngineLoad& load) {
   }
   if (standing.block_size_explicit != 0 || load.block_size == 0) return;
   view.block_size_configured = load.block_size;
-  if (standing.block_size_events == 0) view.block_size = load.block_size;
+  if (standing.block_size_events != 0) return;
+  view.block_size = load.block_size;
+  view.is_block_size_guessed = true;
+}
+
+bool set_block_size(EngineEndpoints& engine, std::uint32_t block_size, bool has_several) {
+  if (block_size == 0) return false;
+  const bool is_known =
+      engine.block_size_events == block_size && engine.has_several_block_sizes == has_several;
+  engine.block_size_events = block_size;
+  engine.has_several_block_sizes = has_several;
+  return !is_known;
 }
 
 void set_models(Worker& view, const std::vector<ServedModel>& models) {
@@ -82,21 +104,38 @@ void set_models(Worker& view, const std::vector<ServedModel>& models) {
   }
 }
 
-Verdict judge(const Worker& worker, const Standing& standing) {
+std::string conflict_of(const Worker& worker, const Standing& standing) {
   const std::uint32_t configured = standing.block_size_explicit;
-  const std::uint32_t told = standing.block_size_events;
+  std::uint32_t others = 0;  // of the ranks before
+  for (const EngineEndpoints& engine : worker.engines) {
+    const std::uint32_t told = engine.block_size_events;
+    if (told == 0) continue;
+    const std::string tell = "its events tell blocks of " + std::to_string(told) + " tokens, ";
+    if (configured != 0 && configured != told) {
+      return tell + "configured are " + std::to_string(configured) +
+             ": correct or remove block_size";
+    }
+    if (engine.has_several_block_sizes) {
+      return tell + "earlier ones told another size: restart the engine with one block size";
+    }
+    if (others != 0 && others != told) {
+      return tell + "those of another data-parallel rank " + std::to_string(others) +
+             ": start all ranks with one --block-size";
+    }
+    others = told;
+  }
+  return standing.rank_conflict;
+}
+
+Verdict judge(const Worker& worker, const Standing& standing) {
   if (!standing.was_alive) {
     return {WorkerState::Starting, "has not answered yet: " + standing.failure};
   }
   if (!standing.is_alive) return {WorkerState::Down, standing.failure};
   if (standing.is_drained) return {WorkerState::Draining, "drain=true: takes no new requests"};
   if (standing.is_suspect) return {WorkerState::Suspect, standing.failure};
-  if (configured != 0 && told != 0 && configured != told) {
-    return {WorkerState::Excluded, "its events tell blocks of " + std::to_string(told) +
-                                       " tokens, configured are " + std::to_string(configured) +
-                                       ": correct or remove block_size"};
-  }
-  if (!standing.rank_conflict.empty()) return {WorkerState::Excluded, standing.rank_conflict};
+  std::string conflict = conflict_of(worker, standing);
+  if (!conflict.empty()) return {WorkerState::Excluded, std::move(conflict)};
   if (worker.engines.empty()) return {WorkerState::Unverified, standing.unknown_events};
   const bool none_is_verified =
       std::none_of(worker.engines.begin(), worker.engines.end(),
@@ -115,7 +154,19 @@ Verdict judge(const Worker& worker, const Standing& standing) {
   return {WorkerState::Ready, ""};
 }
 
-std::uint32_t common_block_size(const std::vector<const Worker*>& workers) {
+void guess_block_sizes(const std::vector<Worker*>& workers) {
+  std::map<std::uint32_t, std::uint32_t> known;  // configured or told elsewhere -> by events
+  for (const Worker* worker : workers) {
+    if (worker->is_block_size_guessed || worker->block_size_configured == 0) continue;
+    known.emplace(worker->block_size_configured, worker->block_size);
+  }
+  for (Worker* worker : workers) {
+    const auto alike = known.find(worker->block_size_configured);
+    if (worker->is_block_size_guessed && alike != known.end()) worker->block_size = alike->second;
+  }
+}
+
+std::uint32_t common_block_size(const std::vector<Worker*>& workers) {
   std::vector<std::pair<std::uint32_t, std::size_t>> votes;  // in the order of the workers
   for (const Worker* worker : workers) {
     if (worker->engines.empty() || worker->block_size == 0) continue;

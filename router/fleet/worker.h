@@ -41,14 +41,17 @@ LogLevel level_of(WorkerState state);
 // Where one engine core (data-parallel rank) publishes its KV events.
 struct EngineEndpoints {
   EngineId engine;
-  std::string worker;            // its worker's name
-  std::uint32_t rank = 0;        // data-parallel rank
-  bool several_ranks = false;    // its worker has others too
-  std::string events;            // ZMQ endpoint to subscribe at: "tcp://10.0.0.7:5557"
-  bool bind = false;             // the engine connects to it: we bind
-  std::string replay;            // ZMQ endpoint of the replay socket, empty: no replay
-  std::uint32_t block_size = 0;  // tokens as configured or told by the engine, 0: not known
-  std::string unverified;        // why the index must not be believed about it, empty: it may
+  std::string worker;          // its worker's name
+  std::uint32_t rank = 0;      // data-parallel rank
+  bool several_ranks = false;  // its worker has others too
+  std::string events;          // ZMQ endpoint to subscribe at: "tcp://10.0.0.7:5557"
+  bool bind = false;           // the engine connects to it: we bind
+  std::string replay;          // ZMQ endpoint of the replay socket, empty: no replay
+  std::string unverified;      // why the index must not be believed about it, empty: it may
+  // Tokens per block.
+  std::uint32_t block_size_explicit = 0;  // by the operator, 0: not given
+  std::uint32_t block_size_events = 0;    // as its last events tell, 0: none came
+  bool has_several_block_sizes = false;   // its events contradict each other or the operator
 
   bool operator==(const EngineEndpoints&) const = default;
 };
@@ -85,6 +88,7 @@ struct Worker {
   std::vector<Rank> ranks{1};               // behind the URL, by number; at least one
   std::uint32_t block_size = 0;             // tokens, as events tell, else as configured; 0 unknown
   std::uint32_t block_size_configured = 0;  // tokens, by the operator or the engine's /metrics
+  bool is_block_size_guessed = false;       // from /metrics: no event has told it yet
   std::vector<ServedModel> models;          // empty: not known yet
   std::uint32_t max_model_len = 0;          // tokens, of the base model; 0 unknown
 
@@ -114,9 +118,14 @@ struct Worker {
   [[nodiscard]] bool serves(std::string_view model) const;
 };
 
+// A worker of which nothing is known but its configuration.
+Worker view_of(const contract::WorkerSpec& spec);
+
 // What an engine told, taken over into the view that is to be published next. Ranks that stay keep
 // what is booked on them.
 void set_ranks(Worker& view, const std::vector<std::uint32_t>& numbers);
+// What its events say of an engine's block size, 0: nothing. False: it is no news.
+bool set_block_size(EngineEndpoints& engine, std::uint32_t block_size, bool has_several);
 void set_models(Worker& view, const std::vector<ServedModel>& models);
 
 // What the fleet has seen of a worker: with its view, all that its state follows from.
@@ -125,7 +134,7 @@ struct Standing {
   bool is_alive = false;    // the last probe, or the last but one, was answered
   bool is_suspect = false;  // requests or the last probe failed, the back-off is not over
   bool is_drained = false;  // the operator wants no new requests there
-  std::string failure;      // of the last failed probe or request
+  std::string failure = "not asked yet";  // of the last failed probe or request
   std::uint32_t block_size_explicit = 0;  // tokens, by the operator, 0: not given
   std::uint32_t block_size_events = 0;    // tokens, as events tell, 0: none came
   std::uint32_t block_size_common = 0;    // tokens, of most workers, 0: none is known
@@ -134,18 +143,27 @@ struct Standing {
 };
 
 // Takes over a reading of the engine's load. A single rank has the load of the whole engine,
-// whatever its number. The block size told is the configured one unless the operator gave it.
+// whatever its number. The block size told is the configured one unless the operator gave it, and
+// the worker's own until its events tell theirs: engines whose cache groups have several sizes, or
+// whose context is parallel, tell the one and announce the other.
 void set_load(Worker& view, const Standing& standing, const EngineLoad& load);
+
+// Workers without events that are told the block size of another, whose events tell theirs, are
+// taken to have what that one has: engines are started alike.
+void guess_block_sizes(const std::vector<Worker*>& workers);
 
 // The block size that most of these workers with readable events have, the first one's where
 // votes are equal; 0 if none is known. Blocks of different sizes cannot be compared.
-std::uint32_t common_block_size(const std::vector<const Worker*>& workers);
+std::uint32_t common_block_size(const std::vector<Worker*>& workers);
 
 // The same worker, perhaps with another wish to drain it.
 bool same_but_for_drain(contract::WorkerSpec a, const contract::WorkerSpec& b);
 
 // The same engines, apart from their ids and what was learnt of their block size.
 bool same_endpoints(const std::vector<EngineEndpoints>& a, const std::vector<EngineEndpoints>& b);
+
+// Why no block of the worker can be believed, whatever the others have; empty: they can. Pure.
+std::string conflict_of(const Worker& worker, const Standing& standing);
 
 struct Verdict {
   WorkerState state = WorkerState::Starting;

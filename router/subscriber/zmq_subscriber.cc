@@ -226,8 +226,10 @@ void EventSubscriber::State::publish(const EngineStatus& status) {
     before = std::exchange(entry->second, status);
   }
   log_changes(before, status);
-  const bool is_news =
-      before.health != status.health || told_block_size(before) != told_block_size(status);
+  // A conflict may end, by a restart, with the size that was in conflict.
+  const bool is_news = before.health != status.health ||
+                       told_block_size(before) != told_block_size(status) ||
+                       before.block_size_conflict != status.block_size_conflict;
   if (is_news && options.on_change) options.on_change(status);
 }
 

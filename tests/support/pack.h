@@ -64,14 +64,14 @@ inline Bytes batch(const std::vector<Value>& events, double timestamp_s = 1.5) {
   const auto whole = array({number(timestamp_s), array(events), integer(0)});
   return {whole.begin(), whole.end()};
 }
-// A plain BlockStored of one-token blocks in the map form.
+// A plain BlockStored in the map form.
 inline Value stored(const std::vector<std::uint64_t>& hashes, const Value& parent,
-                    const std::vector<std::uint64_t>& tokens) {
+                    const std::vector<std::uint64_t>& tokens, std::uint64_t block_size = 1) {
   return map({{"type", text("BlockStored")},
               {"block_hashes", integers(hashes)},
               {"parent_block_hash", parent},
               {"token_ids", integers(tokens)},
-              {"block_size", integer(1)},
+              {"block_size", integer(block_size)},
               {"lora_id", nil()},
               {"medium", text("GPU")},
               {"lora_name", nil()}});

@@ -219,6 +219,46 @@ def test_after_an_undecodable_message_nothing_older_than_it_is_claimed(build, lo
         wait_for_equality(stack, judge)
 
 
+@pytest.mark.parametrize("engines", [1, 2])
+def test_events_that_tell_another_block_size_than_the_metrics_are_right(build, logs, engines):
+    with running(build, logs, engines=engines) as (stack, _):
+        for engine in range(engines):
+            order(stack, engine, "wrong-block-size", count=1)
+        traffic = Traffic(stack)
+        for engine in range(engines):
+            traffic.send(engine, prompts=10)
+            stack.wait_until_heard()
+            for told in stack.worker_states():
+                assert (told["state"], told["reason"]) == ("ready", None)
+                assert (told["block_size"], told["block_size_configured"]) == (8, BLOCK)
+            assert stack.worker_states()[engine]["blocks"] > 0
+        for _ in range(3):
+            tokens = traffic.tokens(6 * BLOCK + 3)
+            for expected in (0, 6 * BLOCK):
+                answer = post(stack.port, completion(tokens), path="/v1/completions")
+                found = answer.usage["prompt_tokens_details"]["cached_tokens"]
+                assert 8 * answer.overlap[0] == found == expected
+                stack.wait_until_heard()
+
+
+def test_an_engine_whose_events_tell_two_block_sizes_is_excluded_though_it_is_alone(build, logs):
+    with running(build, logs) as (stack, judge):
+        traffic = Traffic(stack)
+        with Watch(judge, [0]):
+            traffic.send(0, prompts=10)
+            wait_for_equality(stack, judge)
+            order(stack, 0, "wrong-block-size", count=1)
+            traffic.send(0, prompts=10)
+            stack.wait_until(lambda: state_of(stack, 0) == "excluded", seconds=5)
+            told = stack.worker_states()[0]
+            assert "blocks of 8 tokens, earlier ones" in told["reason"] and told["blocks"] == 0
+            assert predicted_and_found(stack, traffic.tokens(4 * BLOCK)) == (0, 0)
+        order(stack, 0, "restart")
+        stack.wait_until(lambda: restarted(stack, judge, 0))
+        settle(stack, judge, traffic)
+        assert state_of(stack, 0) == "ready"
+
+
 def test_an_engine_whose_events_tell_another_block_size_is_excluded_beside_one_that_counts(
         build, logs):
     with running(build, logs, engines=2) as (stack, judge):
@@ -232,7 +272,7 @@ def test_an_engine_whose_events_tell_another_block_size_is_excluded_beside_one_t
                 traffic.send(engine, prompts=10)
             stack.wait_until(lambda: state_of(stack, 1) == "excluded", seconds=5)
             told = stack.worker_states()[1]
-            assert "blocks have 8 tokens" in told["reason"] and told["blocks"] == 0
+            assert "blocks of 8 tokens, earlier ones" in told["reason"] and told["blocks"] == 0
             assert not judge.claim(1).counts and state_of(stack, 0) == "ready"
             wait_for_equality(stack, judge, 0)
         stack.wait_until(lambda: 'sightline_block_size_mismatch_total{worker="w1"} 1'

@@ -212,7 +212,7 @@ TEST(Discovery, AnUrlAloneIsEnough) {
   EXPECT_EQ(found.engines[0].events, "tcp://10.0.0.7:15557");
   EXPECT_EQ(found.engines[0].replay, "tcp://10.0.0.7:15657");
   EXPECT_FALSE(found.engines[0].bind);
-  EXPECT_EQ(found.engines[0].block_size, 32u);
+  EXPECT_EQ(found.engines[0].block_size_explicit, 0u) << "what it tells elsewhere is a guess";
 }
 
 TEST(Discovery, ExplicitSettingsWin) {
@@ -222,7 +222,7 @@ TEST(Discovery, ExplicitSettingsWin) {
   EXPECT_EQ(found.engines[0].events, "tcp://relay:1");
   EXPECT_FALSE(found.engines[0].bind);
   EXPECT_EQ(found.engines[0].replay, "tcp://10.0.0.7:15657");
-  EXPECT_EQ(found.engines[0].block_size, 16u);
+  EXPECT_EQ(found.engines[0].block_size_explicit, 16u);
 }
 
 TEST(Discovery, AnExplicitEndpointMayBeBoundHere) {

@@ -63,6 +63,13 @@ class FleetTest : public testing::Test {
     start(text);
     fleet_.apply_probe(spec_, healthy_probe());
   }
+  void start_all(const std::vector<WorkerSpec>& specs) {
+    fleet_.set_workers(specs);
+    for (const WorkerSpec& spec : specs) fleet_.apply_probe(spec, healthy_probe());
+  }
+  [[nodiscard]] EngineId engine_of(const std::string& name) const {
+    return worker(name)->engines.front().engine;
+  }
   [[nodiscard]] bool metric_has(const std::string& line) const {
     return metrics_.scrape().find(line) != std::string::npos;
   }
@@ -277,12 +284,40 @@ TEST_F(FleetTest, EventsThatContradictTheOperatorExcludeTheWorkerLoudly) {
 
 TEST_F(FleetTest, EventsWinOverWhatTheEngineToldElsewhere) {
   start_ready();
+  const auto revision = worker()->revision;
   fleet_.set_block_size_from_events(live_.begin()->first, 32);
   EXPECT_EQ(state(), WorkerState::Ready);
+  EXPECT_EQ(worker()->revision, revision) << "it was ready all the time";
   EXPECT_EQ(worker()->block_size, 32u);
   EXPECT_TRUE(metric_has("sightline_block_size_mismatch_total{worker=\"w\"} 1\n"));
   fleet_.apply_probe(spec_, healthy_probe());
   EXPECT_EQ(worker()->block_size, 32u);
+}
+
+TEST_F(FleetTest, EventsThatTellTwoBlockSizesExcludeEvenALoneWorkerUntilTheyAgree) {
+  start_ready();
+  const EngineId engine = live_.begin()->first;
+  fleet_.set_block_size_from_events(engine, 16);
+  fleet_.set_block_size_from_events(engine, 8, true);
+  EXPECT_EQ(state(), WorkerState::Excluded);
+  EXPECT_NE(worker()->reason.find("8 tokens, earlier ones told another size"), std::string::npos);
+  EXPECT_TRUE(metric_has("sightline_block_size_mismatch_total{worker=\"w\"} 1\n"));
+  fleet_.set_block_size_from_events(engine, 8, false);
+  EXPECT_EQ(state(), WorkerState::Ready);
+  EXPECT_EQ(worker()->block_size, 8u);
+}
+
+TEST_F(FleetTest, RanksWhoseEventsTellDifferentBlockSizesExcludeTheirWorker) {
+  start();
+  fleet_.apply_probe(spec_, probe_of_two_ranks());
+  fleet_.set_block_size_from_events(worker()->engine_of(0)->engine, 16);
+  EXPECT_EQ(state(), WorkerState::Ready);
+  fleet_.set_block_size_from_events(worker()->engine_of(1)->engine, 32);
+  EXPECT_EQ(state(), WorkerState::Excluded);
+  EXPECT_NE(worker()->reason.find("32 tokens, those of another data-parallel rank 16"),
+            std::string::npos);
+  fleet_.set_block_size_from_events(worker()->engine_of(0)->engine, 32);
+  EXPECT_EQ(state(), WorkerState::Ready);
 }
 
 TEST_F(FleetTest, ARefusedConnectionIsDownAtOnceAndGivesUpItsEngines) {
@@ -448,6 +483,40 @@ TEST_F(FleetTest, ABlockSizeToldWithTheLoadIsJudgedAtOnce) {
   EXPECT_EQ(state("b"), WorkerState::Excluded);
   fleet_.apply_load(specs[1], {.block_size = 16});
   EXPECT_EQ(state("b"), WorkerState::Ready);
+}
+
+TEST_F(FleetTest, AWorkerThatContradictsItsConfigurationExcludesNoOther) {
+  start_all({spec_of("name=a,url=http://a:1,block_size=16"), spec_of("name=b,url=http://b:1")});
+  fleet_.set_block_size_from_events(engine_of("a"), 32);
+  EXPECT_EQ(state("a"), WorkerState::Excluded);
+  EXPECT_EQ(state("b"), WorkerState::Ready);
+}
+
+TEST_F(FleetTest, WhereEventsTellOtherSizesThanMetricsOneWorkerTeachesItOfAll) {
+  start_all({spec_of("name=a,url=http://a:1"), spec_of("name=b,url=http://b:1"),
+             spec_of("name=c,url=http://c:1"), spec_of("name=d,url=http://d:1")});
+  fleet_.set_block_size_from_events(engine_of("b"), 32);
+  for (const char* name : {"a", "b", "c", "d"}) {
+    EXPECT_EQ(state(name), WorkerState::Ready) << name;
+    EXPECT_EQ(worker(name)->block_size, 32u) << name;
+    EXPECT_EQ(worker(name)->block_size_configured, 16u) << name;
+  }
+  fleet_.apply_load(spec_of("name=c,url=http://c:1"), {.block_size = 16});
+  EXPECT_EQ(worker("c")->block_size, 32u) << "the next reading tells nothing new";
+  fleet_.set_block_size_from_events(engine_of("c"), 16);
+  EXPECT_EQ(state("c"), WorkerState::Excluded);
+  EXPECT_EQ(state("a"), WorkerState::Ready);
+}
+
+TEST_F(FleetTest, OddEventsDoNotOutvoteWorkersThatWereToldAnotherSize) {
+  const std::vector specs{spec_of("name=a,url=http://a:1"), spec_of("name=b,url=http://b:1"),
+                          spec_of("name=odd,url=http://c:1")};
+  start_all(specs);
+  fleet_.apply_load(specs[2], {.block_size = 32});
+  fleet_.set_block_size_from_events(engine_of("odd"), 32);
+  EXPECT_EQ(state("odd"), WorkerState::Excluded);
+  EXPECT_EQ(state("a"), WorkerState::Ready);
+  EXPECT_EQ(worker("a")->block_size, 16u);
 }
 
 }  // namespace

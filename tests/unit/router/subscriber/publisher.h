@@ -150,6 +150,7 @@ class SubscriberTest : public testing::Test {
       const std::lock_guard lock(mutex_);
       // A block size that events tell is news too.
       if (changes_.empty() || changes_.back() != now.health) changes_.push_back(now.health);
+      conflict_told_ = now.block_size_conflict;
     };
     auto created = EventSubscriber::create(options, scheme_, index_, system_clock());
     ASSERT_TRUE(created.ok());
@@ -191,6 +192,10 @@ class SubscriberTest : public testing::Test {
     const std::lock_guard lock(mutex_);
     return changes_;
   }
+  [[nodiscard]] std::optional<std::uint32_t> conflict_told() const {
+    const std::lock_guard lock(mutex_);
+    return conflict_told_;
+  }
   void await_verified() {
     await([&] { return status().health == EngineHealth::Verified; });
   }
@@ -199,8 +204,9 @@ class SubscriberTest : public testing::Test {
   keys::Scheme scheme_{contract::development_identity_key()};
   index::ExactIndex index_;
   Publisher publisher_;
-  mutable std::mutex mutex_;  // guards the next one
+  mutable std::mutex mutex_;  // guards the next two
   std::vector<EngineHealth> changes_;
+  std::optional<std::uint32_t> conflict_told_;
   std::unique_ptr<EventSubscriber> subscriber_;
 };
 

@@ -109,6 +109,21 @@ TEST_F(ZmqSubscriber, StartsAnewWhenThePublisherDoes) {
   EXPECT_EQ(status().stream.restarts, 1U);
 }
 
+TEST_F(ZmqSubscriber, TheEndOfABlockSizeConflictIsToldThoughTheSizeStays) {
+  start();
+  follow({.events = publisher_.bind_events()});
+  publisher_.await_subscriber();
+  publisher_.publish(0);
+  const auto pair = pack::batch({pack::stored({7}, pack::nil(), {70, 71}, 2)}, 1.0);
+  publisher_.publish(1, {pair.begin(), pair.end()});
+  await([&] { return conflict_told() == 2U; });
+  EXPECT_EQ(index_.blocks(kEngine), 0U);
+  const auto restarted = pack::batch({pack::stored({7}, pack::nil(), {70, 71}, 2)}, 2.0);
+  publisher_.publish(0, {restarted.begin(), restarted.end()});
+  await([&] { return !conflict_told(); });
+  EXPECT_EQ(index_.blocks(kEngine), 1U);
+}
+
 TEST_F(ZmqSubscriber, BrokenMessagesAreCountedAndTheConnectionGoesOn) {
   start();
   follow({.events = publisher_.bind_events()});
