@@ -37,8 +37,9 @@ class RemovalJournal {
   // All blocks of the engine at once.
   void dropped(EngineId engine);
 
-  // True if one of the blocks was withdrawn from the engine after the position, or all of them.
-  // Nothing: more removals came since than are remembered.
+  // True if one of the blocks was withdrawn from the engine after the position and before the call,
+  // or all of them. Nothing: more removals came since than are remembered. Whoever writes waits for
+  // some microseconds at most.
   [[nodiscard]] std::optional<bool> withdrawn_since(std::uint64_t position, EngineId engine,
                                                     std::span<const keys::BlockKey> blocks) const;
 
