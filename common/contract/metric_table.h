@@ -162,6 +162,9 @@ inline constexpr MetricSpec kEventLagSeconds{
     MetricType::Gauge,
     "Time from the engine's batch timestamp to its application, last batch, slowest rank.",
     {kWorkerLabel}};
+inline constexpr MetricSpec kEventThreadTurnSeconds{
+    "sightline_event_thread_turn_seconds", MetricType::Gauge,
+    "Age of the turn at which the thread is that reads all workers' events; 0 while it waits."};
 inline constexpr MetricSpec kBlockSizeMismatchTotal{
     "sightline_block_size_mismatch_total",
     MetricType::Counter,
@@ -223,6 +226,7 @@ inline constexpr std::array kMetricTable = {
     &kEventWaitingBlocks,
     &kEventErrorsTotal,
     &kEventLagSeconds,
+    &kEventThreadTurnSeconds,
     &kBlockSizeMismatchTotal,
     &kRankMismatchTotal,
     &kRetriesTotal,

@@ -2,6 +2,7 @@
 // Copyright The Sightline Authors
 #include "router/admin/workers_view.h"
 
+#include <chrono>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -126,6 +127,8 @@ void WorkersView::engine_removed(EngineId engine) {
 }
 
 void WorkersView::refresh() {
+  metrics_.gauge(contract::kEventThreadTurnSeconds)
+      .set(std::chrono::duration<double>(sources_.subscriber.turn_age()).count());
   const auto snapshot = sources_.fleet.snapshot();
   for (const auto& worker : snapshot->workers) {
     std::uint64_t blocks = 0;

@@ -66,6 +66,9 @@ class EngineFeed {
   std::optional<std::uint64_t> replayed(std::span<const ByteView> frames, WallTime now);
   std::optional<std::uint64_t> replay_timed_out(WallTime now);
 
+  // Forgets the engine, the index's part included, as what was never announced to it.
+  void forget() { state_.reset(); }
+
   [[nodiscard]] bool replaying() const { return stream_.replaying(); }
   [[nodiscard]] EngineStatus status() const;
 

@@ -72,6 +72,8 @@ class Follower {
   // When that is; Instant::max(): nothing will be.
   [[nodiscard]] Instant deadline() const;
   void relearn(bool replay);
+  // Takes its blocks out of the index, block by block: it alone remembers which they are.
+  void forget() { feed_.forget(); }
 
   [[nodiscard]] events::EngineStatus status() const;
 

@@ -3,6 +3,7 @@
 #include "router/subscriber/zmq_subscriber.h"
 
 #include <algorithm>
+#include <atomic>
 #include <future>
 #include <map>
 #include <mutex>
@@ -19,6 +20,9 @@ namespace {
 
 using events::EngineHealth;
 using events::EngineStatus;
+
+// The thread waits for messages.
+constexpr Instant kNoTurn = Instant::max();
 
 // An engine to follow, and where whoever asked for it waits.
 struct Order {
@@ -103,6 +107,8 @@ struct EventSubscriber::State {
   std::vector<Command> commands;
   std::map<EngineId, EngineStatus> statuses;  // of all engines followed
 
+  std::atomic<Instant> turn_began = kNoTurn;
+
   // The thread's own.
   ZmqPoller poller;
   Multipart message;
@@ -124,7 +130,10 @@ void EventSubscriber::State::push(Command command) {
 void EventSubscriber::State::run(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     for (auto& command : take_commands()) carry_out(command);
-    for (const std::uint64_t token : poller.wait(wait_ms())) read(token);
+    turn_began = kNoTurn;
+    const auto tokens = poller.wait(wait_ms());
+    turn_began = clock.now();
+    for (const std::uint64_t token : tokens) read(token);
     meet_deadlines();
   }
   followers.clear();
@@ -177,8 +186,11 @@ Result<Done> EventSubscriber::State::follow(EngineId engine, Order& order) {
 }
 
 void EventSubscriber::State::forget(EngineId engine) {
-  deadlines.erase({followers[engine].due, engine});
-  followers.erase(engine);
+  const auto entry = followers.find(engine);
+  deadlines.erase({entry->second.due, engine});
+  // First: what the follower leaves to the index, that seeks among the blocks of all engines.
+  entry->second.follower->forget();
+  followers.erase(entry);
   index.drop(engine);
 }
 
@@ -273,6 +285,11 @@ void EventSubscriber::remove(EngineId engine) {
 void EventSubscriber::relearn(EngineId engine, bool replay) {
   const auto kind = replay ? Command::Kind::RelearnByReplay : Command::Kind::Relearn;
   state_->push({.kind = kind, .engine = engine});
+}
+
+Duration EventSubscriber::turn_age() const {
+  const Instant began = state_->turn_began;
+  return began == kNoTurn ? Duration::zero() : state_->clock.now() - began;
 }
 
 std::optional<EngineStatus> EventSubscriber::status(EngineId engine) const {

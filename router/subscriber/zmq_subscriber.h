@@ -63,6 +63,8 @@ class EventSubscriber {
   [[nodiscard]] std::optional<events::EngineStatus> status(EngineId engine) const;
   // Of all engines, in the order of their ids.
   [[nodiscard]] std::vector<events::EngineStatus> statuses() const;
+  // How long the thread has been busy since it last waited for messages; zero while it waits.
+  [[nodiscard]] Duration turn_age() const;
 
  private:
   std::unique_ptr<State> state_;

@@ -2,6 +2,7 @@
 // Copyright The Sightline Authors
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -141,6 +142,22 @@ inline std::string free_address() {
   return publisher.bind_events();
 }
 
+// Counts the walks over the blocks of all engines.
+class WalkCountingIndex : public index::ExactIndex {
+ public:
+  void drop(EngineId engine) override {
+    if (blocks(engine) > 0) ++walks_;
+    ExactIndex::drop(engine);
+    ++drops_;
+  }
+  [[nodiscard]] int drops() const { return drops_; }
+  [[nodiscard]] int walks() const { return walks_; }
+
+ private:
+  std::atomic<int> drops_ = 0;
+  std::atomic<int> walks_ = 0;
+};
+
 class SubscriberTest : public testing::Test {
  protected:
   void start(std::chrono::milliseconds replay_timeout = kPatience) {
@@ -152,6 +169,9 @@ class SubscriberTest : public testing::Test {
       if (changes_.empty() || changes_.back() != now.health) changes_.push_back(now.health);
       conflict_told_ = now.block_size_conflict;
     };
+    start_with_options();
+  }
+  void start_with_options() {
     auto created = EventSubscriber::create(options, scheme_, index_, system_clock());
     ASSERT_TRUE(created.ok());
     subscriber_ = std::move(*created);
@@ -202,7 +222,7 @@ class SubscriberTest : public testing::Test {
 
   SubscriberOptions options;
   keys::Scheme scheme_{contract::development_identity_key()};
-  index::ExactIndex index_;
+  WalkCountingIndex index_;
   Publisher publisher_;
   mutable std::mutex mutex_;  // guards the next two
   std::vector<EngineHealth> changes_;

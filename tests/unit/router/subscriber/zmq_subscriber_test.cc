@@ -2,6 +2,9 @@
 // Copyright The Sightline Authors
 #include "router/subscriber/zmq_subscriber.h"
 
+#include <atomic>
+#include <future>
+
 #include <unistd.h>
 
 #include "tests/unit/router/subscriber/publisher.h"
@@ -194,6 +197,56 @@ TEST_F(ZmqSubscriber, RemovingAnEngineForgetsItsBlocks) {
   EXPECT_FALSE(subscriber_->status(kEngine).has_value());
   EXPECT_TRUE(subscriber_->statuses().empty());
   await([&] { return index_.blocks(kEngine) == 0; });
+}
+
+TEST_F(ZmqSubscriber, NothingThatHappensToOneEngineWalksOverTheBlocksOfAll) {
+  start();
+  follow({.events = publisher_.bind_events()});
+  publisher_.await_subscriber();
+  publisher_.publish(0);
+  await_sequence(0);
+  subscriber_->relearn(kEngine, false);
+  await([&] { return index_.blocks(kEngine) == 0; });
+  publisher_.publish(0);  // a restart, for all that is known
+  publisher_.publish(1);
+  await([&] { return index_.blocks(kEngine) == 2; });
+  subscriber_->remove(kEngine);
+  await([&] { return index_.drops() == 1; });
+  EXPECT_EQ(index_.walks(), 0);
+  EXPECT_EQ(index_.blocks_total(), 0U);
+}
+
+TEST_F(ZmqSubscriber, MessagesThatWaitForAReplayAreForgottenWithTheirEngine) {
+  start();
+  const auto replay = publisher_.bind_replay();
+  follow({.events = publisher_.bind_events(), .replay = replay});
+  publisher_.await_replay_request();
+  publisher_.await_subscriber();
+  await_connected();
+  publisher_.publish(0);
+  publisher_.answer(0);
+  await_sequence(0);
+  publisher_.publish(1);
+  subscriber_->remove(kEngine);
+  await([&] { return index_.drops() == 1; });
+  EXPECT_EQ(index_.walks(), 0);
+  EXPECT_EQ(index_.blocks_total(), 0U);
+}
+
+TEST_F(ZmqSubscriber, TellsHowLongItsThreadHasBeenAtOneTurn) {
+  std::promise<void> release;
+  std::atomic<bool> is_held = false;
+  const auto gate = release.get_future().share();
+  options.on_change = [&](const events::EngineStatus& /*now*/) {
+    if (!is_held.exchange(true)) gate.wait();
+  };
+  start_with_options();
+  EXPECT_EQ(subscriber_->turn_age(), Duration::zero());
+  follow({.events = publisher_.bind_events()});
+  await([&] { return subscriber_->turn_age() > std::chrono::milliseconds(20); });
+  EXPECT_TRUE(is_held);
+  release.set_value();
+  await([&] { return subscriber_->turn_age() == Duration::zero(); });
 }
 
 TEST_F(ZmqSubscriber, RefusesEndpointsThatCannotBeUsed) {
