@@ -98,6 +98,9 @@ void add_media(SettingTable& table, MediaSettings& s) {
   table.add_integer<std::uint32_t>(
       {"media.downloads_max", "media-downloads-max", "N", "Downloads at the same time."},
       s.downloads_max, {1, 10'000});
+  table.add_size({"media.held_bytes_max", "media-held-bytes-max", "SIZE",
+                  "Downloaded images of all requests under way; more are answered 503."},
+                 s.held_bytes_max, {kMiB, 1024 * kGiB});
   table.add_switch({"media.allow_private_addresses", "media-allow-private-addresses", "",
                     "Also fetch images from loopback, private and link-local addresses."},
                    s.allow_private_addresses);

@@ -60,6 +60,7 @@ struct MediaSettings {
   milliseconds fetch_timeout{20'000};        // a whole download
   std::uint32_t redirects_max = 3;           // per download
   std::uint32_t downloads_max = 64;          // at the same time
+  std::uint64_t held_bytes_max = 512 << 20;  // downloaded images of all requests under way
   bool allow_private_addresses = false;      // loopback, private and link-local hosts
   MediaForward forward = MediaForward::Bytes;
 };

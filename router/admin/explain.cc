@@ -121,9 +121,9 @@ runtime::AdminResponse response_of(Result<std::string> result) {
 Task<Result<std::string>> Explain::explain(std::string body) const {
   const bool chat = body.find("\"messages\"") != std::string::npos;
   const auto endpoint = chat ? openai::Endpoint::Chat : openai::Endpoint::Completions;
-  auto request = co_await pipeline_.parse(endpoint, std::move(body));
+  auto request = co_await pipeline_.parse(endpoint, std::move(body), {});
   if (!request.ok()) co_return std::move(request).error();
-  auto prepared = co_await pipeline_.prepare(*request);
+  auto prepared = co_await pipeline_.prepare(*request, {});
   if (!prepared.ok()) co_return std::move(prepared).error();
   const proxy::Keyed keyed = pipeline_.key(*request, *prepared);
   const auto shortlist = SL_CO_TRY(pipeline_.match(*request, keyed, {}));

@@ -87,6 +87,7 @@ media::FetchLimits fetch_limits(const contract::MediaSettings& media) {
           .total_timeout = media.fetch_timeout,
           .redirects_max = media.redirects_max,
           .downloads_max = media.downloads_max,
+          .held_bytes_max = media.held_bytes_max,
           .allow_private_addresses = media.allow_private_addresses};
 }
 

@@ -55,8 +55,9 @@ Result<ImageSource> classify_url(std::string_view url) {
   if (starts_with_any_case(url, "data:")) return read_data_url(url.substr(5));
   if (starts_with_any_case(url, "http://") || starts_with_any_case(url, "https://")) {
     if (url.size() > kUrlBytesMax) {
-      return client_error(ErrorCode::TooLarge, "the image URL is longer than " +
-                                                   std::to_string(kUrlBytesMax) + " bytes");
+      return limit_error(ErrorCode::TooLarge, "media-url-bytes-max",
+                         "the image URL is longer than " + std::to_string(kUrlBytesMax) +
+                             " bytes (media-url-bytes-max, fixed)");
     }
     return ImageSource(RemoteImage{url});
   }

@@ -25,32 +25,33 @@ Error at_item(Error error, const MediaPart& part) {
   return with_context(std::move(error), part.path);
 }
 
-// Downloads under way. Shared with the fetcher's callbacks, which may outlive the request.
-struct Pending {
-  explicit Pending(std::size_t count) : results(count) {}
-  Gate done;
-  std::size_t missing = 0;
-  std::vector<std::optional<Result<media::FetchedImage>>> results;
+// The items of a request that are to be downloaded, and where they stand among its media.
+struct Wanted {
+  media::FetchOrder order;
+  std::vector<std::size_t> items;  // parallel to the order's URLs
 };
 
-Result<Downloads> collect(const openai::ChatBody& chat, Pending& pending, const MediaRules& rules) {
-  Downloads downloads(chat.media.size());
-  std::uint64_t total = 0;
-  for (std::size_t i = 0; i < downloads.size(); ++i) {
-    auto& result = pending.results[i];
-    if (!result) continue;
-    if (!result->ok()) return at_item(result->error(), chat.media[i]);
-    downloads[i] = (*result)->bytes;
-    total += downloads[i]->size();
+// All items are looked at before the first download begins.
+Result<Wanted> wanted_of(const openai::ChatBody& chat, const MediaRules& rules) {
+  Wanted wanted{.order = {.urls = {}, .bytes_max = rules.fetched_bytes_max}};
+  for (std::size_t i = 0; i < chat.media.size(); ++i) {
+    const MediaPart& part = chat.media[i];
+    if (!part.url || part.modality != Modality::Image) continue;
+    const auto source = media::classify_url(part.url->string().value_or(""));
+    if (!source.ok()) return at_item(source.error(), part);
+    const auto* remote = std::get_if<media::RemoteImage>(&*source);
+    if (remote == nullptr) continue;
+    wanted.order.urls.emplace_back(remote->url);
+    wanted.items.push_back(i);
   }
-  if (total > rules.fetched_bytes_max) {
-    return limit_error(ErrorCode::TooLarge, "body-bytes-max",
-                       "the images of this request exceed " +
-                           std::to_string(rules.fetched_bytes_max) + " bytes together",
-                       "messages");
-  }
-  return downloads;
+  return wanted;
 }
+
+// A download order under way. Shared with the fetcher's callback, which may outlive the request.
+struct Pending {
+  Gate done;
+  media::Fetched fetched;
+};
 
 Result<ByteView> inline_bytes(const media::InlineImage& image, const MediaRules& rules) {
   // One buffer a thread: the bytes are needed for their hash and header only.
@@ -106,46 +107,55 @@ Result<ResolvedMedia> resolve(const MediaPart& part, const std::shared_ptr<const
 void append_base64(std::string& out, ByteView bytes) {
   static constexpr char kAlphabet[] =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  const std::size_t begin = out.size();
+  out.resize(begin + (bytes.size() + 2) / 3 * 4, '=');
+  char* at = out.data() + begin;
   for (std::size_t i = 0; i < bytes.size(); i += 3) {
     const std::size_t left = bytes.size() - i;
     const std::uint32_t group = (std::uint32_t{bytes[i]} << 16U) |
                                 (left > 1 ? std::uint32_t{bytes[i + 1]} << 8U : 0U) |
                                 (left > 2 ? std::uint32_t{bytes[i + 2]} : 0U);
-    out += kAlphabet[group >> 18U];
-    out += kAlphabet[(group >> 12U) & 63U];
-    out += left > 1 ? kAlphabet[(group >> 6U) & 63U] : '=';
-    out += left > 2 ? kAlphabet[group & 63U] : '=';
+    at[0] = kAlphabet[group >> 18U];
+    at[1] = kAlphabet[(group >> 12U) & 63U];
+    if (left > 1) at[2] = kAlphabet[(group >> 6U) & 63U];
+    if (left > 2) at[3] = kAlphabet[group & 63U];
+    at += 4;
   }
 }
 
 }  // namespace
 
 Task<Result<Downloads>> download_media(const openai::Request& request, media::Fetcher& fetcher,
-                                       const MediaRules& rules) {
+                                       const MediaRules& rules, std::stop_token left) {
   const openai::ChatBody* chat = request.chat();
   if (chat == nullptr) co_return Downloads{};
-  const auto pending = std::make_shared<Pending>(chat->media.size());
+  Wanted wanted = SL_CO_TRY(wanted_of(*chat, rules));
+  Downloads downloads(chat->media.size());
+  if (wanted.items.empty()) co_return downloads;
+  const auto pending = std::make_shared<Pending>();
   const auto executor = co_await asio::this_coro::executor;
-  for (std::size_t i = 0; i < chat->media.size(); ++i) {
-    const MediaPart& part = chat->media[i];
-    if (!part.url || part.modality != Modality::Image) continue;
-    const auto source = media::classify_url(part.url->string().value_or(""));
-    if (!source.ok()) co_return at_item(source.error(), part);
-    const auto* remote = std::get_if<media::RemoteImage>(&*source);
-    if (remote == nullptr) continue;
-    ++pending->missing;
-    auto arrived = [pending, executor, i](Result<media::FetchedImage> image) {
-      // The result is handed over on the I/O thread, which alone touches pending.
-      auto hand_over = [pending, i, image = std::move(image)]() mutable {
-        pending->results[i] = std::move(image);
-        if (--pending->missing == 0) pending->done.open();
-      };
-      asio::post(executor, std::move(hand_over));
+  auto arrived = [pending, executor](media::Fetched fetched) {
+    // The result is handed over on the I/O thread, which alone touches pending.
+    auto hand_over = [pending, fetched = std::move(fetched)]() mutable {
+      pending->fetched = std::move(fetched);
+      pending->done.open();
     };
-    fetcher.fetch(std::string(remote->url), std::move(arrived));
+    asio::post(executor, std::move(hand_over));
+  };
+  const auto order = fetcher.fetch(std::move(wanted.order), std::move(arrived));
+  const auto cancel = [&fetcher, order] { fetcher.cancel(order); };
+  const std::stop_callback cancel_when_left(std::move(left), cancel);
+  co_await pending->done.wait();
+  media::Fetched& fetched = pending->fetched;
+  if (fetched.error) {
+    const bool is_of_one = fetched.error->blame == Blame::Client && fetched.error->param.empty();
+    if (!is_of_one) co_return std::move(*fetched.error);
+    co_return at_item(std::move(*fetched.error), chat->media[wanted.items[fetched.failed]]);
   }
-  if (pending->missing > 0) co_await pending->done.wait();
-  co_return collect(*chat, *pending, rules);
+  for (std::size_t i = 0; i < wanted.items.size(); ++i) {
+    downloads[wanted.items[i]] = std::move(fetched.images[i].bytes);
+  }
+  co_return downloads;
 }
 
 Result<std::vector<ResolvedMedia>> resolve_media(const openai::Request& request,

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -46,10 +47,11 @@ struct MediaRules {
 // Downloads of a request, parallel to its media items; empty for inline ones.
 using Downloads = std::vector<std::shared_ptr<const Bytes>>;
 
-// Downloads every item with an http(s) URL, at the same time. Must run on an I/O thread.
-// Errors: the client's, param naming the item.
+// Downloads every item with an http(s) URL, once all items are found well-formed; ends the
+// downloads when the client has left. Must run on an I/O thread; a stop may be asked for on it.
+// Errors: those of Fetcher::fetch(), param naming the item at fault.
 Task<Result<Downloads>> download_media(const openai::Request& request, media::Fetcher& fetcher,
-                                       const MediaRules& rules);
+                                       const MediaRules& rules, std::stop_token left);
 
 // Identity, size and token count of every item. Blocking work: decodes and hashes the bytes.
 // Errors: the client's, param naming the item.

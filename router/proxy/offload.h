@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstddef>
+#include <stop_token>
 #include <utility>
 
+#include "common/base/result.h"
 #include "common/runtime/io_pool.h"
 
 namespace sightline::proxy {
@@ -14,11 +16,17 @@ namespace sightline::proxy {
 // less than a millisecond, and the way to another thread and back costs about 10 µs.
 inline constexpr std::size_t kInlineBytesMax = 64U << 10U;
 
-// Runs work() here if bytes are few, else on the compute pool.
+// Runs work(), which gives a Result, here if bytes are few, else on the compute pool. Work whose
+// client has left before it began is not done: Cancelled.
 template <class Work>
-Task<std::invoke_result_t<Work&>> offload(IoPool& pool, std::size_t bytes, Work work) {
+Task<std::invoke_result_t<Work&>> offload(IoPool& pool, std::size_t bytes, std::stop_token left,
+                                          Work work) {
   if (bytes <= kInlineBytesMax) co_return work();
-  auto result = co_await run_on_compute(pool, std::move(work));
+  auto wanted = [&]() -> std::invoke_result_t<Work&> {
+    if (left.stop_requested()) return client_error(ErrorCode::Cancelled, "the client left");
+    return work();
+  };
+  auto result = co_await run_on_compute(pool, std::move(wanted));
   co_return result;
 }
 

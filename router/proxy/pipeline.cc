@@ -41,13 +41,14 @@ Pipeline::Pipeline(const Services& services)
                 ? services.settings.routing.seed
                 : static_cast<std::uint64_t>(services.clock.wall().time_since_epoch().count())) {}
 
-Task<Result<openai::Request>> Pipeline::parse(openai::Endpoint endpoint, std::string body) const {
+Task<Result<openai::Request>> Pipeline::parse(openai::Endpoint endpoint, std::string body,
+                                              std::stop_token left) const {
   const openai::RequestLimits limits{.images_max = services_.settings.media.images_max};
   const std::size_t bytes = body.size();
   auto work = [endpoint, &body, &limits] {
     return openai::parse_request(endpoint, std::move(body), limits);
   };
-  auto request = co_await offload(services_.pool, bytes, std::move(work));
+  auto request = co_await offload(services_.pool, bytes, left, std::move(work));
   if (!request.ok()) co_return std::move(request).error();
   SL_CO_TRY(check_model(*request));
   co_return std::move(request).value();
@@ -80,14 +81,15 @@ std::size_t Pipeline::prompt_tokens_max() const {
   return services_.model->profile.tokens_max.value_or(kPromptTokensMax);
 }
 
-Task<Result<prepare::Prepared>> Pipeline::prepare(const openai::Request& request) const {
+Task<Result<prepare::Prepared>> Pipeline::prepare(const openai::Request& request,
+                                                  std::stop_token left) const {
   const auto& limits = services_.settings.media;
   const prepare::Model& model = *services_.model;
   const prepare::MediaRules rules{.profile = model.profile,
                                   .key = services_.identity,
                                   .image_bytes_max = limits.image_bytes_max,
                                   .fetched_bytes_max = services_.settings.server.body_bytes_max};
-  auto downloads = co_await prepare::download_media(request, services_.fetcher, rules);
+  auto downloads = co_await prepare::download_media(request, services_.fetcher, rules, left);
   if (!downloads.ok()) co_return std::move(downloads).error();
   const prepare::PromptOptions prompt_options{.token_cache = &services_.token_cache,
                                               .tokens_max = prompt_tokens_max(),
@@ -98,7 +100,7 @@ Task<Result<prepare::Prepared>> Pipeline::prepare(const openai::Request& request
   };
   std::size_t bytes = request.document.text().size();
   for (const auto& download : *downloads) bytes += download ? download->size() : 0;
-  auto prepared = co_await offload(services_.pool, bytes, std::move(work));
+  auto prepared = co_await offload(services_.pool, bytes, left, std::move(work));
   co_return prepared;
 }
 

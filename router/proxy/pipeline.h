@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -64,11 +65,14 @@ class Pipeline {
  public:
   explicit Pipeline(const Services& services);
 
-  // 1: the body as values; the model must be served.
-  Task<Result<openai::Request>> parse(openai::Endpoint endpoint, std::string body) const;
+  // 1: the body as values; the model must be served. `left`, here and in 2: stopped when nobody
+  // waits for the result any more; what has not begun then is not done: Cancelled.
+  Task<Result<openai::Request>> parse(openai::Endpoint endpoint, std::string body,
+                                      std::stop_token left) const;
 
   // 2: media resolved, template rendered, text tokenized, placeholders expanded.
-  Task<Result<prepare::Prepared>> prepare(const openai::Request& request) const;
+  Task<Result<prepare::Prepared>> prepare(const openai::Request& request,
+                                          std::stop_token left) const;
 
   // 3: block keys.
   [[nodiscard]] Keyed key(const openai::Request& request, const prepare::Prepared& prepared) const;

@@ -2,6 +2,7 @@
 // Copyright The Sightline Authors
 #include "router/proxy/serve.h"
 
+#include <stop_token>
 #include <utility>
 #include <vector>
 
@@ -13,14 +14,18 @@ namespace sightline::proxy {
 // The whole life of a request. Each step takes what it needs and gives a new value.
 Task<Result<Done>> Proxy::serve(openai::Endpoint endpoint, http::Request& http,
                                 http::ResponseWriter& client, RequestTrace& trace) {
+  // Until the request is forwarded, which watches for it too: nothing is begun for who has left.
+  std::stop_source left;
+  client.on_disconnect([left]() mutable { left.request_stop(); });
+
   // 1 parse: OpenAI JSON to values; the client's bytes are kept.
-  auto parsed = co_await pipeline_.parse(endpoint, std::move(http.body));
+  auto parsed = co_await pipeline_.parse(endpoint, std::move(http.body), left.get_token());
   if (!parsed.ok()) co_return std::move(parsed).error();
   const openai::Request& request = *parsed;
   trace.parsed(request.stream);
 
   // 2 prepare: media to identities and sizes, text to tokens, placeholders expanded.
-  auto prepared = co_await pipeline_.prepare(request);
+  auto prepared = co_await pipeline_.prepare(request, left.get_token());
   if (!prepared.ok()) co_return std::move(prepared).error();
 
   // 3 key: tokens and media to block keys.

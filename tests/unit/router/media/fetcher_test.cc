@@ -24,9 +24,24 @@ FetchLimits local_limits() {
 std::future<Result<FetchedImage>> started(Fetcher& fetcher, const std::string& url) {
   auto promise = std::make_shared<std::promise<Result<FetchedImage>>>();
   auto future = promise->get_future();
-  fetcher.fetch(url,
-                [promise](Result<FetchedImage> image) { promise->set_value(std::move(image)); });
+  fetcher.fetch({.urls = {url}}, [promise](Fetched fetched) {
+    if (fetched.error) return promise->set_value(*fetched.error);
+    promise->set_value(std::move(fetched.images.at(0)));
+  });
   return future;
+}
+
+struct Ordered {
+  Fetcher::OrderId id;
+  std::future<Fetched> fetched;
+};
+
+Ordered ordered(Fetcher& fetcher, FetchOrder order) {
+  auto promise = std::make_shared<std::promise<Fetched>>();
+  auto future = promise->get_future();
+  const auto id = fetcher.fetch(
+      std::move(order), [promise](Fetched fetched) { promise->set_value(std::move(fetched)); });
+  return {id, std::move(future)};
 }
 
 Result<FetchedImage> fetched(Fetcher& fetcher, const std::string& url) {
@@ -138,11 +153,8 @@ TEST(Fetcher, AnAnswerThatDoesNotComeIsATimeout) {
   limits.total_timeout = milliseconds(100);
   limits.downloads_max = 1;
   Fetcher fetcher(limits);
-  // The second waits behind the first for all of its time.
   auto first = started(fetcher, server.url("/never"));
-  auto second = started(fetcher, server.url("/never"));
   EXPECT_EQ(first.get().error().code, ErrorCode::Timeout);
-  EXPECT_EQ(second.get().error().code, ErrorCode::Timeout);
 }
 
 TEST(Fetcher, PrivateAddressesAreRefusedInEveryNotation) {
@@ -194,19 +206,125 @@ TEST(Fetcher, NoMoreDownloadsRunAtOnceThanAllowed) {
   });
   FetchLimits limits = local_limits();
   limits.downloads_max = 2;
-  limits.waiting_max = 4;
   Fetcher fetcher(limits);
   std::vector<std::future<Result<FetchedImage>>> downloads;
   downloads.push_back(started(fetcher, server.url("/0")));
   downloads.push_back(started(fetcher, server.url("/1")));
   server.wait_for_requests(2);
   for (int i = 0; i < 4; ++i) downloads.push_back(started(fetcher, server.url("/more")));
-  const auto refused = started(fetcher, server.url("/one-too-many")).get();
-  ASSERT_FALSE(refused.ok());
-  EXPECT_EQ(refused.error().code, ErrorCode::Overloaded);
   gate.set_value();
   for (auto& download : downloads) EXPECT_TRUE(download.get().ok());
   EXPECT_EQ(server.open_max(), 2);
+}
+
+TEST(Fetcher, WhatGetsNoPlaceInTimeIsRefusedByTheLimitOfDownloads) {
+  PageServer server(everyday_pages);
+  FetchLimits limits = local_limits();
+  limits.total_timeout = milliseconds(300);
+  limits.downloads_max = 1;
+  Fetcher fetcher(limits);
+  // Each of the first two would need all of the time; the one that comes second gets none of it.
+  std::vector<std::future<Result<FetchedImage>>> downloads;
+  for (int i = 0; i < 2; ++i) downloads.push_back(started(fetcher, server.url("/never")));
+  EXPECT_EQ(downloads[0].get().error().code, ErrorCode::Timeout);
+  const Error late = downloads[1].get().error();
+  EXPECT_EQ(late.code, ErrorCode::Overloaded) << late.message;
+  EXPECT_EQ(late.limit, "media-downloads-max");
+}
+
+TEST(Fetcher, AnOrderGivesItsImagesInTheOrderOfItsUrls) {
+  PageServer server(
+      [](const std::string& path) { return std::optional(page("200 OK", "", path)); });
+  Fetcher fetcher(local_limits());
+  FetchOrder order;
+  for (int i = 0; i < 30; ++i) order.urls.push_back(server.url("/" + std::to_string(i)));
+  const Fetched fetched = ordered(fetcher, order).fetched.get();
+  ASSERT_FALSE(fetched.error) << fetched.error->message;
+  ASSERT_EQ(fetched.images.size(), 30U);
+  for (std::size_t i = 0; i < 30; ++i) {
+    EXPECT_EQ(text_of(*fetched.images[i].bytes), "/" + std::to_string(i));
+  }
+}
+
+TEST(Fetcher, OneFailureEndsTheRestOfItsOrder) {
+  PageServer server(everyday_pages);
+  FetchLimits limits = local_limits();
+  limits.downloads_max = 24;  // three for the first order
+  Fetcher fetcher(limits);
+  FetchOrder order;
+  for (const char* path : {"/never", "/missing", "/never"}) order.urls.push_back(server.url(path));
+  const Fetched fetched = ordered(fetcher, order).fetched.get();
+  ASSERT_TRUE(fetched.error);
+  EXPECT_EQ(fetched.error->code, ErrorCode::Unsupported);
+  EXPECT_EQ(fetched.failed, 1U);
+}
+
+TEST(Fetcher, TheBytesOfAnOrderAreCountedAsTheyCome) {
+  // Each image is within the limits, and the last of them never ends.
+  PageServer server(everyday_pages);
+  Fetcher fetcher(local_limits());
+  FetchOrder order{.urls = {}, .bytes_max = 3999};
+  for (int i = 0; i < 2; ++i) order.urls.push_back(server.url("/large"));
+  order.urls.push_back(server.url("/never"));
+  const Fetched fetched = ordered(fetcher, order).fetched.get();
+  ASSERT_TRUE(fetched.error);
+  EXPECT_EQ(fetched.error->code, ErrorCode::TooLarge);
+  EXPECT_EQ(fetched.error->limit, "body-bytes-max");
+  order.bytes_max = 4000;
+  order.urls.pop_back();
+  EXPECT_FALSE(ordered(fetcher, order).fetched.get().error);
+}
+
+TEST(Fetcher, HeldBytesAreBoundedUntilTheyAreGivenUp) {
+  PageServer server(everyday_pages);
+  FetchLimits limits = local_limits();
+  limits.held_bytes_max = 3999;
+  Fetcher fetcher(limits);
+  auto kept = fetched(fetcher, server.url("/large"));
+  ASSERT_TRUE(kept.ok());
+  const Error error = failure(fetcher, server.url("/large"));
+  EXPECT_EQ(error.code, ErrorCode::Overloaded);
+  EXPECT_EQ(error.limit, "media-held-bytes-max");
+  EXPECT_EQ(error.blame, Blame::Internal);
+  kept->bytes.reset();
+  EXPECT_TRUE(fetched(fetcher, server.url("/large")).ok());
+}
+
+TEST(Fetcher, OrdersThatAreNeverAnsweredLeavePlacesForOthers) {
+  PageServer server(everyday_pages);
+  Fetcher fetcher(local_limits());
+  std::vector<Ordered> stuck;
+  for (int i = 0; i < 10; ++i) {
+    stuck.push_back(ordered(fetcher, {.urls = std::vector<std::string>(64, server.url("/never"))}));
+  }
+  // The first order gets an eighth of the places, each later one less.
+  server.wait_for_requests(8 + 9);
+  EXPECT_TRUE(fetched(fetcher, server.url("/ok")).ok());
+  for (Ordered& order : stuck) fetcher.cancel(order.id);
+}
+
+TEST(Fetcher, ACancelledOrderFreesItsPlacesAtOnce) {
+  PageServer server(everyday_pages);
+  FetchLimits limits = local_limits();
+  limits.downloads_max = 1;
+  Fetcher fetcher(limits);
+  auto stuck = ordered(fetcher, {.urls = {server.url("/never"), server.url("/never")}});
+  server.wait_for_requests(1);
+  auto next = started(fetcher, server.url("/ok"));
+  fetcher.cancel(stuck.id);
+  const Fetched ended = stuck.fetched.get();
+  ASSERT_TRUE(ended.error);
+  EXPECT_EQ(ended.error->code, ErrorCode::Cancelled);
+  EXPECT_EQ(ended.error->blame, Blame::Client);
+  EXPECT_TRUE(next.get().ok());
+  fetcher.cancel(stuck.id);  // once more is nothing
+}
+
+TEST(Fetcher, AHostInOtherLettersIsExplained) {
+  Fetcher fetcher(local_limits());
+  const Error error = failure(fetcher, "http://\xe4\xb8\xad.example/x");
+  EXPECT_EQ(error.code, ErrorCode::InvalidArgument);
+  EXPECT_NE(error.message.find("xn--"), std::string::npos) << error.message;
 }
 
 TEST(Fetcher, TheSameUrlIsAskedForEachTime) {

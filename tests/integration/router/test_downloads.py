@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Sightline Authors
+"""Images by URL: what one client's downloads may cost, and what they may cost others."""
+
+import contextlib
+import http.server
+import json
+import re
+import socket
+import threading
+import time
+
+import pytest
+from fake_engine import FakeEngine, answer_ok
+from fake_engine import router as started_router
+from pictures import data_url, png
+from stack import SLOWDOWN, post
+
+MIB = 1 << 20
+PICTURE = png(64, 64, seed=1)
+
+
+def images(*urls):
+    parts = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
+    return {"model": "demo", "max_tokens": 1, "messages": [{"role": "user", "content": parts}]}
+
+
+def limit_hits(stack, limit):
+    match = re.search(rf'sightline_limit_hits_total{{limit="{limit}"}} (\d+)',
+                      stack.router_metrics())
+    return int(match.group(1)) if match else 0
+
+
+def in_progress(stack):
+    match = re.search(r"sightline_requests_active (\d+)", stack.router_metrics())
+    return int(match.group(1)) if match else 0
+
+
+def message_of(answer):
+    return json.loads(answer.body)["error"]["message"]
+
+
+class PictureHost:
+    """Serves `content` at every path; counts what it could send."""
+
+    def __init__(self, content):
+        self.sent_bytes = 0
+        host = self
+
+        class Pictures(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                self.send_response(200)
+                self.send_header("content-length", str(len(content)))
+                self.end_headers()
+                for at in range(0, len(content), MIB):
+                    piece = content[at:at + MIB]
+                    self.wfile.write(piece)
+                    host.sent_bytes += len(piece)
+
+            def log_message(self, *_):
+                pass
+
+        class Server(http.server.ThreadingHTTPServer):
+            def handle_error(self, *_):
+                pass  # the router hangs up where it has read enough
+
+        self.server = Server(("127.0.0.1", 0), Pictures)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def url(self, path=""):
+        return f"http://127.0.0.1:{self.server.server_port}/{path}"
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+class SilentHost:
+    """Takes connections and never answers."""
+
+    def __init__(self):
+        self.connections = []
+        self.listener = socket.create_server(("127.0.0.1", 0), backlog=500)
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                self.connections.append(self.listener.accept()[0])
+
+    def urls(self, count):
+        return [f"http://127.0.0.1:{self.port}/{i}" for i in range(count)]
+
+    def open_connections(self):
+        count = 0
+        for connection in self.connections:
+            connection.setblocking(False)
+            try:
+                while connection.recv(4096):
+                    pass
+            except BlockingIOError:
+                count += 1
+            except OSError:
+                pass
+        return count
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.listener.close()
+        for connection in self.connections:
+            connection.close()
+
+
+def send(port, body):
+    """The open connection of a client that waits for its answer."""
+    text = json.dumps(body).encode()
+    client = socket.create_connection(("127.0.0.1", port))
+    client.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\n"
+                   b"content-type: application/json\r\ncontent-length: %d\r\n\r\n%s"
+                   % (len(text), text))
+    return client
+
+
+@pytest.fixture
+def router(build, logs):
+    @contextlib.contextmanager
+    def start(*flags):
+        engine = FakeEngine("a", answer_ok)
+        with started_router(build, logs, engine,
+                            flags=["--media-allow-private-addresses", *flags]) as stack:
+            yield stack
+    return start
+
+
+def test_images_of_one_request_are_counted_while_they_come(router):
+    with PictureHost(PICTURE + bytes(19 * MIB)) as host, router() as stack:
+        answer = post(stack.port, images(*[host.url(i) for i in range(64)]))
+        assert answer.status == 413
+        assert "body-bytes-max" in message_of(answer)
+        stack.wait_until(lambda: limit_hits(stack, "body-bytes-max") == 1)
+        # What is allowed, and what lies in the sockets of the eight downloads at a time.
+        assert host.sent_bytes < 256 * MIB
+
+
+def test_images_of_all_requests_under_way_are_bounded(router):
+    with PictureHost(PICTURE + bytes(2 * MIB)) as host, SilentHost() as stuck, \
+            router("--media-held-bytes-max", "5MiB") as stack:
+        # Two requests hold an image each while they wait for another one.
+        waiting = [send(stack.port, images(host.url(i), *stuck.urls(1))) for i in range(2)]
+        stack.wait_until(lambda: host.sent_bytes >= 4 * MIB)
+        answer = post(stack.port, images(host.url()))
+        assert answer.status == 503 and answer.headers["retry-after"] == "1"
+        assert "media-held-bytes-max" in message_of(answer)
+        stack.wait_until(lambda: limit_hits(stack, "media-held-bytes-max") == 1)
+        for client in waiting:
+            client.close()
+        stack.wait_until(lambda: in_progress(stack) == 0)
+        assert post(stack.port, images(host.url())).status == 200
+
+
+def test_no_download_begins_for_a_request_that_is_refused(router):
+    with SilentHost() as stuck, PictureHost(PICTURE) as host, router() as stack:
+        answer = post(stack.port, images(*stuck.urls(63), "ftp://x/"))
+        assert answer.status == 400
+        assert post(stack.port, images(host.url())).status == 200
+        assert not stuck.connections
+
+
+def test_hosts_that_never_answer_do_not_hold_up_the_images_of_others(router):
+    with SilentHost() as stuck, PictureHost(PICTURE) as host, router() as stack:
+        waiting = [send(stack.port, images(*stuck.urls(64))) for _ in range(10)]
+        stack.wait_until(lambda: in_progress(stack) >= 10 and len(stuck.connections) >= 10)
+        begin = time.monotonic()
+        assert post(stack.port, images(host.url())).status == 200
+        assert time.monotonic() - begin < 2 * SLOWDOWN  # the default time of a download is 20 s
+        for client in waiting:
+            client.close()
+
+
+def test_a_client_that_leaves_ends_its_downloads(router):
+    with SilentHost() as stuck, PictureHost(PICTURE) as host, \
+            router("--media-downloads-max", "1") as stack:
+        client = send(stack.port, images(*stuck.urls(8)))
+        stack.wait_until(lambda: stuck.connections)
+        client.close()
+        stack.wait_until(lambda: in_progress(stack) == 0 and stuck.open_connections() == 0)
+        assert post(stack.port, images(host.url())).status == 200
+        assert len(stuck.connections) == 1
+
+
+def test_limits_of_images_by_url_are_named_and_counted(router):
+    with PictureHost(PICTURE + bytes(4096)) as host, \
+            router("--media-image-bytes-max", "1KiB") as stack:
+        for url, limit, status in [(host.url(), "media-image-bytes-max", 413),
+                                   (data_url(PICTURE + bytes(4096)), "media-image-bytes-max", 413),
+                                   (host.url("a" * 9000), "media-url-bytes-max", 413)]:
+            before = limit_hits(stack, limit)
+            answer = post(stack.port, images(url))
+            assert answer.status == status and limit in message_of(answer)
+            stack.wait_until(lambda limit=limit, before=before:
+                             limit_hits(stack, limit) == before + 1)
