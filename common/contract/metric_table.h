@@ -127,6 +127,12 @@ inline constexpr MetricSpec kIndexBlocks{"sightline_index_blocks",
                                          MetricType::Gauge,
                                          "Blocks that the worker is known to hold on the GPU.",
                                          {kWorkerLabel}};
+inline constexpr MetricSpec kIndexKeys{
+    "sightline_index_keys", MetricType::Gauge,
+    "Distinct blocks that the index holds, of all workers and tiers together."};
+inline constexpr MetricSpec kIndexRefusedBlocksTotal{
+    "sightline_index_refused_blocks_total", MetricType::Counter,
+    "Announced blocks that found no room in the index."};
 inline constexpr MetricSpec kEventsAppliedTotal{"sightline_events_applied_total",
                                                 MetricType::Counter,
                                                 "KV events of the worker applied to the index.",
@@ -157,6 +163,10 @@ inline constexpr MetricSpec kEventErrorsTotal{"sightline_event_errors_total",
                                               MetricType::Counter,
                                               "KV events that could not be used, by kind.",
                                               {kWorkerLabel, "kind"}};
+inline constexpr MetricSpec kEventsIgnoredTotal{"sightline_events_ignored_total",
+                                                MetricType::Counter,
+                                                "KV events that rightly change nothing, by reason.",
+                                                {kWorkerLabel, "reason"}};
 inline constexpr MetricSpec kEventLagSeconds{
     "sightline_event_lag_seconds",
     MetricType::Gauge,
@@ -218,6 +228,8 @@ inline constexpr std::array kMetricTable = {
     &kWorkerState,
     &kWorkerInflight,
     &kIndexBlocks,
+    &kIndexKeys,
+    &kIndexRefusedBlocksTotal,
     &kEventsAppliedTotal,
     &kEventGapsTotal,
     &kEventConnectionsLostTotal,
@@ -225,6 +237,7 @@ inline constexpr std::array kMetricTable = {
     &kEventRelearnsTotal,
     &kEventWaitingBlocks,
     &kEventErrorsTotal,
+    &kEventsIgnoredTotal,
     &kEventLagSeconds,
     &kEventThreadTurnSeconds,
     &kBlockSizeMismatchTotal,

@@ -41,45 +41,75 @@ void EventMetrics::tell(const std::string& worker, std::span<const EngineStatus>
       .set(std::chrono::duration<double>(lag).count());
 }
 
+void EventMetrics::tell_index(std::uint64_t blocks_total, std::uint64_t refused_total) {
+  const std::lock_guard lock(mutex_);
+  metrics_.gauge(contract::kIndexKeys).set(static_cast<double>(blocks_total));
+  // An older reading than the last one changes nothing.
+  const std::uint64_t more = refused_total - std::min(refused_total, refused_total_);
+  refused_total_ += more;
+  metrics_.counter(contract::kIndexRefusedBlocksTotal).add(static_cast<double>(more));
+}
+
+double EventMetrics::Followed::rise(std::string_view key, std::uint64_t total) {
+  std::uint64_t& last = totals[key];
+  // An older reading than the last one changes nothing.
+  const std::uint64_t more = total - std::min(total, last);
+  last += more;
+  return static_cast<double>(more);
+}
+
 void EventMetrics::advance(Followed& engine, const EngineStatus& status) {
-  const auto rise = [&engine](std::string_view key, std::uint64_t total) {
-    std::uint64_t& last = engine.totals[key];
-    // An older reading than the last one changes nothing.
-    const std::uint64_t more = total - std::min(total, last);
-    last += more;
-    return static_cast<double>(more);
-  };
-  const events::NormaliserStatistics& n = status.normaliser;
   const events::StreamStatistics& stream = status.stream;
   const std::pair<const contract::MetricSpec*, std::uint64_t> counters[] = {
-      {&contract::kEventsAppliedTotal, n.events},
+      {&contract::kEventsAppliedTotal, status.normaliser.events},
       {&contract::kEventGapsTotal, stream.gaps},
       {&contract::kEventConnectionsLostTotal, status.connections_lost},
       {&contract::kEventRestartsTotal, stream.restarts},
       {&contract::kEventRelearnsTotal, stream.relearns},
   };
   for (const auto& [spec, total] : counters) {
-    metrics_.counter(*spec, {engine.worker}).add(rise(spec->name, total));
+    metrics_.counter(*spec, {engine.worker}).add(engine.rise(spec->name, total));
   }
+  advance_unused(engine, status);
+}
+
+void EventMetrics::advance_unused(Followed& engine, const EngineStatus& status) {
+  const events::NormaliserStatistics& n = status.normaliser;
+  const events::StreamStatistics& stream = status.stream;
   const std::pair<std::string_view, std::uint64_t> kinds[] = {
       {"undecodable_message", status.undecodable_messages},
       {"malformed", n.malformed},
+      {"unknown_type", n.ignored_type},
+      {"unknown_field", n.unknown_field},
       {"unknown_parent", n.unknown_parent},
       {"unknown_content", n.unknown_content},
       {"unknown_length", n.unknown_length},
       {"unknown_removal", n.unknown_removal},
       {"unknown_placeholder", n.unknown_placeholder},
+      {"too_many_groups", n.groups_refused},
       {"conflict", n.conflicts},
       {"handles_refused", n.handles_refused},
       {"block_size", n.ignored_block_size},
       {"other_rank", status.other_rank_messages},
+      {"late_join", stream.late_joins},
       {"state_dropped", stream.drops},
       {"replay_timeout", stream.replay_timeouts},
       {"buffer_overflow", stream.buffer_overflows},
   };
   for (const auto& [kind, total] : kinds) {
     if (total == 0) continue;
-    metrics_.counter(contract::kEventErrorsTotal, {engine.worker, kind}).add(rise(kind, total));
+    metrics_.counter(contract::kEventErrorsTotal, {engine.worker, kind})
+        .add(engine.rise(kind, total));
+  }
+  const std::pair<std::string_view, std::uint64_t> reasons[] = {
+      {"other_group", n.ignored_group},
+      {"other_medium", n.ignored_medium},
+      {"repeated_report", n.reports_repeated},
+  };
+  for (const auto& [reason, total] : reasons) {
+    if (total == 0) continue;
+    metrics_.counter(contract::kEventsIgnoredTotal, {engine.worker, reason})
+        .add(engine.rise(reason, total));
   }
 }
 

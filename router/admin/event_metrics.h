@@ -30,20 +30,26 @@ class EventMetrics {
   // last: what is known of it at its end.
   void forget(EngineId engine, const std::optional<events::EngineStatus>& last);
 
+  // The whole index as it is now.
+  void tell_index(std::uint64_t blocks_total, std::uint64_t refused_total);
   // All engines of one worker as they are now.
   void tell(const std::string& worker, std::span<const events::EngineStatus> engines);
 
  private:
   struct Followed {
     std::string worker;
-    std::map<std::string_view, std::uint64_t> totals;  // as last told, by counter or kind of error
+    // As last told, by counter, kind of error, or reason to ignore.
+    std::map<std::string_view, std::uint64_t> totals;
+    double rise(std::string_view key, std::uint64_t total);
   };
 
   void advance(Followed& engine, const events::EngineStatus& status);
+  void advance_unused(Followed& engine, const events::EngineStatus& status);
 
   runtime::Metrics& metrics_;
-  std::mutex mutex_;  // guards the map
+  std::mutex mutex_;  // guards what follows
   std::map<EngineId, Followed> engines_;
+  std::uint64_t refused_total_ = 0;  // as last told
 };
 
 }  // namespace sightline::admin

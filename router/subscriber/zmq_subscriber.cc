@@ -48,6 +48,29 @@ std::optional<std::uint32_t> told_block_size(const EngineStatus& status) {
   return status.block_size_conflict ? status.block_size_conflict : status.block_size;
 }
 
+// The first of each: an engine newer than this build repeats them.
+void log_unknown(const EngineStatus& before, const EngineStatus& now) {
+  const LogField engine{"engine", now.engine.value};
+  const auto begins = [&](std::uint64_t events::NormaliserStatistics::*count) {
+    return before.normaliser.*count == 0 && now.normaliser.*count > 0;
+  };
+  if (begins(&events::NormaliserStatistics::ignored_type)) {
+    log(LogLevel::Warn,
+        "KV events of an unknown type: blocks they withdraw stay claimed until the audit finds "
+        "them; update the router",
+        {engine});
+  }
+  if (begins(&events::NormaliserStatistics::unknown_field)) {
+    log(LogLevel::Warn,
+        "KV events with unknown fields: blocks whose content they may name are not counted; "
+        "update the router",
+        {engine});
+  }
+  if (begins(&events::NormaliserStatistics::groups_refused)) {
+    log(LogLevel::Warn, "KV events of more cache groups than are followed", {engine});
+  }
+}
+
 void log_changes(const EngineStatus& before, const EngineStatus& now) {
   const LogField engine{"engine", now.engine.value};
   if (now.block_size_conflict && before.block_size_conflict != now.block_size_conflict) {
@@ -238,6 +261,7 @@ void EventSubscriber::State::publish(const EngineStatus& status) {
     before = std::exchange(entry->second, status);
   }
   log_changes(before, status);
+  log_unknown(before, status);
   // A conflict may end, by a restart, with the size that was in conflict.
   const bool is_news = before.health != status.health ||
                        told_block_size(before) != told_block_size(status) ||

@@ -70,6 +70,38 @@ TEST_F(EventMetricsTest, RestartsAndOverflownBuffersShow) {
   EXPECT_TRUE(shows(R"(sightline_event_errors_total{worker="w",kind="buffer_overflow"} 3)"));
 }
 
+TEST_F(EventMetricsTest, WhatIsUnknownOrIgnoredShows) {
+  events.follow(EngineId{0}, "w");
+  EngineStatus odd = status(0, 1);
+  odd.normaliser.ignored_type = 1;
+  odd.normaliser.unknown_field = 2;
+  odd.normaliser.groups_refused = 3;
+  odd.stream.late_joins = 4;
+  odd.normaliser.ignored_group = 5;
+  odd.normaliser.ignored_medium = 6;
+  odd.normaliser.reports_repeated = 7;
+  for (int i = 0; i < 2; ++i) events.tell("w", std::vector{odd});
+  for (const auto* series : {"errors_total{worker=\"w\",kind=\"unknown_type\"} 1",
+                             "errors_total{worker=\"w\",kind=\"unknown_field\"} 2",
+                             "errors_total{worker=\"w\",kind=\"too_many_groups\"} 3",
+                             "errors_total{worker=\"w\",kind=\"late_join\"} 4"}) {
+    EXPECT_TRUE(shows(std::string("sightline_event_") + series));
+  }
+  for (const auto* series : {"reason=\"other_group\"} 5", "reason=\"other_medium\"} 6",
+                             "reason=\"repeated_report\"} 7"}) {
+    EXPECT_TRUE(shows(std::string("sightline_events_ignored_total{worker=\"w\",") + series));
+  }
+}
+
+TEST_F(EventMetricsTest, AFullIndexShows) {
+  events.tell_index(5, 0);
+  EXPECT_TRUE(shows("sightline_index_refused_blocks_total 0"));
+  events.tell_index(7, 2);
+  events.tell_index(6, 3);
+  EXPECT_TRUE(shows("sightline_index_keys 6"));
+  EXPECT_TRUE(shows("sightline_index_refused_blocks_total 3"));
+}
+
 TEST_F(EventMetricsTest, ReadingsThatOvertakeEachOtherCountEverythingOnce) {
   events.follow(EngineId{0}, "w");
   std::vector<std::jthread> threads;
