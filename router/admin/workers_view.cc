@@ -35,7 +35,9 @@ std::string events_json(const std::optional<EngineStatus>& status) {
          std::to_string(status->stream.restarts) + R"(,"drops":)" +
          std::to_string(status->stream.drops) + R"(,"relearned":)" +
          std::to_string(status->stream.relearns) + R"(,"waiting_blocks":)" +
-         std::to_string(status->waiting_blocks) + "}";
+         std::to_string(status->waiting_blocks) + R"(,"unknown_events":)" +
+         std::to_string(status->normaliser.ignored_type) + R"(,"hybrid_cache":)" +
+         (status->hybrid_cache ? "true" : "false") + "}";
 }
 
 using Sources = WorkersView::Sources;
@@ -129,6 +131,7 @@ void WorkersView::engine_removed(EngineId engine) {
 void WorkersView::refresh() {
   metrics_.gauge(contract::kEventThreadTurnSeconds)
       .set(std::chrono::duration<double>(sources_.subscriber.turn_age()).count());
+  event_metrics_.tell_index(sources_.index.blocks_total(), sources_.index.refused_total());
   const auto snapshot = sources_.fleet.snapshot();
   for (const auto& worker : snapshot->workers) {
     std::uint64_t blocks = 0;

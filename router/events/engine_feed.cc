@@ -117,6 +117,7 @@ EngineStatus EngineFeed::status() const {
           .is_other_rank = is_other_rank_,
           .other_rank_messages = other_rank_messages_,
           .undecodable_messages = undecodable_messages_,
+          .hybrid_cache = state_.has_uncounted_groups(),
           .waiting_blocks = state_.waiting(),
           .lacks = state_.lacks(),
           .stream = stream_.statistics(),

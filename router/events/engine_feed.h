@@ -43,6 +43,7 @@ struct EngineStatus {
   bool is_other_rank = false;                        // so says the last batch
   std::uint64_t other_rank_messages = 0;             // not applied
   std::uint64_t undecodable_messages = 0;            // broken frames or payloads
+  bool hybrid_cache = false;                         // see EngineState::has_uncounted_groups()
   std::size_t waiting_blocks = 0;                    // announced before their parent
   Lacks lacks;
   StreamStatistics stream;

@@ -44,6 +44,15 @@ def small(build):
         yield running
 
 
+def test_nothing_odd_about_events_and_index_is_told_of_a_plain_engine(small):
+    events = small.worker_states()[0]["events"]
+    assert (events["unknown_events"], events["hybrid_cache"]) == (0, False)
+    metrics = small.router_metrics()
+    assert re.search(r"^sightline_index_keys \d+$", metrics, re.MULTILINE)
+    assert "\nsightline_index_refused_blocks_total 0\n" in metrics
+    assert "sightline_event_errors_total{" not in metrics
+
+
 def test_every_limit_has_a_clear_error_and_a_metric(small):
     picture = image_part(png(64, 64, seed=1))
     noise = image_part(bytes(range(256)) * 16)

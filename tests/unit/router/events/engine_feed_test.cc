@@ -179,6 +179,25 @@ TEST_F(Feed, AReplayThatTimesOutLetsLiveMessagesThrough) {
   EXPECT_EQ(index_.blocks(kEngine), 1U);
 }
 
+TEST_F(Feed, ACacheOfSeveralKindsIsReported) {
+  const auto stored_in = [](std::uint64_t group, const char* kind) {
+    return pack::map({{"type", pack::text("BlockStored")},
+                      {"block_hashes", pack::integers({1})},
+                      {"token_ids", pack::integers({1})},
+                      {"block_size", pack::integer(1)},
+                      {"group_idx", pack::integer(group)},
+                      {"kv_cache_spec_kind", pack::text(kind)}});
+  };
+  const Bytes topic = {'t'};
+  for (std::uint64_t group : {0, 1}) {
+    const auto number = replay_start(group);
+    const auto payload = pack::batch({stored_in(group, group == 0 ? "full_attention" : "mamba")});
+    feed_.live(std::vector<ByteView>{topic, number, payload}, {});
+    EXPECT_EQ(feed_.status().hybrid_cache, group == 1);
+  }
+  EXPECT_EQ(index_.blocks(kEngine), 1U);
+}
+
 TEST_F(Feed, ABlockSizeConflictIsReported) {
   EngineFeed feed({.engine = kEngine, .model = "m", .block_size_configured = 16}, StreamOptions{},
                   scheme_, index_);
