@@ -58,6 +58,11 @@ Error limit_error(ErrorCode code, std::string limit, std::string message, std::s
   return error;
 }
 
+Error overload_error(std::string limit, std::string message) {
+  return Error{ErrorCode::Overloaded, Blame::Internal, true, std::move(message), {},
+               std::move(limit)};
+}
+
 Error worker_error(ErrorCode code, std::string message, bool retryable) {
   return Error{code, Blame::Worker, retryable, std::move(message), {}, {}};
 }

@@ -35,6 +35,14 @@ void add_server(SettingTable& table, ServerSettings& s) {
   table.add_size({"server.body_bytes_max", "body-bytes-max", "SIZE",
                   "Longest request body; more is answered 413."},
                  s.body_bytes_max, {kKiB, 4 * kGiB});
+  table.add_size({"server.total_body_bytes_max", "total-body-bytes-max", "SIZE",
+                  "Memory for the bodies of all requests together, whole or still coming in; more "
+                  "is answered 503 with Retry-After."},
+                 s.total_body_bytes_max, {kKiB, 1024 * kGiB});
+  table.add_integer<std::uint32_t>({"server.connections_max", "connections-max", "N",
+                                    "Connections of clients at the same time; more are answered "
+                                    "503 with Retry-After."},
+                                   s.connections_max, {1, 1'000'000});
   table.add_integer<std::uint32_t>(
       {"server.concurrent_requests_max", "concurrent-requests-max", "N",
        "Requests worked on at the same time; more are answered 503 with Retry-After."},
@@ -210,6 +218,12 @@ Result<Done> check_serve_settings(const ServeSettings& settings, bool has_config
     return client_error(ErrorCode::InvalidArgument,
                         "there is no worker: give --worker url=http://HOST:PORT at least once, or "
                         "a configuration file with 'workers' (it is watched, they may come later)");
+  }
+  if (settings.server.body_bytes_max > settings.server.total_body_bytes_max) {
+    return client_error(ErrorCode::InvalidArgument,
+                        "server.body_bytes_max is more than server.total_body_bytes_max: no body "
+                        "may be larger than all together; lower --body-bytes-max or raise "
+                        "--total-body-bytes-max");
   }
   return Done{};
 }

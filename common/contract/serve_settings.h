@@ -21,11 +21,14 @@ using std::chrono::milliseconds;
 // The client port.
 struct ServerSettings {
   std::string host = "127.0.0.1";
-  std::uint16_t port = kServerPort;              // 0: any free port
-  std::uint32_t io_threads = 0;                  // 0: one per core
-  std::uint32_t compute_threads = 0;             // 0: one per core
-  std::uint64_t header_bytes_max = 32 << 10;     // request line and headers
-  std::uint64_t body_bytes_max = 64 << 20;       // request body
+  std::uint16_t port = kServerPort;           // 0: any free port
+  std::uint32_t io_threads = 0;               // 0: one per core
+  std::uint32_t compute_threads = 0;          // 0: one per core
+  std::uint64_t header_bytes_max = 32 << 10;  // request line and headers
+  std::uint64_t body_bytes_max = 64 << 20;    // request body
+  // Request bodies in memory, of all connections together; beyond: 503 with Retry-After.
+  std::uint64_t total_body_bytes_max = 4ULL << 30;
+  std::uint32_t connections_max = 16384;         // beyond: 503 with Retry-After
   std::uint32_t concurrent_requests_max = 4096;  // beyond: 503 with Retry-After
   milliseconds header_timeout{10'000};           // from the first byte to the end of the headers
   milliseconds idle_timeout{75'000};   // a connection without a request, or a stalled body

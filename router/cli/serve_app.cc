@@ -95,6 +95,8 @@ http::ServerLimits server_limits(const contract::ServerSettings& server) {
   http::ServerLimits limits;
   limits.header_bytes_max = server.header_bytes_max;
   limits.body_bytes_max = server.body_bytes_max;
+  limits.total_body_bytes_max = server.total_body_bytes_max;
+  limits.connections_max = server.connections_max;
   limits.header_timeout = server.header_timeout;
   limits.idle_timeout = server.idle_timeout;
   limits.body_timeout = server.idle_timeout;

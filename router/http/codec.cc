@@ -60,24 +60,46 @@ struct Message {
 
 Refusal refusal_of(const beast::error_code& code) {
   using enum ErrorCode;
-  if (code == error::bad_version) return {505, Unsupported, "the HTTP version is not 1.0 or 1.1"};
+  if (code == error::bad_version)
+    return {505, Unsupported, "the HTTP version is not 1.0 or 1.1", {}};
   if (code == error::bad_transfer_encoding) {
-    return {400, InvalidArgument, "Transfer-Encoding is repeated or contradicts Content-Length"};
+    return {
+        400, InvalidArgument, "Transfer-Encoding is repeated or contradicts Content-Length", {}};
   }
   if (code == error::bad_content_length) {
-    return {400, InvalidArgument, "Content-Length is not a single number"};
+    return {400, InvalidArgument, "Content-Length is not a single number", {}};
   }
   if (code == error::bad_chunk || code == error::bad_chunk_extension) {
-    return {400, InvalidArgument, "a chunk of the body is malformed"};
+    return {400, InvalidArgument, "a chunk of the body is malformed", {}};
   }
   if (code == error::bad_method || code == error::bad_target || code == error::bad_status ||
       code == error::bad_reason) {
-    return {400, InvalidArgument, "the first line is not HTTP"};
+    return {400, InvalidArgument, "the first line is not HTTP", {}};
   }
   if (code == error::partial_message) {
-    return {400, InvalidArgument, "the message ends too early"};
+    return {400, InvalidArgument, "the message ends too early", {}};
   }
-  return {400, InvalidArgument, "a header field is malformed"};
+  return {400, InvalidArgument, "a header field is malformed", {}};
+}
+
+Refusal limit_refusal(int status, std::string what, std::string_view limit) {
+  what.append(" (").append(limit).append(")");
+  return {status, ErrorCode::TooLarge, std::move(what), std::string(limit)};
+}
+
+Refusal target_too_long(const DecodeLimits& limits) {
+  const auto most = std::to_string(limits.target_bytes_max);
+  return limit_refusal(414, "the request target exceeds " + most + " bytes", "target-bytes-max");
+}
+
+Refusal too_many_fields(const DecodeLimits& limits) {
+  const auto most = std::to_string(limits.header_fields_max);
+  return limit_refusal(431, "there are more than " + most + " header fields", "header-fields-max");
+}
+
+Refusal header_too_large(const DecodeLimits& limits) {
+  const auto most = std::to_string(limits.header_bytes_max);
+  return limit_refusal(431, "the header exceeds " + most + " bytes", "header-bytes-max");
 }
 
 template <bool is_request>
@@ -102,10 +124,10 @@ class Parser final : public beast::http::basic_parser<is_request> {
   void on_request_impl(beast::http::verb, beast::string_view method, beast::string_view target,
                        int version, Code& code) override {
     if (method.size() > kMethodBytesMax) {
-      return refuse(code, {501, ErrorCode::Unsupported, "the request method is too long"});
+      return refuse(code, {501, ErrorCode::Unsupported, "the request method is too long", {}});
     }
     if (target.size() > message_.limits.target_bytes_max) {
-      return refuse(code, {414, ErrorCode::TooLarge, "the request target is too long"});
+      return refuse(code, target_too_long(message_.limits));
     }
     message_.method = view_of(method);
     message_.target = view_of(target);
@@ -123,7 +145,7 @@ class Parser final : public beast::http::basic_parser<is_request> {
                      Code& code) override {
     if (message_.head_done) return;  // a trailer: nothing depends on it
     if (message_.headers.size() >= message_.limits.header_fields_max) {
-      return refuse(code, {431, ErrorCode::TooLarge, "there are too many header fields"});
+      return refuse(code, too_many_fields(message_.limits));
     }
     if (name == field::content_length) {
       const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
@@ -139,8 +161,10 @@ class Parser final : public beast::http::basic_parser<is_request> {
         return;
       }
       if (!equal_names(view_of(value), "chunked")) {
-        return refuse(code, {501, ErrorCode::Unsupported,
-                             "the only transfer coding understood is a single 'chunked'"});
+        return refuse(code, {501,
+                             ErrorCode::Unsupported,
+                             "the only transfer coding understood is a single 'chunked'",
+                             {}});
       }
     }
     if (name == field::host) ++message_.hosts;
@@ -150,7 +174,7 @@ class Parser final : public beast::http::basic_parser<is_request> {
   void on_header_impl(Code& code) override {
     message_.head_done = true;
     if (is_request && message_.hosts != 1 && (message_.http11 || message_.hosts > 1)) {
-      refuse(code, {400, ErrorCode::InvalidArgument, "there is not exactly one Host field"});
+      refuse(code, {400, ErrorCode::InvalidArgument, "there is not exactly one Host field", {}});
     }
   }
 
@@ -196,7 +220,7 @@ struct Decoding {
     beast::error_code code;
     const auto rest = input.substr(consumed);
     if (is_first_line_too_long(rest)) {
-      return refused({414, ErrorCode::TooLarge, "the request target is too long"});
+      return refused(target_too_long(message.limits));
     }
     const bool half_line_end = is_request && !parser->got_some() && rest == "\r";
     if (rest.empty() || half_line_end) {
@@ -250,7 +274,7 @@ struct Decoding {
 
   bool over_header_limit(std::size_t waiting) {
     if (message.header_bytes + waiting <= message.limits.header_bytes_max) return false;
-    message.refusal = {431, ErrorCode::TooLarge, "the header is too large"};
+    message.refusal = header_too_large(message.limits);
     return true;
   }
 
@@ -278,7 +302,7 @@ void append_number_field(std::string& out, std::string_view name, std::uint64_t 
   append_field(out, name, std::to_string(value));
 }
 
-const Refusal kNone{0, ErrorCode::Internal, ""};
+const Refusal kNone{0, ErrorCode::Internal, {}, {}};
 
 }  // namespace
 

@@ -41,7 +41,8 @@ struct Step {
 struct Refusal {
   int status = 400;
   ErrorCode code = ErrorCode::InvalidArgument;
-  std::string_view message;
+  std::string message;
+  std::string limit;  // that was exceeded, as in Error
 };
 
 // Decodes requests, one after the other. Anything that two readers could understand differently

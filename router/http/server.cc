@@ -26,9 +26,8 @@ using Acceptor = asio::basic_socket_acceptor<tcp, Executor>;
 // Pause after an accept that failed, as when file descriptors have run out.
 constexpr std::chrono::milliseconds kAcceptPause{50};
 constexpr std::chrono::seconds kForcedCloseGrace{5};
-
-constexpr std::string_view kBusyAnswer =
-    "HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+// Bytes of a request that are read from a connection that is turned away.
+constexpr std::size_t kTurnedAwayBytesMax = 1024 * 1024;
 
 }  // namespace
 
@@ -102,12 +101,29 @@ Task<void> serve_connection(std::shared_ptr<Listener> listener, Wire::Socket soc
   }
 }
 
+// Tells a client that there is no room for its connection, as far as its socket takes that at once.
+void turn_away(const ServerContext& context, Wire::Socket& socket) {
+  const auto error = overload_error(
+      "connections-max", "there are too many connections (connections-max); try again shortly");
+  const Response response = refusal_response(context.options, 503, error);
+  std::string answer;
+  append_response_head(answer, {.status = response.status,
+                                .headers = &response.headers,
+                                .framing = {Framing::Kind::Length, response.body.size()},
+                                .http11 = true,
+                                .keep_alive = false});
+  answer += response.body;
+  ::send(socket.native_handle(), answer.data(), answer.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  ::shutdown(socket.native_handle(), SHUT_WR);
+  // Closing with unread bytes sends a reset, which can overtake the answer.
+  ::recv(socket.native_handle(), nullptr, kTurnedAwayBytesMax, MSG_TRUNC | MSG_DONTWAIT);
+}
+
 void admit(const std::shared_ptr<Listener>& listener, Wire::Socket socket) {
   auto& context = *listener->context;
   if (context.connections.fetch_add(1) >= context.options.limits.connections_max) {
     context.connections.fetch_sub(1);
-    ::send(socket.native_handle(), kBusyAnswer.data(), kBusyAnswer.size(),
-           MSG_NOSIGNAL | MSG_DONTWAIT);
+    turn_away(context, socket);
     return;
   }
   asio::error_code ignored;
@@ -135,21 +151,6 @@ Task<void> accept_connections(std::shared_ptr<Listener> listener) {
 }
 
 }  // namespace
-
-Task<Result<Done>> ResponseWriter::send(Response response) {
-  return connection_->send(std::move(response));
-}
-Task<Result<Done>> ResponseWriter::begin(int status, Headers headers) {
-  return connection_->begin(status, std::move(headers));
-}
-Task<Result<Done>> ResponseWriter::write(std::string_view text) { return connection_->write(text); }
-Task<Result<Done>> ResponseWriter::finish() { return connection_->finish(); }
-void ResponseWriter::abort() { connection_->abort(); }
-bool ResponseWriter::started() const { return connection_->started(); }
-bool ResponseWriter::disconnected() const { return connection_->disconnected(); }
-void ResponseWriter::on_disconnect(std::function<void()> callback) {
-  connection_->on_disconnect(std::move(callback));
-}
 
 struct Server::State {
   IoPool& pool;

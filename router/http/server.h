@@ -19,12 +19,17 @@
 
 namespace sightline::http {
 
-// Bounds on what a client may send; each is answered as said and closes the connection.
+// Bounds on what clients may send; each is answered as said and closes the connection. The Error of
+// the answer names its limit.
 struct ServerLimits {
-  std::size_t header_bytes_max = 65536;                // request line and fields: 431
-  std::size_t header_fields_max = 100;                 // 431
-  std::size_t target_bytes_max = 8192;                 // 414
-  std::size_t body_bytes_max = 64ULL * 1024 * 1024;    // 413
+  std::size_t header_bytes_max = 65536;              // request line and fields: 431
+  std::size_t header_fields_max = 100;               // 431
+  std::size_t target_bytes_max = 8192;               // 414
+  std::size_t body_bytes_max = 64ULL * 1024 * 1024;  // 413
+  // Bytes of request bodies in memory, of all connections together, from their arrival to the end
+  // of their request: 503. Sizes that a header only announces do not count, or headers without
+  // bodies could use it up.
+  std::size_t total_body_bytes_max = 4ULL * 1024 * 1024 * 1024;
   std::size_t connections_max = 16384;                 // per server: 503
   Duration header_timeout = std::chrono::seconds(10);  // first byte to end of header: 408
   Duration body_timeout = std::chrono::seconds(30);    // without a byte of the body: 408

@@ -45,11 +45,11 @@ Response default_refusal(int status, const Error& error) {
                   "\"}}"};
 }
 
-Error client_left() {
-  return client_error(ErrorCode::Cancelled, "the client closed the connection");
-}
-
 }  // namespace
+
+Response refusal_response(const ServerOptions& options, int status, const Error& error) {
+  return options.refusal ? options.refusal(status, error) : default_refusal(status, error);
+}
 
 ServerConnection::ServerConnection(Wire::Socket socket, Deadlines& deadlines,
                                    ServerContext& context)
@@ -71,12 +71,14 @@ Task<void> ServerConnection::run() {
     co_await answer();
     goes_on = keeps_alive();
   }
+  release_body();
   wire_->watch({});
   wire_->close();
 }
 
 void ServerConnection::begin_request() {
   decoder_.reset();
+  release_body();
   request_ = Request{};
   phase_ = Phase::Idle;
   framing_ = Framing::Kind::None;
@@ -172,6 +174,7 @@ Task<bool> ServerConnection::read_known_body(std::size_t bytes) {
     const auto received = wire_->received().substr(0, bytes - body.size());
     body.append(received);
     wire_->consume(received.size());
+    if (!hold_body()) co_return co_await refuse_crowded();
     if (body.size() == bytes || !wire_->listening()) break;
     wire_->set_deadline(stall);
     const auto io = co_await wire_->more();
@@ -183,8 +186,9 @@ Task<bool> ServerConnection::read_known_body(std::size_t bytes) {
     const auto part = body.size() < kTrustedBodyBytes
                           ? std::min(bytes, kTrustedBodyBytes) - body.size()
                           : bytes - body.size();
-    const auto io = co_await wire_->receive_into(body, part, stall);
+    const auto io = co_await wire_->receive_some(body, part, stall);
     if (io != Io::Done) co_return co_await refuse_slow(io, "the request's body");
+    if (!hold_body()) co_return co_await refuse_crowded();
   }
   co_return true;
 }
@@ -200,6 +204,7 @@ Task<bool> ServerConnection::read_chunked_body() {
         co_return co_await refuse_large_body();
       }
       body.append(step.body);
+      if (!hold_body()) co_return co_await refuse_crowded();
     }
     wire_->consume(step.consumed);
     if (step.kind == Step::Kind::End) break;
@@ -216,14 +221,27 @@ Task<bool> ServerConnection::read_chunked_body() {
   co_return true;
 }
 
+bool ServerConnection::hold_body() {
+  const auto grown = request_.body.size() - held_body_bytes_;
+  held_body_bytes_ += grown;
+  const auto before = context_.body_bytes.fetch_add(grown, std::memory_order_relaxed);
+  return before + grown <= context_.options.limits.total_body_bytes_max;
+}
+
+void ServerConnection::release_body() {
+  const auto held = std::exchange(held_body_bytes_, 0);
+  context_.body_bytes.fetch_sub(held, std::memory_order_relaxed);
+}
+
 // ---- refusing
 
 Task<bool> ServerConnection::refuse(int status, Error error) {
-  const auto& make = context_.options.refusal;
   wire_->clear_deadline();
+  request_.body = std::string();
+  release_body();
   client_keeps_alive_ = false;
   phase_ = Phase::Handling;
-  auto response = make ? make(status, error) : default_refusal(status, error);
+  auto response = refusal_response(context_.options, status, error);
   const auto sent = co_await send(std::move(response));
   if (sent.ok()) co_await linger();
   co_return false;
@@ -231,7 +249,8 @@ Task<bool> ServerConnection::refuse(int status, Error error) {
 
 Task<bool> ServerConnection::refuse_undecodable() {
   const auto& refusal = decoder_.refusal();
-  auto error = client_error(refusal.code, std::string(refusal.message));
+  auto error = client_error(refusal.code, refusal.message);
+  error.limit = refusal.limit;
   co_return co_await refuse(refusal.status, std::move(error));
 }
 
@@ -249,10 +268,18 @@ Task<bool> ServerConnection::refuse_slow(Io how, std::string_view what) {
 }
 
 Task<bool> ServerConnection::refuse_large_body() {
-  const auto bytes_max = context_.options.limits.body_bytes_max;
-  auto error = client_error(ErrorCode::TooLarge,
-                            "the request's body exceeds " + std::to_string(bytes_max) + " bytes");
+  const auto bytes_max = std::to_string(context_.options.limits.body_bytes_max);
+  auto error = limit_error(ErrorCode::TooLarge, "body-bytes-max",
+                           "the request's body exceeds " + bytes_max + " bytes (body-bytes-max)");
   co_return co_await refuse(413, std::move(error));
+}
+
+Task<bool> ServerConnection::refuse_crowded() {
+  const auto bytes_max = std::to_string(context_.options.limits.total_body_bytes_max);
+  auto error = overload_error("total-body-bytes-max",
+                              "the bodies of all requests together exceed " + bytes_max +
+                                  " bytes (total-body-bytes-max); try again shortly");
+  co_return co_await refuse(503, std::move(error));
 }
 
 // Closing with unread bytes makes the kernel send a reset, which can overtake the answer.
@@ -264,132 +291,6 @@ Task<void> ServerConnection::linger() {
     read += wire_->received().size();
     wire_->consume(wire_->received().size());
     io = co_await wire_->more();
-  }
-}
-
-// ---- answering
-
-Task<void> ServerConnection::answer() {
-  phase_ = Phase::Handling;
-  disconnected_ = wire_->ended();
-  context_.active_requests.fetch_add(1, std::memory_order_relaxed);
-  receive_ahead();
-  ResponseWriter writer(*this);
-  co_await context_.handler(request_, writer);
-  wire_->watch({});
-  on_disconnect_ = nullptr;
-  if (phase_ == Phase::Handling && !broken_) {
-    const auto& make = context_.options.refusal;
-    const auto error = internal_error("the request was left without an answer");
-    auto response = make ? make(500, error) : default_refusal(500, error);
-    static_cast<void>(co_await send(std::move(response)));
-  }
-  if (phase_ == Phase::Streaming) abort();
-  context_.active_requests.fetch_sub(1, std::memory_order_relaxed);
-}
-
-// Receives the next request while this one is answered, and so sees the client leave.
-void ServerConnection::receive_ahead() {
-  wire_->watch([this] {
-    if (wire_->ended()) {
-      notice_disconnect();
-    } else {
-      wire_->listen();
-    }
-  });
-  wire_->listen();
-}
-
-void ServerConnection::notice_disconnect() {
-  disconnected_ = true;
-  const auto callback = std::exchange(on_disconnect_, nullptr);
-  if (callback) callback();
-}
-
-void ServerConnection::on_disconnect(std::function<void()> callback) {
-  on_disconnect_ = std::move(callback);
-  if (disconnected_ && on_disconnect_) notice_disconnect();
-}
-
-Task<Result<Done>> ServerConnection::send_pieces(std::span<const std::string_view> pieces) {
-  if (broken_) co_return client_left();
-  const auto io = co_await wire_->send(pieces, context_.options.limits.write_timeout);
-  if (io == Io::Done) co_return Done{};
-  broken_ = disconnected_ = true;
-  wire_->close();
-  if (io == Io::TimedOut) {
-    co_return client_error(ErrorCode::Timeout, "the client does not read its answer");
-  }
-  co_return client_left();
-}
-
-ResponseHead ServerConnection::response_head(int status, const Headers& headers) {
-  return {.status = status,
-          .headers = &headers,
-          .framing = {},
-          .http11 = http11_,
-          .keep_alive = keeps_alive()};
-}
-
-Task<Result<Done>> ServerConnection::send(Response response) {
-  SL_CHECK(phase_ == Phase::Handling);
-  phase_ = Phase::Answered;
-  const bool bodiless = response.status == 204 || response.status == 304;
-  auto head = response_head(response.status, response.headers);
-  if (!bodiless) head.framing = {Framing::Kind::Length, response.body.size()};
-  client_keeps_alive_ = head.keep_alive;
-  head_.clear();
-  append_response_head(head_, head);
-  const bool with_body = !bodiless && !head_only_;
-  const std::string_view body = with_body ? std::string_view(response.body) : std::string_view();
-  const std::array<std::string_view, 2> pieces{head_, body};
-  co_return co_await send_pieces(pieces);
-}
-
-Task<Result<Done>> ServerConnection::begin(int status, Headers headers) {
-  SL_CHECK(phase_ == Phase::Handling);
-  phase_ = Phase::Streaming;
-  framing_ = http11_ ? Framing::Kind::Chunked : Framing::Kind::UntilClose;
-  if (framing_ == Framing::Kind::UntilClose) client_keeps_alive_ = false;
-  if (status == 204 || status == 304) framing_ = Framing::Kind::None;
-  auto head = response_head(status, headers);
-  head.framing = {framing_, 0};
-  client_keeps_alive_ = head.keep_alive;
-  head_.clear();
-  append_response_head(head_, head);
-  const std::array<std::string_view, 1> pieces{head_};
-  co_return co_await send_pieces(pieces);
-}
-
-Task<Result<Done>> ServerConnection::write(std::string_view text) {
-  SL_CHECK(phase_ == Phase::Streaming);
-  if (text.empty() || head_only_ || framing_ == Framing::Kind::None) co_return Done{};
-  if (framing_ == Framing::Kind::UntilClose) {
-    const std::array<std::string_view, 1> pieces{text};
-    co_return co_await send_pieces(pieces);
-  }
-  head_.clear();
-  append_chunk_head(head_, text.size());
-  const std::array<std::string_view, 3> pieces{head_, text, kChunkEnd};
-  co_return co_await send_pieces(pieces);
-}
-
-Task<Result<Done>> ServerConnection::finish() {
-  SL_CHECK(phase_ == Phase::Streaming);
-  phase_ = Phase::Answered;
-  if (framing_ != Framing::Kind::Chunked || head_only_) co_return Done{};
-  const std::array<std::string_view, 1> pieces{kLastChunk};
-  co_return co_await send_pieces(pieces);
-}
-
-void ServerConnection::abort() {
-  phase_ = Phase::Answered;
-  broken_ = true;
-  // Without chunks the end of the connection would look like the end of the body.
-  if (framing_ == Framing::Kind::UntilClose) {
-    wire_->reset();
-  } else {
-    wire_->close();
   }
 }
 

@@ -24,10 +24,14 @@ struct ServerContext {
   Responder handler;
   std::atomic<std::size_t> connections{0};
   std::atomic<std::size_t> active_requests{0};
+  std::atomic<std::size_t> body_bytes{0};  // of requests, in memory
   std::atomic<bool> draining{false};
   std::mutex mutex;                  // held only to make `connections` reaching 0 noticeable
   std::condition_variable all_gone;  // connections == 0
 };
+
+// The answer to a request that the server refuses, by the owner's shape if there is one.
+Response refusal_response(const ServerOptions& options, int status, const Error& error);
 
 // One client's connection: reads requests, runs the handler, writes answers, in order.
 // Thread safety: none; belongs to one I/O thread. The context outlives it.
@@ -66,6 +70,10 @@ class ServerConnection {
   Task<bool> refuse_undecodable();
   Task<bool> refuse_slow(Io how, std::string_view what);
   Task<bool> refuse_large_body();
+  Task<bool> refuse_crowded();
+  // Counts what has come of the body; false if all connections together hold too much.
+  [[nodiscard]] bool hold_body();
+  void release_body();
   Task<void> linger();
   void receive_ahead();
   void notice_disconnect();
@@ -81,6 +89,7 @@ class ServerConnection {
   Request request_;
   std::string head_;  // of the answer, or of a chunk
   std::function<void()> on_disconnect_;
+  std::size_t held_body_bytes_ = 0;  // of this request, counted in the context
   Phase phase_ = Phase::Idle;
   Framing::Kind framing_ = Framing::Kind::None;
   bool http11_ = true;

@@ -19,7 +19,9 @@ namespace sightline::http {
 namespace {
 
 // Receiving into a string first clears its new bytes: in steps that stay in the cache.
-constexpr std::size_t kReceiveStepBytes = 256 * 1024;
+// Small ones at first, so that a body that trickles in takes no more memory than it has bytes.
+constexpr std::size_t kReceiveStepBytesMin = 16 * 1024;
+constexpr std::size_t kReceiveStepBytesMax = 256 * 1024;
 constexpr std::size_t kPiecesMax = 16;
 constexpr std::size_t kRoomBytesMin = 1024;
 
@@ -135,19 +137,17 @@ Task<Io> Wire::wait_for(asio::socket_base::wait_type direction, Duration stall) 
   co_return code ? Io::Closed : Io::Done;
 }
 
-Task<Io> Wire::receive_into(std::string& out, std::size_t bytes, Duration stall) {
+Task<Io> Wire::receive_some(std::string& out, std::size_t bytes_max, Duration stall) {
   SL_CHECK(!listening_ && begin_ == end_);
-  while (bytes > 0) {
+  for (;;) {
     if (ended_) co_return Io::Closed;
     const auto old_size = out.size();
-    const auto step = std::min(bytes, kReceiveStepBytes);
+    const auto step =
+        std::min(bytes_max, std::clamp(old_size, kReceiveStepBytesMin, kReceiveStepBytesMax));
     out.resize(old_size + step);
     const auto got = ::recv(socket_.native_handle(), out.data() + old_size, step, MSG_DONTWAIT);
     out.resize(old_size + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
-    if (got > 0) {
-      bytes -= static_cast<std::size_t>(got);
-      continue;
-    }
+    if (got > 0) co_return Io::Done;
     if (got == 0 || !would_block(errno)) {
       ended_ = true;
       co_return Io::Closed;
@@ -155,7 +155,6 @@ Task<Io> Wire::receive_into(std::string& out, std::size_t bytes, Duration stall)
     const auto waited = co_await wait_for(asio::socket_base::wait_read, stall);
     if (waited != Io::Done) co_return waited;
   }
-  co_return Io::Done;
 }
 
 bool Wire::send_now(Unsent& unsent) {

@@ -65,9 +65,10 @@ class Wire : public std::enable_shared_from_this<Wire> {
   [[nodiscard]] bool listening() const { return listening_; }
   // Waits until received() has grown.
   Task<Io> more();
-  // Appends this many bytes to out straight from the socket; each wait is at most `stall` long.
-  // Only while not listening and with nothing in received().
-  Task<Io> receive_into(std::string& out, std::size_t bytes, Duration stall);
+  // Appends at least one and at most so many bytes to out, straight from the socket; waits at most
+  // `stall` for them. Touches little more of out's memory than it fills. Only while not listening
+  // and with nothing in received().
+  Task<Io> receive_some(std::string& out, std::size_t bytes_max, Duration stall);
   // Makes the buffer at least so large; only while not listening.
   void reserve(std::size_t bytes);
 

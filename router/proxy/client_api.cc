@@ -25,11 +25,15 @@ http::Response json_response(int status, std::string body) {
       .status = status, .headers = {{"content-type", "application/json"}}, .body = std::move(body)};
 }
 
-http::Response error_response(const Error& error) {
-  http::Response response = json_response(openai::http_status_of(error), openai::error_body(error));
+http::Response error_response(const Error& error, int status) {
+  http::Response response = json_response(status, openai::error_body(error, status));
   // Saturation passes: tell clients when to come back (RFC 9110 section 10.2.3).
   if (response.status == 503) response.headers.set("retry-after", "1");
   return response;
+}
+
+http::Response error_response(const Error& error) {
+  return error_response(error, openai::http_status_of(error));
 }
 
 bool is_generating(std::string_view path) {
@@ -153,12 +157,9 @@ Task<void> ClientApi::pass(http::Request& http, http::ResponseWriter& client) {
 
 Result<Done> ClientApi::admit(std::size_t requests) const {
   if (requests <= services_.settings.server.concurrent_requests_max) return Done{};
-  return Error{ErrorCode::Overloaded,
-               Blame::Internal,
-               true,
-               "too many requests at the same time (concurrent-requests-max); try again shortly",
-               "",
-               "concurrent-requests-max"};
+  return overload_error(
+      "concurrent-requests-max",
+      "too many requests at the same time (concurrent-requests-max); try again shortly");
 }
 
 Task<void> ClientApi::conclude(Result<Done> result, RequestTrace& trace,
@@ -174,10 +175,11 @@ Task<void> ClientApi::conclude(Result<Done> result, RequestTrace& trace,
 }
 
 http::Response ClientApi::refusal(int status, const Error& error) const {
-  const char* limit = status == 413 ? "body-bytes-max" : status == 431 ? "header-bytes-max" : "";
-  if (*limit != '\0') services_.metrics.counter(contract::kLimitHitsTotal, {limit}).add();
+  if (!error.limit.empty()) {
+    services_.metrics.counter(contract::kLimitHitsTotal, {error.limit}).add();
+  }
   services_.metrics.counter(contract::kRequestsTotal, {"refused", std::to_string(status)}).add();
-  return json_response(status, openai::error_body(error, status));
+  return error_response(error, status);
 }
 
 std::string ClientApi::models_body() const {

@@ -367,13 +367,83 @@ TEST_F(ServerTest, TurnsAwayConnectionsAboveTheirLimit) {
   first.send(kGet);
   ASSERT_EQ(first.receive_until("GET /a?b=c ").substr(0, 12), "HTTP/1.1 200");
   auto second = connect();
-  EXPECT_TRUE(second.receive_all().starts_with("HTTP/1.1 503 "));
+  const auto refusal = second.receive_all();
+  EXPECT_TRUE(refusal.starts_with("HTTP/1.1 503 "));
+  EXPECT_NE(refusal.find("(connections-max)"), std::string::npos);
   first.close();
   EXPECT_TRUE(eventually([&] {
     auto third = connect();
     third.send(kGet);
     return third.receive_until("\r\n").starts_with("HTTP/1.1 200");
   }));
+}
+
+TEST_F(ServerTest, BoundsTheBodiesOfAllConnectionsTogether) {
+  start_echo({.total_body_bytes_max = 100'000});
+  const std::string part(60'000, 'x');
+  const std::string known = "POST /p HTTP/1.1\r\nHost: x\r\nContent-Length: 60001\r\n\r\n" + part;
+  const std::string chunked =
+      "POST /p HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nEA60\r\n" + part + "\r\n";
+  auto holder = connect();
+  holder.send(known);
+  for (const auto& unfinished : {known, chunked}) {
+    // The holder's bytes may still be on their way: the later of two is the one too many.
+    auto other = connect();
+    other.send(unfinished);
+    EXPECT_TRUE(other.receive_until("\r\n").starts_with("HTTP/1.1 503 "));
+  }
+  auto small = connect();
+  small.send(post("fits"));
+  EXPECT_TRUE(small.receive_until("fits").starts_with("HTTP/1.1 200 "));
+  holder.send("y");
+  EXPECT_TRUE(holder.receive_until("xy").starts_with("HTTP/1.1 200 "));
+  for (int i = 0; i < 3; ++i) {
+    auto later = connect();
+    later.send(post(part));
+    EXPECT_TRUE(later.receive_until("xx").starts_with("HTTP/1.1 200 ")) << i;
+  }
+}
+
+TEST_F(ServerTest, CountsNoBodyThatIsOnlyAnnounced) {
+  start_echo({.total_body_bytes_max = 100'000});
+  auto announcing = connect();
+  announcing.send("POST /p HTTP/1.1\r\nHost: x\r\nContent-Length: 99999\r\n\r\n");
+  auto other = connect();
+  other.send(post(std::string(90'000, 'x')));
+  EXPECT_TRUE(other.receive_until("xx").starts_with("HTTP/1.1 200 "));
+}
+
+TEST_F(ServerTest, NamesTheLimitThatARequestExceeds) {
+  auto handler = [](Request&, ResponseWriter&) -> Task<void> { co_return; };
+  auto refusal = [](int status, const Error& error) {
+    return Response{status, {}, error.limit + "|" + error.message};
+  };
+  const ServerLimits limits{.header_bytes_max = 2000,
+                            .header_fields_max = 3,
+                            .target_bytes_max = 500,
+                            .body_bytes_max = 10};
+  auto server = Server::create(pool_, {.limits = limits, .refusal = refusal}, handler);
+  ASSERT_TRUE(server.ok());
+  const std::string head = "POST / HTTP/1.1\r\nHost: x\r\n";
+  const std::vector<std::pair<std::string, std::string>> cases{
+      {"431 header-bytes-max 2000", head + "a: " + std::string(3000, 'b') + "\r\n\r\n"},
+      {"431 header-fields-max 3", head + "a: b\r\nc: d\r\ne: f\r\n\r\n"},
+      {"414 target-bytes-max 500",
+       "GET /" + std::string(500, 'a') + " HTTP/1.1\r\nHost: x\r\n\r\n"},
+      {"414 target-bytes-max 500", "GET /" + std::string(900, 'a')},
+      {"413 body-bytes-max 10", head + "content-length: 11\r\n\r\n"},
+  };
+  for (const auto& [want, request] : cases) {
+    auto client = RawSocket::connect((*server)->port());
+    client.send(request);
+    const auto answer = client.receive_all();
+    const auto limit = want.substr(4, want.rfind(' ') - 4);
+    EXPECT_TRUE(answer.starts_with("HTTP/1.1 " + want.substr(0, 3))) << answer;
+    EXPECT_NE(answer.find("\r\n\r\n" + limit + "|"), std::string::npos) << answer;
+    EXPECT_NE(answer.find("(" + limit + ")"), std::string::npos) << answer;
+    EXPECT_NE(answer.find(" " + want.substr(want.rfind(' ') + 1) + " "), std::string::npos)
+        << answer;
+  }
 }
 
 TEST_F(ServerTest, DrainsByFinishingRequestsAndClosingIdleConnections) {

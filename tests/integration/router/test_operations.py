@@ -7,7 +7,9 @@ import json
 import os
 import pathlib
 import re
+import select
 import signal
+import socket
 import subprocess
 import threading
 
@@ -38,7 +40,8 @@ def limit_hits(stack, limit):
 def small(build):
     """A router with low limits in front of one engine."""
     flags = ["--body-bytes-max", "256KiB", "--header-bytes-max", "4KiB", "--media-images-max", "2",
-             "--media-image-bytes-max", "2KiB", "--max-model-len", "600"]
+             "--media-image-bytes-max", "2KiB", "--max-model-len", "600",
+             "--connections-max", "50"]
     with Stack(build, engines=1, router_flags=flags,
                logs=build / "test-output/small") as running:
         yield running
@@ -59,6 +62,7 @@ def test_every_limit_has_a_clear_error_and_a_metric(small):
     cases = [
         ("body-bytes-max", json.dumps(chat("x" * 300_000)), {}, 413),
         ("header-bytes-max", json.dumps(chat("x")), {"x-long": "y" * 5000}, 431),
+        ("header-fields-max", json.dumps(chat("x")), {f"x-{i}": "y" for i in range(101)}, 431),
         ("media-images-max", chat([picture] * 3), {}, 400),
         ("media-image-bytes-max", chat([noise]), {}, 413),
         ("max-model-len", chat("word " * 700), {}, 400),
@@ -73,6 +77,45 @@ def test_every_limit_has_a_clear_error_and_a_metric(small):
         assert error_of(answer)["message"] and error_of(answer)["code"] == want_status
         small.wait_until(lambda: limit_hits(small, limit) == before + 1, seconds=5)
     assert post(small.port, chat([picture, picture])).status == 200
+
+
+def receive_all(connection):
+    connection.settimeout(10 * SLOWDOWN)
+    return b"".join(iter(lambda: connection.recv(65536), b""))
+
+
+def assert_told_to_come_back(stack, answer, limit):
+    head, body = answer.split(b"\r\n\r\n", 1)
+    assert head.startswith(b"HTTP/1.1 503 ") and b"retry-after: 1" in head
+    assert f"({limit})" in json.loads(body)["error"]["message"]
+    stack.wait_until(lambda: limit_hits(stack, limit) == 1, seconds=5)
+
+
+def test_connections_above_their_limit_are_told_to_come_back(small):
+    held = [socket.create_connection(("127.0.0.1", small.port)) for _ in range(50)]
+    one_too_many = socket.create_connection(("127.0.0.1", small.port))
+    assert_told_to_come_back(small, receive_all(one_too_many), "connections-max")
+    for connection in held:
+        connection.close()
+    small.wait_until(lambda: post(small.port, chat("there is room again")).status == 200)
+
+
+def test_unfinished_bodies_are_bounded_together_and_not_only_each(build, logs):
+    head = b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: 1000000\r\n\r\n"
+    engine = FakeEngine("a", answer_ok)
+    with engine, Stack(build, workers=[engine.worker], ready_states=("unverified",), logs=logs,
+                       router_flags=["--body-bytes-max", "1MiB",
+                                     "--total-body-bytes-max", "1MiB"]) as stack:
+        first, second = [socket.create_connection(("127.0.0.1", stack.port)) for _ in range(2)]
+        for connection in (first, second):
+            connection.sendall(head + b"x" * 600_000)
+        answered, _, _ = select.select([first, second], [], [], 10 * SLOWDOWN)
+        assert len(answered) == 1
+        assert_told_to_come_back(stack, receive_all(answered[0]), "total-body-bytes-max")
+        assert post(stack.port, chat("a small one")).status == 200
+        first.close()
+        second.close()
+        stack.wait_until(lambda: post(stack.port, chat("x" * 900_000)).status != 503)
 
 
 def test_malformed_requests_get_400_and_hurt_nobody(small):

@@ -39,6 +39,9 @@ TEST(ServeSettings, AModelAndAWayToWorkersAreRequired) {
             std::string::npos);
   settings.workers.push_back(*parse_worker("url=http://a:1"));
   EXPECT_TRUE(check_serve_settings(settings, false).ok());
+  settings.server.total_body_bytes_max = settings.server.body_bytes_max - 1;
+  EXPECT_NE(check_serve_settings(settings, false).error().message.find("--total-body-bytes-max"),
+            std::string::npos);
 }
 
 }  // namespace
