@@ -413,6 +413,10 @@ TEST_F(Normaliser, ABlockSizeOtherThanConfiguredExcludesTheEngineUntilItAgrees) 
   auto right = stored(1, 1);
   right.block_size = 16;
   right.tokens = counting(16);
+  auto offloaded = right;
+  offloaded.tier = Tier::Cpu;
+  apply(offloaded);
+  EXPECT_EQ(state().block_size_conflict(), kBlockSize);
   apply(right);
   EXPECT_FALSE(state().block_size_conflict().has_value());
   EXPECT_EQ(blocks(), 1U);
