@@ -64,8 +64,13 @@ Gap gap_of(prompt::Certainty certainty) {
 Result<std::vector<TokenId>> tokens_of(const Model& model, std::string_view text,
                                        const PromptOptions& options) {
   std::vector<TokenId> tokens;
-  SL_TRY(options.token_cache != nullptr ? options.token_cache->encode(text, tokens)
-                                        : model.tokenizer->encode(text, tokens));
+  if (options.token_cache == nullptr) {
+    SL_TRY(model.tokenizer->encode(text, tokens));
+    return tokens;
+  }
+  const EncodeUntil until{.tokens_max = options.tokens_max, .left = options.left};
+  const bool fits = SL_TRY(options.token_cache->encode(text, until, tokens));
+  if (!fits) return too_long(options.tokens_max);
   return tokens;
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,10 +49,13 @@ struct PromptOptions {
   TokenCache* token_cache = nullptr;   // of the model's tokenizer; none: all text is tokenized
   std::size_t tokens_max = 1U << 22U;  // prompt tokens a request may have
   WallTime now{};                      // for templates that print the date
+  std::stop_token left{};              // nobody waits for the prompt any more
 };
 
-// Template, tokenizer and expansion. Blocking work, linear in the text.
-// Errors: the client's, where the engine would refuse as well (template error, prompt too long).
+// Template, tokenizer and expansion. Blocking work, linear in the text, of which no more is
+// tokenized than what tells that it is too long.
+// Errors: the client's, where the engine would refuse as well (template error, prompt too long),
+// and Cancelled.
 Result<Prepared> prepare_prompt(const Model& model, const openai::Request& request,
                                 std::vector<ResolvedMedia> media, const PromptOptions& options);
 

@@ -90,35 +90,48 @@ void TokenCache::add(const Key& key, std::span<const TokenId> ids) {
   if (!evicted.empty()) evictions_.add(static_cast<double>(evicted.size()));
 }
 
-Result<Done> TokenCache::encode(std::string_view text, std::vector<TokenId>& out) {
-  if (options_.bytes_max == 0) return tokenizer_.encode(text, out);
-  tokenizer::Pieces pieces = SL_TRY(tokenizer_.cut(text));
-  out.reserve(out.size() + text.size() / kBytesPerTokenGuess);
+bool TokenCache::encode_piece(const tokenizer::Piece& piece, std::uint64_t& room_bytes,
+                              std::vector<TokenId>& out) {
+  const std::size_t size = piece.text.size();
+  if (options_.bytes_max == 0 || size < kPieceBytesMin || size > kPieceBytesMax) {
+    tokenizer_.encode_piece(piece, out);
+    return false;
+  }
+  const Key key = key_of(piece.text);
   const std::uint64_t used_bytes_max = options_.bytes_max / kShards / 4 * 3;
+  if (const auto known = shards_[key.high % kShards].find(key, used_bytes_max)) {
+    out.insert(out.end(), known->view().begin(), known->view().end());
+    return true;
+  }
+  const std::size_t begin = out.size();
+  tokenizer_.encode_piece(piece, out);
+  const std::uint64_t bytes = bytes_of(out.size() - begin);
+  if (bytes > room_bytes) return false;
+  room_bytes -= bytes;
+  add(key, std::span(out).subspan(begin));
+  return false;
+}
+
+Result<bool> TokenCache::encode(std::string_view text, const EncodeUntil& until,
+                                std::vector<TokenId>& out) {
+  tokenizer::Pieces pieces = SL_TRY(tokenizer_.cut(text));
+  out.reserve(std::min(text.size() / kBytesPerTokenGuess, until.tokens_max));
   std::uint64_t room_bytes = options_.bytes_max / kTextShare;
   std::size_t hit_bytes = 0;
+  std::size_t miss_bytes = 0;
+  bool fits = true;
   while (const auto piece = pieces.next()) {
+    if (until.left.stop_requested()) return client_error(ErrorCode::Cancelled, "the client left");
     const std::size_t size = piece->text.size();
-    if (size < kPieceBytesMin || size > kPieceBytesMax) {
-      tokenizer_.encode_piece(*piece, out);
-      continue;
-    }
-    const Key key = key_of(piece->text);
-    if (const auto known = shards_[key.high % kShards].find(key, used_bytes_max)) {
-      out.insert(out.end(), known->view().begin(), known->view().end());
-      hit_bytes += size;
-      continue;
-    }
-    const std::size_t begin = out.size();
-    tokenizer_.encode_piece(*piece, out);
-    const std::uint64_t bytes = bytes_of(out.size() - begin);
-    if (bytes > room_bytes) continue;
-    room_bytes -= bytes;
-    add(key, std::span(out).subspan(begin));
+    fits = size <= kPieceBytesMax || out.size() + tokenizer_.ids_min(*piece) <= until.tokens_max;
+    if (!fits) break;
+    (encode_piece(*piece, room_bytes, out) ? hit_bytes : miss_bytes) += size;
+    fits = out.size() <= until.tokens_max;
+    if (!fits) break;
   }
   hit_bytes_.add(static_cast<double>(hit_bytes));
-  miss_bytes_.add(static_cast<double>(text.size() - hit_bytes));
-  return Done{};
+  miss_bytes_.add(static_cast<double>(miss_bytes));
+  return fits;
 }
 
 }  // namespace sightline::prepare

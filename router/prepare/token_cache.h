@@ -10,6 +10,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -25,6 +26,12 @@ struct TokenCacheOptions {
   std::uint64_t bytes_max = 0;  // of memory; 0: nothing is kept
   // Random and known to nobody: it keeps a client from making two texts that look alike here.
   std::array<std::uint8_t, 192> secret{};
+};
+
+// When tokenizing may end early.
+struct EncodeUntil {
+  std::size_t tokens_max = 0;
+  std::stop_token left{};  // nobody waits for the ids any more
 };
 
 // The token ids of text that was tokenized lately, so that the turns of a conversation, and the
@@ -44,8 +51,10 @@ class TokenCache {
   TokenCache(const tokenizer::Tokenizer& tokenizer, const TokenCacheOptions& options,
              runtime::Metrics& metrics);
 
-  // As Tokenizer::encode, which it also gives the errors of.
-  Result<Done> encode(std::string_view text, std::vector<TokenId>& out);
+  // As Tokenizer::encode, which it also gives the errors of; out is empty before. False, and out is
+  // of no use, if the ids are more than tokens_max: the rest is not tokenized then, and no piece
+  // of which it is certain beforehand. Error besides: Cancelled.
+  Result<bool> encode(std::string_view text, const EncodeUntil& until, std::vector<TokenId>& out);
 
  private:
   struct Key {
@@ -86,6 +95,9 @@ class TokenCache {
   static std::uint64_t bytes_of(std::size_t ids);
   [[nodiscard]] Key key_of(std::string_view piece) const;
   void add(const Key& key, std::span<const TokenId> ids);
+  // Appends the ids of a piece, from what is kept if it is there. True if it was.
+  bool encode_piece(const tokenizer::Piece& piece, std::uint64_t& room_bytes,
+                    std::vector<TokenId>& out);
 
   const tokenizer::Tokenizer& tokenizer_;
   const TokenCacheOptions options_;

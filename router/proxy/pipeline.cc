@@ -93,7 +93,8 @@ Task<Result<prepare::Prepared>> Pipeline::prepare(const openai::Request& request
   if (!downloads.ok()) co_return std::move(downloads).error();
   const prepare::PromptOptions prompt_options{.token_cache = &services_.token_cache,
                                               .tokens_max = prompt_tokens_max(),
-                                              .now = services_.clock.wall()};
+                                              .now = services_.clock.wall(),
+                                              .left = left};
   auto work = [&]() -> Result<prepare::Prepared> {
     auto media = SL_TRY(prepare::resolve_media(request, *downloads, rules));
     return prepare::prepare_prompt(model, request, std::move(media), prompt_options);

@@ -43,6 +43,23 @@ std::uint64_t next_owner() {
   return ++last;
 }
 
+// For each byte, one over the size of the longest token that it occurs in: what it adds at least to
+// the number of ids, since the bytes of a token of n bytes add no more than n times 1/n.
+using IdShares = std::array<double, 256>;
+
+IdShares id_shares(const Vocabulary& vocabulary) {
+  IdShares shares;
+  shares.fill(1);
+  for (TokenId id = 0; id < vocabulary.ids_end(); ++id) {
+    const std::string_view token = vocabulary.content_of(id);
+    for (const char c : token) {
+      double& share = shares[static_cast<std::uint8_t>(c)];
+      share = std::min(share, 1.0 / static_cast<double>(token.size()));
+    }
+  }
+  return shares;
+}
+
 // What turns words into ids; all of it made of one model file.
 struct WordModel {
   MergeTable merges;
@@ -172,6 +189,7 @@ struct Tokenizer::State {
   Vocabulary vocabulary;
   AddedTokens added_tokens;
   WordModel words;
+  IdShares id_shares;
   bool nfc;
 };
 
@@ -215,9 +233,11 @@ Result<std::unique_ptr<const Tokenizer>> Tokenizer::create(std::string_view toke
   char_table();
   WordTable table(file.vocabulary, *merges);
   WordCuts cuts(file.vocabulary, file.merges);
-  auto state = std::make_unique<const State>(State{
-      std::move(file.vocabulary), AddedTokens(std::move(file.added_tokens)),
-      WordModel{std::move(*merges), std::move(table), std::move(cuts), next_owner()}, file.nfc});
+  const IdShares shares = id_shares(file.vocabulary);
+  auto state = std::make_unique<const State>(
+      State{std::move(file.vocabulary), AddedTokens(std::move(file.added_tokens)),
+            WordModel{std::move(*merges), std::move(table), std::move(cuts), next_owner()}, shares,
+            file.nfc});
   return std::unique_ptr<const Tokenizer>(std::make_unique<const Tokenizer>(std::move(state)));
 }
 
@@ -243,6 +263,22 @@ void Tokenizer::encode_piece(const Piece& piece, std::vector<TokenId>& out) cons
   // Only this piece is encoded a second time.
   out.resize(size_before);
   encode_words(state_->words, normalized, out);
+}
+
+std::size_t Tokenizer::ids_min(const Piece& piece) const {
+  if (piece.added) return 1;
+  std::string normalized;
+  const bool is_changed = state_->nfc && normalize_nfc(piece.text, normalized);
+  std::array<std::size_t, 256> counts{};
+  for (const char c : is_changed ? std::string_view(normalized) : piece.text) {
+    ++counts[static_cast<std::uint8_t>(c)];
+  }
+  double ids = 0;
+  for (std::size_t byte = 0; byte < counts.size(); ++byte) {
+    ids += static_cast<double>(counts[byte]) * state_->id_shares[byte];
+  }
+  constexpr double kRounding = 1 - 1e-9;  // the sum may be a little too large
+  return static_cast<std::size_t>(ids * kRounding);
 }
 
 Result<Done> Tokenizer::encode(std::string_view text, std::vector<TokenId>& out) const {

@@ -78,6 +78,10 @@ class Tokenizer {
   // piece: of cut() of this tokenizer.
   void encode_piece(const Piece& piece, std::vector<TokenId>& out) const;
 
+  // A lower bound of the ids that encode_piece() appends: linear in the piece, where finding the
+  // ids of one word of megabytes takes seconds and a hundred times its memory.
+  [[nodiscard]] std::size_t ids_min(const Piece& piece) const;
+
   // The id of an added or vocabulary token, by the bytes it stands for.
   [[nodiscard]] std::optional<TokenId> token_id(std::string_view content) const;
 

@@ -9,10 +9,11 @@ import re
 import socket
 import subprocess
 import threading
+import time
 
 import openai
 import pytest
-from fake_engine import FakeEngine, chunk, router, stream_head, token_event
+from fake_engine import FakeEngine, answer_ok, chunk, router, stream_head, token_event
 from pictures import data_url, image_part, png, text_part
 from stack import SLOWDOWN, Stack, post
 
@@ -236,3 +237,44 @@ def test_a_client_that_closes_at_the_last_event_has_a_whole_answer(build, logs):
         log = stack.router.log_path.read_text()
         assert "status=200" in log and "error=" not in log
         assert "sightline_client_disconnects_total 1" not in stack.router_metrics()
+
+
+def test_nothing_is_computed_for_clients_that_left_before_their_turn(build, logs):
+    def cpu_s(stack):
+        fields = open(f"/proc/{stack.router.process.pid}/stat").read().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / 100
+
+    def active(stack):
+        match = re.search(r"sightline_requests_active (\d+)", stack.router_metrics())
+        return int(match.group(1)) if match else 0
+
+    # One word of megabytes takes a second; the single compute thread makes others wait for it.
+    body = json.dumps({"model": "demo", "prompt": "a" * 4_000_000, "max_tokens": 1}).encode()
+    request = (b"POST /v1/completions HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n"
+               b"content-length: %d\r\n\r\n%s" % (len(body), body))
+    engine = FakeEngine("a", answer_ok)
+    with router(build, logs, engine, flags=["--max-model-len", "10000000", "--compute-threads", "1",
+                                            "--token-cache-bytes-max", "0"]) as stack:
+        begin_s = cpu_s(stack)
+        assert post(stack.port, body, path="/v1/completions").status == 200
+        one_s = cpu_s(stack) - begin_s
+        clients = [socket.create_connection(("127.0.0.1", stack.port)) for _ in range(8)]
+        for client in clients:
+            client.sendall(request)
+        stack.wait_until(lambda: active(stack) == 8)
+        for client in clients:
+            client.close()
+        stack.wait_until(lambda: active(stack) == 0)
+        assert cpu_s(stack) - begin_s - one_s < 4 * one_s
+
+
+def test_a_prompt_far_too_long_is_refused_before_it_is_tokenized(build, logs):
+    engine = FakeEngine("a", answer_ok)
+    with router(build, logs, engine, flags=["--max-model-len", "600"]) as stack:
+        begin = time.monotonic()
+        answer = post(stack.port, {"model": "demo", "prompt": "a" * 16_000_000},
+                      path="/v1/completions")
+        assert answer.status == 400
+        assert "maximum context length is 600 tokens" in answer.body.decode()
+        assert time.monotonic() - begin < 1.5 * SLOWDOWN
+        assert not engine.requests

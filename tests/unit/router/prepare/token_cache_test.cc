@@ -17,6 +17,7 @@ namespace {
 using tokenizer::Tokenizer;
 using Tokens = std::vector<TokenId>;
 
+constexpr std::size_t kNoTokensMax = 1U << 30U;
 constexpr std::uint64_t kRoomyBytes = 64U << 20U;
 
 const Tokenizer& qwen() {
@@ -42,7 +43,8 @@ struct Cached {
 
   Tokens encode(std::string_view text) {
     Tokens tokens;
-    EXPECT_TRUE(cache.encode(text, tokens).ok());
+    const auto fits = cache.encode(text, {.tokens_max = kNoTokensMax}, tokens);
+    EXPECT_TRUE(fits.ok() && *fits);
     return tokens;
   }
 
@@ -130,22 +132,70 @@ TEST(TokenCache, GivesTheIdsOfTheTokenizerWhileItEvicts) {
   EXPECT_GT(cached.bytes(), (1U << 20U) * 3 / 4);
 }
 
-TEST(TokenCache, AppendsToWhatIsThere) {
-  Cached cached(kRoomyBytes);
-  Rng rng(4);
-  const std::string text = words(rng, 10'000);
-  for (int round = 0; round < 2; ++round) {
-    Tokens tokens = {1, 2};
-    ASSERT_TRUE(cached.cache.encode(text, tokens).ok());
-    EXPECT_EQ(Tokens(tokens.begin() + 2, tokens.end()), plain(text));
+// Texts whose ids are few or many for their size: runs, words without a break, marks that NFC
+// joins.
+std::vector<std::string> texts_without_a_break() {
+  std::vector<std::string> texts;
+  for (const char* part : {"a", " ", "\n", "=", "1", "\u4F60", "e\u0301", "\u1112\u1161\u11AB",
+                           "\u212A", "abcdefghij", "<|im_end|>", "\U0001F600"}) {
+    std::string text;
+    while (text.size() < 200'000) text += part;
+    texts.push_back(std::move(text));
   }
+  return texts;
+}
+
+TEST(TokenCache, RefusesExactlyWhatHasMoreTokensThanAllowed) {
+  Rng rng(12);
+  std::vector<std::string> texts = texts_without_a_break();
+  for (int i = 0; i < 10; ++i) texts.push_back(random_text(rng, rng.below(50'000) + 1));
+  for (const std::uint64_t bytes_max : {std::uint64_t{0}, kRoomyBytes}) {
+    Cached cached(bytes_max);
+    for (const std::string& text : texts) {
+      const Tokens want = plain(text);
+      Tokens tokens;
+      const auto all = cached.cache.encode(text, {.tokens_max = want.size()}, tokens);
+      ASSERT_TRUE(all.ok());
+      EXPECT_TRUE(*all) << text.substr(0, 20);
+      EXPECT_EQ(tokens, want);
+      for (const std::size_t tokens_max : {want.size() - 1, want.size() / 100}) {
+        Tokens part;
+        const auto fits = cached.cache.encode(text, {.tokens_max = tokens_max}, part);
+        ASSERT_TRUE(fits.ok());
+        EXPECT_FALSE(*fits) << text.substr(0, 20);
+      }
+    }
+  }
+}
+
+TEST(TokenCache, DoesNotTokenizeAWordThatCannotFit) {
+  Cached cached(kRoomyBytes);
+  for (const std::string& text : texts_without_a_break()) {
+    Tokens tokens;
+    const auto fits = cached.cache.encode(text, {.tokens_max = 100}, tokens);
+    ASSERT_TRUE(fits.ok());
+    EXPECT_FALSE(*fits);
+    // Tokenized at most up to the limit, in pieces.
+    EXPECT_LE(tokens.size(), 100 + tokenizer::Pieces::kBytes) << text.substr(0, 20);
+  }
+}
+
+TEST(TokenCache, EndsWhenNobodyWaits) {
+  Cached cached(kRoomyBytes);
+  std::stop_source left;
+  left.request_stop();
+  Tokens tokens;
+  const auto fits =
+      cached.cache.encode("hello", {.tokens_max = 100, .left = left.get_token()}, tokens);
+  ASSERT_FALSE(fits.ok());
+  EXPECT_EQ(fits.error().code, ErrorCode::Cancelled);
 }
 
 TEST(TokenCache, RefusesWhatTheTokenizerRefuses) {
   for (const std::uint64_t bytes_max : {std::uint64_t{0}, kRoomyBytes}) {
     Cached cached(bytes_max);
     Tokens tokens;
-    EXPECT_EQ(cached.cache.encode("a\xFF", tokens).error().code, ErrorCode::InvalidArgument);
+    EXPECT_EQ(cached.cache.encode("a\xFF", {}, tokens).error().code, ErrorCode::InvalidArgument);
     EXPECT_TRUE(tokens.empty());
   }
 }
@@ -241,7 +291,8 @@ TEST(TokenCache, ManyThreadsGetTheIdsOfTheTokenizer) {
         for (int i = 0; i < 120; ++i) {
           const std::uint32_t k = order.below(60);
           Tokens tokens;
-          const bool done = cached.cache.encode(texts[k], tokens).ok();
+          const bool done =
+              cached.cache.encode(texts[k], {.tokens_max = kNoTokensMax}, tokens).ok();
           wrong[t] += done && tokens == want[k] ? 0 : 1;
         }
       });

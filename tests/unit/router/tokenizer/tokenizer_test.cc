@@ -235,5 +235,32 @@ TEST(Tokenizer, ManyThreadsGetTheSameIds) {
   for (const auto& mine : got) EXPECT_EQ(mine, want);
 }
 
+TEST(Tokenizer, TheLowerBoundOfIdsHoldsForEveryPiece) {
+  Rng rng(21);
+  for (const char* family : {"qwen3", "qwen2_5"}) {
+    const Tokenizer& tokenizer = test_tokenizer(family);
+    for (int i = 0; i < 300; ++i) {
+      const std::string text = random_text(rng, 2000);
+      auto pieces = tokenizer.cut(text);
+      ASSERT_TRUE(pieces.ok());
+      while (const auto piece = pieces->next()) {
+        std::vector<TokenId> ids;
+        tokenizer.encode_piece(*piece, ids);
+        ASSERT_LE(tokenizer.ids_min(*piece), ids.size()) << piece->text;
+      }
+    }
+    for (const std::string run : {"a", " ", "=", "\u1112\u1161\u11AB", "\u212A"}) {
+      std::string text;
+      for (int i = 0; i < 4000; ++i) text += run;
+      auto pieces = tokenizer.cut(text);
+      const auto piece = pieces->next();
+      std::vector<TokenId> ids;
+      tokenizer.encode_piece(*piece, ids);
+      EXPECT_LE(tokenizer.ids_min(*piece), ids.size()) << run;
+      EXPECT_GE(tokenizer.ids_min(*piece), ids.size() / 40) << run;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace sightline::tokenizer
