@@ -17,9 +17,20 @@ constexpr std::size_t kPromptTokensMax = 1U << 22U;
 constexpr std::uint32_t kAssumedBlockSize = 16;
 // Bytes of a body per token where the prompt is not known: English text.
 constexpr std::size_t kBytesPerTokenGuess = 4;
+// The same where the prompt is token ids: digits, comma, often a blank.
+constexpr std::size_t kBytesPerIdGuess = 6;
 
 bool is_tried(const Tried& tried, const std::string& name) {
   return std::find(tried.begin(), tried.end(), name) != tried.end();
+}
+
+// Tokens of all prompts of a batch, of which the first has first_tokens.
+std::size_t batch_tokens(const openai::Request& request, std::size_t first_tokens) {
+  const openai::CompletionBody& batch = *request.completion();
+  const bool is_text = std::holds_alternative<std::string_view>(batch.first_prompt);
+  const std::size_t bytes = request.document.text().size();
+  return std::max(first_tokens + batch.prompts - 1,
+                  bytes / (is_text ? kBytesPerTokenGuess : kBytesPerIdGuess));
 }
 
 std::vector<keys::MediaSpan> spans_of(const prepare::Prepared& prepared) {
@@ -120,7 +131,11 @@ Keyed Pipeline::key(const openai::Request& request, const prepare::Prepared& pre
   // The engine reports on a batch as a whole, of which only the first prompt is known here.
   const openai::CompletionBody* completion = request.completion();
   keyed.exact = prepared.is_exact() && (completion == nullptr || completion->prompts == 1);
-  if (prepared.prompt.tokens.empty() && !prepared.is_exact()) {
+  keyed.first_prompt_tokens = keyed.job.prompt_tokens;
+  if (completion != nullptr && completion->prompts > 1) {
+    keyed.job.prompt_tokens = batch_tokens(request, keyed.first_prompt_tokens);
+    keyed.prompt_estimated = true;
+  } else if (prepared.prompt.tokens.empty() && !prepared.is_exact()) {
     keyed.job.prompt_tokens = request.document.text().size() / kBytesPerTokenGuess;
     keyed.prompt_estimated = true;
   }
@@ -150,7 +165,7 @@ routing::Candidate Pipeline::candidate_of(const Target& target, const Keyed& key
   // The engine computes at least the last token, so the block of that token saves nothing.
   const auto usable = [&](std::uint64_t leading) {
     return static_cast<std::uint32_t>(
-        keys::usable_overlap(leading, keyed.job.prompt_tokens, keyed.job.block_size));
+        keys::usable_overlap(leading, keyed.first_prompt_tokens, keyed.job.block_size));
   };
   candidate.gpu_blocks = usable(held.gpu_blocks);
   candidate.cpu_blocks = usable(held.gpu_blocks + held.cpu_blocks) - candidate.gpu_blocks;

@@ -23,10 +23,14 @@ namespace sightline::proxy {
 // A prompt's blocks and what they ask of an engine.
 struct Keyed {
   keys::BlockSequence blocks;  // of the known tokens
+  // A batch is the work of all its prompts, of which only the first is tokenized: the others'
+  // tokens are estimated from their bytes. Several samples of a prompt count once: they share its
+  // blocks.
   routing::Job job;
+  std::uint64_t first_prompt_tokens = 0;  // of the prompt that the blocks are those of
   // The blocks and the job are all that the engine will report on: its counts must equal ours.
   bool exact = false;
-  bool prompt_estimated = false;  // job.prompt_tokens is a guess from the body's size
+  bool prompt_estimated = false;  // job.prompt_tokens is a guess, wholly or in part
 };
 
 // What a request is sent to: a data-parallel rank of a worker, which for most is the only one.

@@ -56,3 +56,26 @@ def test_explains_that_wait_for_a_silent_media_host_hold_up_nothing_else(build, 
         assert [a.status for a in answers] == [answers[0].status] * EXPLAINS_MAX
         assert answers[0].status in (400, 422)
         assert post(stack.admin_port, {"prompt": "x"}, path="/v1/explain").status == 200
+
+
+def test_a_batch_counts_with_all_its_prompts(build, logs):
+    def raw_prefill_blocks(stack, prompt):
+        answer = post(stack.admin_port, {"model": "demo", "prompt": prompt}, path="/v1/explain")
+        explained = json.loads(answer.body)
+        return explained["workers"][0]["terms"]["raw_prefill_blocks"]
+
+    text = "the kettle is on the stove and sings " * 200
+    with Stack(build, engines=1, logs=logs) as stack:
+        one = raw_prefill_blocks(stack, text)
+        batch = raw_prefill_blocks(stack, ["hi"] + [text] * 50)
+        assert 40 * one < batch < 80 * one
+        ids = list(range(10_000, 12_000))
+        batch_of_ids = raw_prefill_blocks(stack, [[1]] + [ids] * 50)
+        assert 40 * 125 < batch_of_ids < 80 * 125
+        # What is reused of the first prompt is told by its own tokens.
+        assert post(stack.port, {"model": "demo", "prompt": ids[:64], "max_tokens": 1},
+                    path="/v1/completions").status == 200
+        stack.wait_until_heard()
+        answer = post(stack.admin_port, {"model": "demo", "prompt": [ids[:64], ids]},
+                      path="/v1/explain")
+        assert json.loads(answer.body)["workers"][0]["overlap_blocks"] == 3
