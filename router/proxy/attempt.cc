@@ -8,6 +8,7 @@
 #include "common/contract/metric_table.h"
 #include "common/contract/names.h"
 
+#include "router/proxy/offload.h"
 #include "router/proxy/serve.h"
 
 namespace sightline::proxy {
@@ -24,8 +25,20 @@ bool Proxy::asks_for_usage(const openai::Request& request) const {
          services_.settings.audit.usage == contract::AuditUsage::Inject;
 }
 
-openai::EditedBody Proxy::edit(const openai::Request& request,
-                               const prepare::Prepared& prepared) const {
+Task<Result<openai::EditedBody>> Proxy::edit(const openai::Request& request,
+                                             const prepare::Prepared& prepared,
+                                             std::stop_token left) const {
+  std::size_t bytes = 0;
+  for (const prepare::ResolvedMedia& item : prepared.media) {
+    bytes += item.fetched ? item.fetched->size() : 0;
+  }
+  auto work = [&]() -> Result<openai::EditedBody> { return edited(request, prepared); };
+  auto body = co_await offload(services_.pool, bytes, std::move(left), std::move(work));
+  co_return body;
+}
+
+openai::EditedBody Proxy::edited(const openai::Request& request,
+                                 const prepare::Prepared& prepared) const {
   openai::EditedBody body(request.document.text());
   const bool as_bytes = services_.settings.media.forward == contract::MediaForward::Bytes;
   for (std::size_t i = 0; i < prepared.media.size(); ++i) {

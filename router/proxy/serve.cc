@@ -33,8 +33,9 @@ Task<Result<Done>> Proxy::serve(openai::Endpoint endpoint, http::Request& http,
   trace.prepared(keyed.job.prompt_tokens, keyed.prompt_estimated, prepared->media.size(),
                  prepare::name_of(prepared->gap));
 
-  const openai::EditedBody body = edit(request, *prepared);
-  const std::vector<std::string_view> pieces = body.pieces();
+  const auto body = co_await edit(request, *prepared, left.get_token());
+  if (!body.ok()) co_return body.error();
+  const std::vector<std::string_view> pieces = body->pieces();
   Tried tried;
   for (;;) {
     // 4 match: leading blocks that each worker holds.

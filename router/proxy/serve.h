@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <stop_token>
 #include <string>
 
 #include "common/base/result.h"
@@ -58,8 +59,13 @@ class Proxy {
   // For a request that is not read. Error: Unavailable if nobody may serve it.
   [[nodiscard]] Result<Route> least_loaded(const Tried& tried) const;
   [[nodiscard]] fleet::Reservation reserve(const Route& route, const Keyed& keyed) const;
-  [[nodiscard]] openai::EditedBody edit(const openai::Request& request,
-                                        const prepare::Prepared& prepared) const;
+  // The client's body as the engine gets it; downloaded images of many bytes are written into it on
+  // the compute threads. Error: Cancelled.
+  [[nodiscard]] Task<Result<openai::EditedBody>> edit(const openai::Request& request,
+                                                      const prepare::Prepared& prepared,
+                                                      std::stop_token left) const;
+  [[nodiscard]] openai::EditedBody edited(const openai::Request& request,
+                                          const prepare::Prepared& prepared) const;
   [[nodiscard]] Attempt attempt_of(const http::Request& http, const Route& route,
                                    const RequestTrace& trace) const;
   // True if the router has to ask for the usage of a stream itself, to audit its prediction.
