@@ -52,7 +52,8 @@ class Builder {
       : text_(state.text), nodes_(state.nodes), unescaped_(state.unescaped), limits_(limits) {}
 
   Result<Done> run() {
-    if (text_.size() > std::numeric_limits<std::uint32_t>::max()) return too_large("too long");
+    if (text_.size() > std::numeric_limits<std::uint32_t>::max())
+      return too_large("bytes", std::numeric_limits<std::uint32_t>::max());
     static thread_local od::parser parser;
     const simdjson::padded_string_view view(text_.data(), text_.size(), text_.capacity());
     od::document document;
@@ -90,8 +91,8 @@ class Builder {
   }
 
   Result<Done> add(od::value& value, std::size_t depth) {
-    if (depth > limits_.depth_max) return too_large("nested too deeply");
-    if (nodes_.size() >= limits_.values_max) return too_large("too many values");
+    if (depth > limits_.depth_max) return too_large("depth", limits_.depth_max);
+    if (nodes_.size() >= limits_.values_max) return too_large("values", limits_.values_max);
     od::json_type type{};
     const std::string_view token = value.raw_json_token();
     const std::uint32_t begin = offset_of(token.data());
@@ -111,8 +112,12 @@ class Builder {
     return Done{};
   }
 
-  static Error too_large(const char* what) {
-    return client_error(ErrorCode::TooLarge, std::string("JSON: ") + what);
+  // These limits are fixed: no setting changes them.
+  static Error too_large(const std::string& what, std::size_t most) {
+    const std::string limit = "json-" + what + "-max";
+    return limit_error(ErrorCode::TooLarge, limit,
+                       "JSON: " + (what == "depth" ? "nested too deeply" : "too many " + what) +
+                           ", at most " + std::to_string(most) + " (" + limit + ", fixed)");
   }
 
   Result<Done> add_object(od::value& value, std::uint32_t index, std::size_t depth) {

@@ -113,7 +113,7 @@ inline constexpr MetricSpec kMediaItemsTotal{"sightline_media_items_total",
 inline constexpr MetricSpec kLimitHitsTotal{
     "sightline_limit_hits_total",
     MetricType::Counter,
-    "Requests or peers refused by a limit, by the setting's name.",
+    "Requests or peers refused by a limit, by the name of the setting or of the fixed limit.",
     {"limit"}};
 inline constexpr MetricSpec kWorkerState{"sightline_worker_state",
                                          MetricType::Gauge,

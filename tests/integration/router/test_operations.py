@@ -66,6 +66,7 @@ def test_every_limit_has_a_clear_error_and_a_metric(small):
         ("media-images-max", chat([picture] * 3), {}, 400),
         ("media-image-bytes-max", chat([noise]), {}, 413),
         ("max-model-len", chat("word " * 700), {}, 400),
+        ("json-depth-max", '{"messages":' + "[" * 100 + "]" * 100 + "}", {}, 413),
     ]
     for limit, body, headers, want_status in cases:
         before = limit_hits(small, limit)
