@@ -119,12 +119,18 @@ Connections::Shard& Connections::shard_here() { return *state_->shards[state_->p
 std::shared_ptr<Wire> Connections::take_idle(const Endpoint& endpoint) {
   auto& shard = shard_here();
   const auto bucket = shard.idle.find(endpoint);
-  if (bucket == shard.idle.end() || bucket->second.empty()) return nullptr;
-  auto wire = std::move(bucket->second.back());
-  bucket->second.pop_back();
-  wire->watch({});
-  wire->clear_deadline();
-  return wire;
+  if (bucket == shard.idle.end()) return nullptr;
+  while (!bucket->second.empty()) {
+    auto wire = std::move(bucket->second.back());
+    bucket->second.pop_back();
+    wire->watch({});
+    if (wire->is_quiet()) {
+      wire->clear_deadline();
+      return wire;
+    }
+    wire->close();
+  }
+  return nullptr;
 }
 
 void Connections::keep(const Endpoint& endpoint, std::shared_ptr<Wire> wire) {
@@ -217,6 +223,8 @@ void Connections::forget(const Endpoint& endpoint) {
     });
   }
 }
+
+void Connections::forget_here(const Endpoint& endpoint) { shard_here().drop_all(endpoint); }
 
 Client::Client(IoPool& pool, const ClientOptions& options)
     : connections_(std::make_shared<Connections>(pool, options)) {}

@@ -88,7 +88,8 @@ class Connections : public std::enable_shared_from_this<Connections> {
   ~Connections();
 
   [[nodiscard]] const ClientOptions& options() const;
-  // A kept connection, the one used last first; null if there is none.
+  // A kept connection, the one used last first; null if there is none. Those that the server has
+  // closed, or whose time is up, are dropped.
   std::shared_ptr<Wire> take_idle(const Endpoint& endpoint);
   // Keeps a connection on which a response has been read to its end.
   void keep(const Endpoint& endpoint, std::shared_ptr<Wire> wire);
@@ -96,6 +97,8 @@ class Connections : public std::enable_shared_from_this<Connections> {
   Task<Result<std::shared_ptr<Wire>>> connect(const Endpoint& endpoint, Duration timeout,
                                               Dial& dial);
   void forget(const Endpoint& endpoint);
+  // The same for the connections of this I/O thread, at once.
+  void forget_here(const Endpoint& endpoint);
 
  private:
   struct Shard;

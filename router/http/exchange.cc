@@ -88,6 +88,7 @@ struct Exchange::State {
   Failure failure = Failure::None;
   bool answers_head = false;
   bool response_begun = false;
+  bool kept_closed = false;
   bool complete = false;
   bool reusable = false;
   bool cancelled = false;
@@ -184,10 +185,9 @@ Task<Result<Done>> Exchange::start(const Call& call) {
   state.wire = state.connections->take_idle(call.endpoint);
   if (state.wire) {
     auto result = co_await state.converse(call);
-    if (result.ok() || state.failure != Failure::NoAnswer) co_return result;
-    // The server closed the kept connection just then: once more on a fresh one.
-    state.failure = Failure::None;
-    state.wire = nullptr;
+    state.kept_closed = state.failure == Failure::NoAnswer;
+    if (state.kept_closed) state.connections->forget_here(call.endpoint);
+    co_return result;
   }
   auto connected =
       co_await state.connections->connect(call.endpoint, call.timeouts.connect, state.dial);
@@ -242,6 +242,7 @@ void Exchange::cancel() {
 }
 
 Failure Exchange::failure() const { return state_->failure; }
+bool Exchange::kept_connection_closed() const { return state_->kept_closed; }
 bool Exchange::response_begun() const { return state_->response_begun; }
 
 Task<Result<std::string>> read_all(Exchange& exchange, std::size_t bytes_max) {

@@ -48,8 +48,10 @@ enum class Failure {
 
 // One request to an upstream server and its response, read piece by piece: what is not read stays
 // with the server (back-pressure). The connection goes back to the pool when the response was read
-// to its end and is closed otherwise. A pooled connection that turns out closed before any
-// byte of the response is replaced by a fresh one once, unseen by the caller.
+// to its end and is closed otherwise. A request is sent once: where a pooled connection turns out
+// closed before any byte of the response, the server may have read it, or have closed the
+// connection before. Only the caller knows whether to send it again; the others in the pool, which
+// are likely to be closed too, are dropped.
 // Errors are Unavailable, Timeout, Corrupt, TooLarge (blame Worker, retryable unless a response
 // byte came) and Cancelled; messages name no address.
 // Thread safety: none; create, use and destroy it on one I/O thread of the client's pool.
@@ -75,6 +77,8 @@ class Exchange {
   void cancel();
 
   [[nodiscard]] Failure failure() const;
+  // True if the failure is NoAnswer on a connection that had been used before.
+  [[nodiscard]] bool kept_connection_closed() const;
   // True once any byte of a response was received.
   [[nodiscard]] bool response_begun() const;
 

@@ -189,6 +189,13 @@ Task<Io> Wire::send(std::span<const std::string_view> pieces, Duration stall) {
   co_return Io::Done;
 }
 
+bool Wire::is_quiet() {
+  if (ended_ || timed_out_ || begin_ != end_) return false;
+  char byte = 0;
+  const auto got = ::recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  return got < 0 && would_block(errno);
+}
+
 void Wire::end_sending() {
   asio::error_code ignored;
   socket_.shutdown(asio::socket_base::shutdown_send, ignored);

@@ -86,6 +86,9 @@ class Wire : public std::enable_shared_from_this<Wire> {
   // Called when the background receiving gets bytes, the end, or the deadline passes, and no
   // coroutine waits in more(). It may destroy the connection's owner.
   void watch(std::function<void()> on_event) { on_event_ = std::move(on_event); }
+  // True while the connection is open, the peer has sent nothing that is not consumed, and the
+  // deadline has not passed. Asks the kernel, which may know of an end not yet noticed here.
+  [[nodiscard]] bool is_quiet();
   // True after end of stream, reset or close().
   [[nodiscard]] bool ended() const { return ended_; }
 

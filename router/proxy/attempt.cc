@@ -134,9 +134,11 @@ Attempt Proxy::attempt_of(const http::Request& http, const Route& route,
 bool Proxy::may_retry(const Route& route, const Error& error, Tried& tried,
                       RequestTrace& trace) const {
   const std::string& name = route.target.worker->name;
-  if (error.blame == Blame::Worker) services_.fleet.report_failure(name, error.message);
-  tried.push_back(name);
-  if (!error.retryable || tried.size() >= kAttemptsMax) return false;
+  if (error.blame == Blame::Worker) {
+    services_.fleet.report_failure(name, error.message);
+    tried.push_back(name);
+  }
+  if (!error.retryable || trace.retries() + 1 >= kAttemptsMax) return false;
   // The last worker's own failure says more than "no worker left".
   if (targets_for(*services_.fleet.snapshot(), tried).empty()) return false;
   trace.retried(name, error);

@@ -33,6 +33,11 @@ constexpr std::string_view kLastPayload = "[DONE]";
 // Statuses by which a server says that another one may do better (RFC 9110 section 15.6).
 bool is_unavailable(int status) { return status == 502 || status == 503 || status == 504; }
 
+// Methods that change nothing on the server (RFC 9110 section 9.2.1).
+bool is_safe(std::string_view method) {
+  return method == "GET" || method == "HEAD" || method == "OPTIONS";
+}
+
 http::Headers answer_headers(const http::Exchange& exchange, const Attempt& attempt) {
   http::Headers headers = http::end_to_end(exchange.headers());
   // An engine redirects to its own address, which is none for clients.
@@ -224,7 +229,11 @@ Task<Result<Answer>> carry_out(http::Client& engines, const Attempt& attempt,
   if (!opened.ok()) {
     Error error = std::move(opened).error();
     const bool unsent = exchange.failure() == http::Failure::Connect;
-    error.retryable = error.retryable && (unsent || way.repeatable);
+    const bool kept_closed = exchange.kept_connection_closed();
+    const bool may_repeat = way.repeatable || (kept_closed && is_safe(attempt.call.head.method));
+    error.retryable = error.retryable && (unsent || may_repeat);
+    // Most likely the engine ended the connection's idle time just then: no fault of anybody's.
+    if (kept_closed && may_repeat) error.blame = Blame::Internal;
     co_return seen_from_here(std::move(error));
   }
   auto answer = co_await way.relay(exchange, attempt, client);

@@ -43,12 +43,14 @@ struct Answer {
 // Errors: retryable ones came before any byte reached the client and may be tried elsewhere
 // (no connection, no answer, garbage, status 502, 503 or 504). Every other status is the engine's
 // answer and reaches the client. If the engine is lost in mid-stream the client gets an error
-// event and no [DONE]. Cancelled means the client left. Messages name no engine address.
+// event and no [DONE]. Cancelled means the client left. Messages name no engine address. Blame
+// Internal: the engine closed a kept connection without an answer, and may be tried itself again.
 Task<Result<Answer>> forward(http::Client& engines, const Attempt& attempt,
                              http::ResponseWriter& client);
 
 // The same for bodies that the router does not look into: bytes as they come. Retryable is only
-// that there was no connection: what else the engine may have begun must not happen twice.
+// that there was no connection: what else the engine may have begun must not happen twice. A method
+// that changes nothing may also be sent again where a kept connection was closed.
 Task<Result<Answer>> pass_through(http::Client& engines, const Attempt& attempt,
                                   http::ResponseWriter& client);
 

@@ -48,6 +48,8 @@ class RequestTrace {
   void answered(int status, const std::optional<openai::Usage>& usage);
   void failed(int status, const Error& error);
 
+  // Times the request was sent again.
+  [[nodiscard]] std::uint32_t retries() const { return retries_; }
   // True if an answer or an error has been noted.
   [[nodiscard]] bool is_settled() const { return status_ != 0; }
 

@@ -21,7 +21,7 @@
 
 namespace sightline::proxy {
 
-// Engines that one request may be tried on.
+// Times that one request may be sent to an engine.
 inline constexpr std::size_t kAttemptsMax = 4;
 
 // The life of a request, from the client's bytes to the last byte of the answer.
@@ -70,7 +70,7 @@ class Proxy {
                                    const RequestTrace& trace) const;
   // True if the router has to ask for the usage of a stream itself, to audit its prediction.
   [[nodiscard]] bool asks_for_usage(const openai::Request& request) const;
-  // After a failed attempt: true if another worker may be tried.
+  // After a failed attempt: true if it may be sent once more.
   bool may_retry(const Route& route, const Error& error, Tried& tried, RequestTrace& trace) const;
   void account(const Route& route, const Answer& answer, RequestTrace& trace) const;
   // The prediction against the engine's own count, where that says anything.

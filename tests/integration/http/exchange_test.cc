@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <future>
 #include <memory>
 #include <optional>
 #include <string>
@@ -41,8 +42,16 @@ struct Outcome {
   std::size_t pieces = 0;
   Failure failure = Failure::None;
   bool response_begun = false;
+  bool kept_closed = false;
   std::optional<Error> error;
 };
+
+RawSocket accept_and_answer(RawListener& listener) {
+  auto socket = listener.accept();
+  socket.receive_until("body");
+  socket.send(kHello);
+  return socket;
+}
 
 class ExchangeTest : public testing::Test {
  protected:
@@ -84,6 +93,7 @@ class ExchangeTest : public testing::Test {
     }
     outcome.failure = exchange.failure();
     outcome.response_begun = exchange.response_begun();
+    outcome.kept_closed = exchange.kept_connection_closed();
   }
 
   Outcome run(const Call& call) {
@@ -160,31 +170,74 @@ TEST_F(ExchangeTest, KeepsAConnectionWhoseAnswerHasNoBodyOrWasNotWanted) {
   }
 }
 
-TEST_F(ExchangeTest, ReplacesAKeptConnectionThatTheServerClosedUnnoticed) {
+TEST_F(ExchangeTest, SendsARequestOnceWhereAKeptConnectionIsClosedWithoutAnAnswer) {
   // The server closes only when the second request has begun to come: no watch can see it before.
   serve([](RawListener& listener) {
-    auto first = listener.accept();
-    first.receive_until("body");
-    first.send(kHello);
+    auto first = accept_and_answer(listener);
     first.receive_until("POST");
     first.reset();
-    auto second = listener.accept();
-    second.receive_until("body");
-    second.send(kHello);
+    listener.accept().receive_until("body");
   });
   EXPECT_EQ(run(call()).body, "hello");
-  const auto outcome = run(call());
-  EXPECT_EQ(outcome.body, "hello");
-  EXPECT_EQ(outcome.failure, Failure::None);
+  for (const bool kept : {true, false}) {
+    const auto outcome = run(call());
+    EXPECT_EQ(outcome.failure, Failure::NoAnswer);
+    EXPECT_EQ(outcome.kept_closed, kept);
+  }
+}
+
+TEST_F(ExchangeTest, PassesOverAKeptConnectionWhoseEndOnlyTheKernelKnows) {
+  std::promise<void> close;
+  std::promise<void> closed;
+  serve([&](RawListener& listener) {
+    auto first = accept_and_answer(listener);
+    close.get_future().wait();
+    first.close();
+    closed.set_value();
+    accept_and_answer(listener);
+  });
+  Outcome outcome;
+  run_task(pool_, [&]() -> Task<void> {
+    const auto request = call();
+    co_await converse(request, outcome);
+    // The I/O thread is kept busy, so the connection's watch can not notice.
+    close.set_value();
+    closed.get_future().wait();
+    co_await converse(request, outcome);
+  });
+  EXPECT_EQ(outcome.body, "hellohello");
+}
+
+TEST_F(ExchangeTest, PassesOverAKeptConnectionWhoseTimeHasJustPassed) {
+  Client young(pool_, {.idle_age_max = milliseconds(40)});
+  std::promise<void> over;
+  serve([&](RawListener& listener) {
+    const RawSocket sockets[] = {accept_and_answer(listener), accept_and_answer(listener)};
+    over.get_future().wait();
+  });
+  run_task(pool_, [&]() -> Task<void> {
+    for (int i = 0; i < 2; ++i) {
+      Exchange exchange(young);
+      const auto request = call();
+      const auto started = co_await exchange.start(request);
+      const auto body = co_await read_all(exchange, 100);
+      EXPECT_TRUE(started.ok() && body.ok()) << i;
+      // Goes on in the very moment in which the connection's own deadline passes.
+      Gate passed;
+      Deadline deadline(pool_.deadlines(0), [&passed] { passed.open(); });
+      deadline.set(milliseconds(40));
+      if (i == 0) co_await passed.wait();
+    }
+  });
+  over.set_value();
+  pool_.stop();
 }
 
 TEST_F(ExchangeTest, DropsAKeptConnectionThatTheServerClosesOrWritesTo) {
   std::atomic<int> closed = 0;
   serve([&](RawListener& listener) {
     for (const bool write : {false, true}) {
-      auto socket = listener.accept();
-      socket.receive_until("body");
-      socket.send(kHello);
+      auto socket = accept_and_answer(listener);
       if (write) {
         socket.send("HTTP/1.1 408 Request Timeout\r\n\r\n");
         EXPECT_EQ(socket.receive(), "");  // our side closes
@@ -206,9 +259,7 @@ TEST_F(ExchangeTest, ClosesKeptConnectionsThatGrewOldOrAreForgotten) {
   std::atomic<int> ended = 0;
   serve([&](RawListener& listener) {
     for (int i = 0; i < 2; ++i) {
-      auto socket = listener.accept();
-      socket.receive_until("body");
-      socket.send(kHello);
+      auto socket = accept_and_answer(listener);
       EXPECT_EQ(socket.receive(), "");
       ++ended;
     }

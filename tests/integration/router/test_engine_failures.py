@@ -3,6 +3,7 @@
 """What a client sees when an engine fails: the exact answer, each time."""
 
 import json
+import re
 import socket
 import struct
 import threading
@@ -81,6 +82,36 @@ def test_without_another_engine_the_client_gets_one_clear_error(build, logs, fai
         assert error["code"] == want_code and error["param"] is None
         assert "127.0.0.1" not in answer.body.decode()
         assert str(stack.workers[0]["url"]) not in answer.body.decode()
+
+
+def test_a_request_that_every_engine_drops_is_sent_four_times_and_each_is_counted(build, logs):
+    together = threading.Barrier(4)
+
+    def drop_poison(connection, request):
+        if b"poison" in request[3]:
+            return False
+        if not answered:
+            together.wait(20 * SLOWDOWN)
+        return answer_ok(connection, request)
+
+    answered = []
+    engines = [FakeEngine(name, drop_poison) for name in "abcd"]
+    with router(build, logs, *engines, flags=["--io-threads", "1"]) as stack:
+        # Each engine has a connection in use before, kept for the next request.
+        warm = [threading.Thread(target=post, args=(stack.port, BODY)) for _ in engines]
+        for thread in warm:
+            thread.start()
+        for thread in warm:
+            thread.join()
+        answered.append(1)
+        assert [len(engine.requests) for engine in engines] == [1] * 4
+        poison = {**BODY, "messages": [{"role": "user", "content": "poison"}]}
+        assert post(stack.port, poison).status in (502, 503)
+        assert sum(len(engine.requests) for engine in engines) == 4 + 4
+        retries = re.findall(r"^sightline_retries_total\{.*\} (\d+)", stack.router_metrics(), re.M)
+        assert sum(map(int, retries)) == 3
+        # The connections were kept on the router's side only: one new one serves at once.
+        assert post(stack.port, BODY).status == 200
 
 
 def test_an_engine_that_has_just_failed_is_asked_again_where_there_is_no_other(build, logs):

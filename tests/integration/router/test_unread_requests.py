@@ -48,6 +48,42 @@ def test_what_an_engine_may_have_begun_is_not_begun_again_elsewhere(build, logs)
         stack.wait_until(lambda: line in stack.router.log())
 
 
+def test_what_an_engine_may_have_read_on_a_kept_connection_is_not_sent_again(build, logs):
+    def once(connection, request):
+        return embedding(connection, request) if len(engine.requests) == 1 else False
+
+    engine = FakeEngine("a", once)
+    with router(build, logs, engine, flags=["--io-threads", "1"]) as stack:
+        answers = [post(stack.port, EMBED, path="/v1/files").status for _ in range(2)]
+        assert answers == [200, 502]
+        assert len(engine.requests) == 2
+        # Reading changes nothing, so it may be tried again: on a new connection.
+        engine.behave = embedding
+        assert post(stack.port, EMBED, path=PATH).status == 200
+        before = len(engine.requests)
+        engine.behave = lambda connection, request: (
+            len(engine.requests) > before + 1 and embedding(connection, request))
+        assert stack.get(stack.port, "/v1/files/1")[0] == 200
+        assert len(engine.requests) == before + 2
+
+
+def test_an_engine_that_closes_idle_connections_costs_no_request(build, logs):
+    def answer_then_close(connection, request):
+        embedding(connection, request)
+        connection.shutdown(socket.SHUT_RDWR)
+        closed.set()
+        return False
+
+    closed = threading.Event()
+    engine = FakeEngine("a", answer_then_close)
+    with router(build, logs, engine, flags=["--io-threads", "1"]) as stack:
+        for _ in range(20):
+            closed.clear()
+            assert post(stack.port, EMBED, path="/v1/files").status == 200
+            closed.wait()
+        assert len(engine.requests) == 20
+
+
 def test_beyond_the_concurrency_limit_they_are_told_to_come_back_too(build, logs):
     release = threading.Event()
 
