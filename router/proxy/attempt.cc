@@ -65,6 +65,7 @@ Proxy::Route Proxy::route_of(const openai::Request& request, const Keyed& keyed,
   route.target = shortlist.targets[decision.chosen];
   route.candidate = shortlist.candidates[decision.chosen];
   route.removals = shortlist.removals;
+  route.adapter = shortlist.adapter;
   route.asked = shortlist.asked;
   Expectation& expectation = route.expectation;
   expectation.worker = route.target.worker->name;
@@ -84,7 +85,7 @@ Result<Proxy::Route> Proxy::least_loaded(const Tried& tried) const {
   const auto fleet = services_.fleet.snapshot();
   Route route;
   std::uint32_t least = 0;
-  for (const Target& target : targets_for(*fleet, tried)) {
+  for (const Target& target : targets_for(*fleet, tried, std::nullopt)) {
     const std::uint32_t in_flight = target.rank().load->read(services_.clock.now()).in_flight;
     if (route.target.worker && in_flight >= least) continue;
     route.target = target;
@@ -115,6 +116,7 @@ Attempt Proxy::attempt_of(const http::Request& http, const Route& route,
   attempt.call.endpoint = {worker.host, worker.port};
   attempt.call.head = {http.method, http.target, engine_headers(http.headers, trace.request_id())};
   attempt.call.timeouts.connect = limits.connect_timeout;
+  attempt.call.timeouts.write = limits.request_timeout;
   attempt.call.timeouts.first_byte = limits.request_timeout;
   attempt.call.timeouts.between_bytes = limits.request_timeout;
   attempt.answer_headers.set(contract::kRequestIdHeader, trace.request_id());
@@ -140,7 +142,7 @@ bool Proxy::may_retry(const Route& route, const Error& error, Tried& tried,
   }
   if (!error.retryable || trace.retries() + 1 >= kAttemptsMax) return false;
   // The last worker's own failure says more than "no worker left".
-  if (targets_for(*services_.fleet.snapshot(), tried).empty()) return false;
+  if (targets_for(*services_.fleet.snapshot(), tried, route.adapter).empty()) return false;
   trace.retried(name, error);
   return true;
 }

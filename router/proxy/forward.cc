@@ -51,7 +51,8 @@ http::Headers answer_headers(const http::Exchange& exchange, const Attempt& atte
 
 bool is_event_stream(const http::Exchange& exchange) {
   const auto type = exchange.headers().find("content-type");
-  return type && type->starts_with("text/event-stream");
+  constexpr std::string_view kStream = "text/event-stream";
+  return type && http::equal_names(type->substr(0, kStream.size()), kStream);
 }
 
 // An exchange is cancelled only because the client left: no fault of the engine.
@@ -71,8 +72,9 @@ Task<Result<Done>> open(http::Exchange& exchange, const Attempt& attempt) {
     co_return error;
   }
   if (is_unavailable(exchange.status())) {
+    const bool busy = exchange.status() == 503;
     co_return worker_error(
-        ErrorCode::Unavailable,
+        busy ? ErrorCode::Overloaded : ErrorCode::Unavailable,
         "the engine cannot serve now (status " + std::to_string(exchange.status()) + ")", true);
   }
   co_return Done{};
@@ -99,7 +101,8 @@ class StreamTap {
     for (;;) {
       const auto event = SL_TRY(splitter_.next());
       if (!event) return Done{};
-      if (!seen_event_) {
+      // Comments keep the connection alive before there is any token.
+      if (!seen_event_ && !event->payload.empty()) {
         seen_event_ = true;
         if (attempt_.on_first_token) attempt_.on_first_token();
       }
@@ -111,7 +114,15 @@ class StreamTap {
     }
   }
 
-  [[nodiscard]] std::string_view rest() const { return splitter_.rest(); }
+  // At the end of the stream: of its last event the empty line may be missing, and only that. The
+  // beginning of any other event is nothing that a client could use.
+  void take_end(std::string& out) {
+    std::string_view line = splitter_.rest();
+    while (line.ends_with('\n') || line.ends_with('\r')) line.remove_suffix(1);
+    if (!line.starts_with("data:") || !line.ends_with(kLastPayload)) return;
+    done_seen_ = true;
+    out += splitter_.rest();
+  }
 
   // What was taken so far has been written to the client.
   void written() { done_sent_ = done_seen_; }
@@ -127,6 +138,13 @@ class StreamTap {
   bool done_sent_ = false;
 };
 
+// An engine that ends a stream without saying so has broken off, whatever its connection says.
+Result<Done> check_ended(const http::Exchange& exchange, const StreamTap& tap) {
+  if (exchange.status() != 200 || tap.done_sent()) return Done{};
+  return worker_error(ErrorCode::Unavailable, "the engine ended its stream before its last event",
+                      false);
+}
+
 Task<Result<Done>> relay_events(http::Exchange& exchange, StreamTap& tap,
                                 http::ResponseWriter& client) {
   std::string out;
@@ -135,15 +153,14 @@ Task<Result<Done>> relay_events(http::Exchange& exchange, StreamTap& tap,
     if (!bytes.ok()) co_return std::move(bytes).error();
     out.clear();
     if (bytes->empty()) {
-      // A last event without its empty line is not ours to repair.
-      out += tap.rest();
+      tap.take_end(out);
     } else {
       SL_CO_TRY(tap.take(*bytes, out));
     }
     auto written = co_await client.write(out);
     if (!written.ok()) co_return std::move(written).error();
     tap.written();
-    if (bytes->empty()) co_return Done{};
+    if (bytes->empty()) co_return check_ended(exchange, tap);
   }
 }
 
@@ -175,7 +192,6 @@ Task<Result<Answer>> relay_whole(http::Exchange& exchange, const Attempt& attemp
     co_return error;
   }
   Answer answer{.status = exchange.status(), .usage = openai::usage_of(*body)};
-  if (attempt.on_first_token) attempt.on_first_token();
   http::Response response{.status = answer.status,
                           .headers = answer_headers(exchange, attempt),
                           .body = std::move(*body)};

@@ -28,7 +28,7 @@ struct Attempt {
   http::Call call;                       // to the engine
   http::Headers answer_headers;          // added to the engine's
   bool strip_usage = false;              // the closing usage chunk was asked for by the router
-  std::function<void()> on_first_token;  // the engine began to answer
+  std::function<void()> on_first_token;  // the first event of a stream with a payload
 };
 
 // How an attempt ended well.
@@ -42,9 +42,10 @@ struct Answer {
 //
 // Errors: retryable ones came before any byte reached the client and may be tried elsewhere
 // (no connection, no answer, garbage, status 502, 503 or 504). Every other status is the engine's
-// answer and reaches the client. If the engine is lost in mid-stream the client gets an error
-// event and no [DONE]. Cancelled means the client left. Messages name no engine address. Blame
-// Internal: the engine closed a kept connection without an answer, and may be tried itself again.
+// answer and reaches the client; a 503 is Overloaded. If the engine is lost in mid-stream, or ends
+// a stream without [DONE], the client gets an error event and no [DONE]. Cancelled means the client
+// left. Messages name no engine address. Blame Internal: the engine closed a kept connection
+// without an answer, and may be tried itself again.
 Task<Result<Answer>> forward(http::Client& engines, const Attempt& attempt,
                              http::ResponseWriter& client);
 

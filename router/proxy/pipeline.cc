@@ -184,10 +184,8 @@ Result<Shortlist> Pipeline::match(const openai::Request& request, const Keyed& k
   std::span<const keys::BlockKey> reusable = keyed.blocks.keys;
   if (request.skips_prefix_cache) reusable = {};
   const index::Overlaps overlaps = services_.index.match(reusable);
-  const bool by_adapter = lora_of(*fleet, request.model).has_value();
-  for (Target& target : targets_for(*fleet, tried)) {
-    // Names of the base model are the router's; an adapter must be loaded on the worker.
-    if (by_adapter && !target.worker->serves(*request.model)) continue;
+  shortlist.adapter = lora_of(*fleet, request.model);
+  for (Target& target : targets_for(*fleet, tried, shortlist.adapter)) {
     shortlist.candidates.push_back(candidate_of(target, keyed, overlaps));
     shortlist.targets.push_back(std::move(target));
   }
@@ -230,7 +228,8 @@ Error no_worker() {
           ""};
 }
 
-std::vector<Target> targets_for(const fleet::FleetSnapshot& fleet, const Tried& tried) {
+std::vector<Target> targets_for(const fleet::FleetSnapshot& fleet, const Tried& tried,
+                                const std::optional<std::string>& adapter) {
   std::vector<Target> targets;
   targets.reserve(fleet.workers.size());
   for (const bool as_last_resort : {false, true}) {
@@ -238,6 +237,8 @@ std::vector<Target> targets_for(const fleet::FleetSnapshot& fleet, const Tried& 
       const bool may_serve =
           as_last_resort ? worker->state == fleet::WorkerState::Suspect : worker->is_routable();
       if (!may_serve || is_tried(tried, worker->name)) continue;
+      // Names of the base model are the router's; an adapter must be loaded on the worker.
+      if (adapter && !worker->serves(*adapter)) continue;
       for (std::size_t i = 0; i < worker->ranks.size(); ++i) targets.push_back({worker, i});
     }
     if (!targets.empty()) break;

@@ -48,8 +48,10 @@ using Tried = std::vector<std::string>;
 
 // All targets of the workers that may take a request, in the order of the fleet; a worker that
 // failed it is left out with all its ranks: they share its server. Where there is none, those of
-// suspect workers: one that failed others a moment ago is a better chance than none.
-std::vector<Target> targets_for(const fleet::FleetSnapshot& fleet, const Tried& tried);
+// suspect workers: one that failed others a moment ago is a better chance than none. A request for
+// an adapter is for those that have loaded it.
+std::vector<Target> targets_for(const fleet::FleetSnapshot& fleet, const Tried& tried,
+                                const std::optional<std::string>& adapter);
 
 // What a request gets for which there is no target: Unavailable, to be tried again.
 Error no_worker();
@@ -58,8 +60,9 @@ Error no_worker();
 struct Shortlist {
   std::vector<Target> targets;
   std::vector<routing::Candidate> candidates;
-  std::uint64_t removals = 0;  // position of the removal journal before the index was asked
-  Instant asked{};             // when the index was asked
+  std::uint64_t removals = 0;          // position of the removal journal before the index was asked
+  Instant asked{};                     // when the index was asked
+  std::optional<std::string> adapter;  // that the request names
 };
 
 // The first five steps of a request's life: parse, prepare, key, match, select. They change

@@ -54,7 +54,7 @@ Task<Result<Done>> Proxy::serve(openai::Endpoint endpoint, http::Request& http,
     attempt.call.body = pieces;
     attempt.strip_usage = asks_for_usage(request);
     attempt.on_first_token = [&] {
-      if (request.stream) reservation.first_token();
+      reservation.first_token();
       trace.first_token();
     };
     trace.sent(route.expectation);

@@ -52,6 +52,7 @@ class Proxy {
     std::optional<EngineId> audited;
     std::uint64_t removals = 0;  // the journal's position when the index was asked
     Instant asked{};
+    std::optional<std::string> adapter;  // that the worker must have loaded
   };
 
   [[nodiscard]] Route route_of(const openai::Request& request, const Keyed& keyed,

@@ -7,6 +7,7 @@ import re
 import socket
 import struct
 import threading
+import time
 
 import pytest
 from fake_engine import (
@@ -72,7 +73,8 @@ def test_an_engine_lost_before_its_first_byte_is_replaced_by_the_next_best(build
 
 
 @pytest.mark.parametrize("failure,want_code", [(close_now, 502), (garbage, 502),
-                                               (status(503, "busy"), 502)])
+                                               (status(503, "busy"), 503),
+                                               (status(502, "busy"), 502)])
 def test_without_another_engine_the_client_gets_one_clear_error(build, logs, failure, want_code):
     with router(build, logs, FakeEngine("only", failure)) as stack:
         answer = post(stack.port, BODY)
@@ -80,6 +82,7 @@ def test_without_another_engine_the_client_gets_one_clear_error(build, logs, fai
         error = error_of(answer)
         assert error["type"] == "ServiceUnavailableError"
         assert error["code"] == want_code and error["param"] is None
+        assert answer.headers.get("retry-after") == ("1" if want_code == 503 else None)
         assert "127.0.0.1" not in answer.body.decode()
         assert str(stack.workers[0]["url"]) not in answer.body.decode()
 
@@ -205,6 +208,115 @@ def test_an_engine_lost_in_mid_stream_ends_with_an_error_event_and_no_done(build
         error = json.loads(answer.events[2])["error"]
         assert error["type"] == "ServiceUnavailableError" and error["code"] == 502
         assert b"[DONE]" not in answer.body
+
+
+def until_close(connection, _request):
+    connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n"
+                       b"connection: close\r\n\r\n" + token_event("one").encode())
+    return False
+
+
+def half_an_event_at_the_end(connection, _request):
+    connection.sendall(stream_head() + chunk(token_event("one")) + chunk('data: {"half')
+                       + b"0\r\n\r\n")
+    return True
+
+
+@pytest.mark.parametrize("end", [until_close, half_an_event_at_the_end])
+def test_a_stream_that_ends_without_done_is_an_error_not_a_whole_answer(build, logs, end):
+    with router(build, logs, FakeEngine("only", end)) as stack:
+        answer = post(stack.port, STREAM)
+        assert answer.status == 200 and len(answer.events) == 2
+        assert b'"one"' in answer.events[0]
+        assert json.loads(answer.events[1])["error"]["code"] == 502
+        assert b"[DONE]" not in answer.body
+        stack.wait_until(lambda: stack.worker_states()[0]["state"] == "suspect")
+        assert 'sightline_request_errors_total{' in stack.router_metrics()
+
+
+def test_a_stream_is_whole_though_its_last_empty_line_is_missing(build, logs):
+    body = token_event("one") + "data: [DONE]\n"
+
+    def no_empty_line(connection, _request):
+        connection.sendall(stream_head() + chunk(body) + b"0\r\n\r\n")
+        return True
+
+    with router(build, logs, FakeEngine("only", no_empty_line)) as stack:
+        assert post(stack.port, STREAM).body.decode() == body
+
+
+def test_an_engine_that_does_not_take_the_request_has_the_request_timeout_for_it(build, logs):
+    release = threading.Event()
+
+    class Deaf(FakeEngine):
+        def _serve_one(self, connection, stream):
+            if connection.recv(4, socket.MSG_PEEK) == b"POST":
+                release.wait(60 * SLOWDOWN)
+                return False
+            return super()._serve_one(connection, stream)
+
+    # More than the buffers between the two hold. Without the setting it would be half a minute.
+    large = {**BODY, "ignored": "x" * (24 << 20)}
+    quick = ["--fleet-request-timeout", "1s"]
+    with router(build, logs, Deaf("only", answer_ok), flags=quick) as stack:
+        start = time.monotonic()
+        answer = post(stack.port, large)
+        assert answer.status == 504 and time.monotonic() - start < 20 * SLOWDOWN
+        release.set()
+
+
+def test_the_only_engine_with_an_adapter_tells_its_own_failure(build, logs):
+    class WithAdapter(FakeEngine):
+        def quiet_answers(self):
+            answers = super().quiet_answers()
+            models = json.loads(answers["/v1/models"][1])
+            models["data"].append({**models["data"][0], "id": "adapter", "parent": "demo"})
+            return {**answers, "/v1/models": (200, json.dumps(models))}
+
+    with router(build, logs, WithAdapter("a", close_now), FakeEngine("b", answer_ok)) as stack:
+        stack.wait_until(lambda: b"adapter" in stack.get(stack.port, "/v1/models")[1])
+        answer = post(stack.port, {**BODY, "model": "adapter"})
+        assert answer.status == 502
+        assert "sightline_retries_total{" not in stack.router_metrics()
+
+
+def test_the_first_token_is_the_first_event_with_a_payload(build, logs):
+    release = threading.Event()
+
+    def keep_alive_first(connection, request):
+        if request[3].find(b'"stream"') < 0:
+            return answer_ok(connection, request)
+        connection.sendall(stream_head() + chunk(": keep-alive\n\n"))
+        release.wait(20 * SLOWDOWN)
+        connection.sendall(chunk(token_event("one")) + chunk("data: [DONE]\n\n") + b"0\r\n\r\n")
+        return True
+
+    def prefills(stack):
+        return re.search(r'duration_seconds_count\{phase="prefill"\} (\d+)', stack.router_metrics())
+
+    def prefill_blocks(stack):
+        explained = stack.call("POST", stack.admin_port, "/v1/explain", json.dumps(BODY))[1]
+        return json.loads(explained)["workers"][0]["terms"]["prefill_blocks"]
+
+    engine = FakeEngine("only", keep_alive_first)
+    with router(build, logs, engine) as stack:
+        assert post(stack.port, BODY).status == 200
+        stack.wait_until(lambda: 'phase="total"' in stack.router_metrics())
+        assert prefills(stack) is None, "a whole answer has no first token"
+        idle = prefill_blocks(stack)
+        text = {**STREAM, "messages": [{"role": "user", "content": "word " * 2000}]}
+        with socket.create_connection(("127.0.0.1", stack.port), timeout=20) as client:
+            body = json.dumps(text).encode()
+            client.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\n"
+                           + f"content-length: {len(body)}\r\n\r\n".encode() + body)
+            received = client.recv(65536)
+            while b"keep-alive" not in received:
+                received += client.recv(65536)
+            assert prefill_blocks(stack) > idle + 100, "the prefill is still booked"
+            release.set()
+            while b"[DONE]" not in received:
+                received += client.recv(65536)
+        stack.wait_until(lambda: prefills(stack))
 
 
 def test_a_whole_answer_that_breaks_off_is_an_error_not_a_half_answer(build, logs):
