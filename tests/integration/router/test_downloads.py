@@ -160,7 +160,7 @@ def test_images_of_all_requests_under_way_are_bounded(router):
         stack.wait_until(lambda: limit_hits(stack, "media-held-bytes-max") == 1)
         for client in waiting:
             client.close()
-        stack.wait_until(lambda: in_progress(stack) == 0)
+        stack.wait_until(lambda: in_progress(stack) == 0, seconds=5)
         assert post(stack.port, images(host.url())).status == 200
 
 
@@ -189,7 +189,9 @@ def test_a_client_that_leaves_ends_its_downloads(router):
         client = send(stack.port, images(*stuck.urls(8)))
         stack.wait_until(lambda: stuck.connections)
         client.close()
-        stack.wait_until(lambda: in_progress(stack) == 0 and stuck.open_connections() == 0)
+        # Far sooner than the time of a download, 20 s.
+        stack.wait_until(lambda: in_progress(stack) == 0 and stuck.open_connections() == 0,
+                         seconds=5)
         assert post(stack.port, images(host.url())).status == 200
         assert len(stuck.connections) == 1
 

@@ -262,5 +262,21 @@ TEST(Tokenizer, TheLowerBoundOfIdsHoldsForEveryPiece) {
   }
 }
 
+TEST(Tokenizer, TheLowerBoundOfIdsIsThatOfTheNormalisedText) {
+  // Every byte but those of "ab" is a token, so the bound is the number of ids.
+  const auto tokenizer = Tokenizer::create(small_model_file());
+  ASSERT_TRUE(tokenizer.ok());
+  for (const std::string part : {"\u1112\u1161\u11AB", "\u212A", "e\u0301", "\u4F60", "1"}) {
+    std::string text;
+    for (int i = 0; i < 100; ++i) text += part;
+    const std::size_t ids = ids_of(**tokenizer, text).size();
+    std::size_t ids_min = 0;
+    auto pieces = (*tokenizer)->cut(text);
+    while (const auto piece = pieces->next()) ids_min += (*tokenizer)->ids_min(*piece);
+    EXPECT_LE(ids_min, ids) << part;
+    EXPECT_GE(ids_min, ids / 2) << part;
+  }
+}
+
 }  // namespace
 }  // namespace sightline::tokenizer
