@@ -53,9 +53,11 @@ void add_server(SettingTable& table, ServerSettings& s) {
   table.add_duration({"server.idle_timeout", "idle-timeout", "TIME",
                       "Silence of a client: between requests, within a body, while it reads."},
                      s.idle_timeout, {100ms, kHour});
-  table.add_duration({"server.drain_timeout", "drain-timeout", "TIME",
-                      "How long running streams may go on after SIGTERM."},
-                     s.drain_timeout, {0ms, kHour});
+  table.add_duration(
+      {"server.drain_timeout", "drain-timeout", "TIME",
+       "How long running requests may go on after SIGTERM; then they are told and cut off. "
+       "0: cut off at once."},
+      s.drain_timeout, {0ms, kHour});
 }
 
 void add_admin(SettingTable& table, AdminSettings& s) {

@@ -25,6 +25,7 @@ Task<Result<Done>> ResponseWriter::finish() { return connection_->finish(); }
 void ResponseWriter::abort() { connection_->abort(); }
 bool ResponseWriter::started() const { return connection_->started(); }
 bool ResponseWriter::disconnected() const { return connection_->disconnected(); }
+bool ResponseWriter::cut_off() const { return connection_->is_cut_off(); }
 void ResponseWriter::on_disconnect(std::function<void()> callback) {
   connection_->on_disconnect(std::move(callback));
 }
@@ -40,9 +41,10 @@ Task<void> ServerConnection::answer() {
   co_await context_.handler(request_, writer);
   wire_->watch({});
   on_disconnect_ = nullptr;
-  if (phase_ == Phase::Handling && !broken_) {
-    const auto error = internal_error("the request was left without an answer");
-    auto response = refusal_response(context_.options, 500, error);
+  if (phase_ == Phase::Handling && !broken_ && !disconnected_) {
+    const auto error = cut_off_ ? stopping_error("the request was answered")
+                                : internal_error("the request was left without an answer");
+    auto response = refusal_response(context_.options, cut_off_ ? 503 : 500, error);
     static_cast<void>(co_await send(std::move(response)));
   }
   if (phase_ == Phase::Streaming) abort();
@@ -63,13 +65,17 @@ void ServerConnection::receive_ahead() {
 
 void ServerConnection::notice_disconnect() {
   disconnected_ = true;
+  tell_handler();
+}
+
+void ServerConnection::tell_handler() {
   const auto callback = std::exchange(on_disconnect_, nullptr);
   if (callback) callback();
 }
 
 void ServerConnection::on_disconnect(std::function<void()> callback) {
   on_disconnect_ = std::move(callback);
-  if (disconnected_ && on_disconnect_) notice_disconnect();
+  if (disconnected_ || cut_off_) tell_handler();
 }
 
 Task<Result<Done>> ServerConnection::send_pieces(std::span<const std::string_view> pieces) {

@@ -132,6 +132,18 @@ void admit(const std::shared_ptr<Listener>& listener, Wire::Socket socket) {
         serve_connection(listener, std::move(socket)));
 }
 
+// Serves those that are connected already: closing the listener would reset them.
+void stop_accepting(const std::shared_ptr<Listener>& listener) {
+  auto& acceptor = listener->acceptor;
+  asio::error_code code;
+  acceptor.non_blocking(true, code);
+  while (!code) {
+    auto socket = acceptor.accept(code);
+    if (!code) admit(listener, std::move(socket));
+  }
+  acceptor.close(code);
+}
+
 Task<void> accept_connections(std::shared_ptr<Listener> listener) {
   while (listener->acceptor.is_open()) {
     asio::error_code code;
@@ -152,6 +164,15 @@ Task<void> accept_connections(std::shared_ptr<Listener> listener) {
 
 }  // namespace
 
+Error stopping_error(std::string_view when) {
+  return Error{ErrorCode::Unavailable,
+               Blame::Internal,
+               false,
+               "the server stopped before " + std::string(when) + "; try again on another",
+               {},
+               {}};
+}
+
 struct Server::State {
   IoPool& pool;
   std::shared_ptr<ServerContext> context;
@@ -163,8 +184,7 @@ struct Server::State {
   void on_all_connections(Each each) {
     for (const auto& listener : listeners) {
       asio::post(pool.context(listener->index), [listener, each] {
-        asio::error_code ignored;
-        listener->acceptor.close(ignored);
+        stop_accepting(listener);
         // A copy: a connection that ends at once leaves the set.
         const std::vector<ServerConnection*> connections(listener->connections.begin(),
                                                          listener->connections.end());
@@ -222,14 +242,16 @@ bool Server::drain(Duration timeout) {
   if (!state.pool.running()) return state.context->connections == 0;
   state.context->draining = true;
   state.on_all_connections([](ServerConnection& connection) { connection.drain(); });
-  const bool all_ended = state.wait_all_gone(timeout);
-  if (all_ended) return true;
+  if (state.wait_all_gone(timeout)) return true;
+  state.on_all_connections([](ServerConnection& connection) { connection.cut_off(); });
+  const Duration grace = timeout > Duration::zero() ? Duration(kCutOffGrace) : Duration::zero();
+  if (state.wait_all_gone(grace)) return !state.context->cut_off;
   state.on_all_connections([](ServerConnection& connection) { connection.force_close(); });
   if (!state.wait_all_gone(kForcedCloseGrace)) {
     log(LogLevel::Warn, "connections outlive the server",
         {{"connections", state.context->connections.load()}});
   }
-  return false;
+  return !state.context->cut_off;
 }
 
 }  // namespace sightline::http

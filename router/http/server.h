@@ -48,12 +48,19 @@ struct ServerOptions {
 
 class ServerConnection;
 
+// What a stop leaves to requests that are cut off, to those that are still coming in, and to
+// connections without one; all within the time of drain() but the first, which comes on top.
+inline constexpr std::chrono::seconds kCutOffGrace{1};
+inline constexpr std::chrono::seconds kDrainReadTime{2};
+inline constexpr std::chrono::seconds kDrainIdleTime{1};
+
 // Answers one request: either send(), or begin(), write()…, finish(). Writes wait until the
 // client's socket took the bytes: a client that does not read holds back the handler, not memory.
 // A write to a client that left gives Cancelled, one that makes no progress for the server's write
 // timeout gives Timeout; both are the client's blame, and the handler should return.
-// A handler that returns without an answer is answered for with 500; one that returns in the
-// middle of a body closes the connection, so that the client sees it is incomplete.
+// A handler that returns without an answer is answered for with 500, if the client is there; one
+// that returns in the middle of a body closes the connection, so that the client sees it is
+// incomplete.
 // Thread safety: none; use it on the I/O thread that runs the handler.
 class ResponseWriter {
  public:
@@ -74,11 +81,16 @@ class ResponseWriter {
 
   // True once a byte of the answer may have left.
   [[nodiscard]] bool started() const;
-  // True once the client has closed its side or vanished.
+  // True once the client has closed its side or vanished. Closing the sending side alone
+  // (shutdown(SHUT_WR)) counts as leaving: it looks the same as a client that ended, and no HTTP
+  // client does so while it waits for an answer.
   [[nodiscard]] bool disconnected() const;
+  // True once the server's stop cuts the request off. Unless disconnected(), the client is there to
+  // be told: the handler has kCutOffGrace to end its answer.
+  [[nodiscard]] bool cut_off() const;
 
   // Calls back once, on this I/O thread and without waiting for a write, when the client closes
-  // its side, resets, or the server ends the connection while the handler runs; at once if that
+  // its side, resets, or the server cuts the request off while the handler runs; at once if that
   // has happened. Replaces the former callback; an empty one takes it away. The callback is dropped
   // when the handler returns. A pipelined next request is no disconnect, but once requests sent
   // ahead fill the receive buffer, only writing notices that the client left.
@@ -91,6 +103,10 @@ class ResponseWriter {
 // Answers one request. Runs on the I/O thread that accepted the connection; request and writer
 // live until it returns.
 using Responder = std::function<Task<void>(Request&, ResponseWriter&)>;
+
+// What to tell the client of a request that the server's stop cuts off; answered 503. `when`:
+// "its body had come".
+Error stopping_error(std::string_view when);
 
 // HTTP/1.1 (RFC 9112) server: one SO_REUSEPORT listener per I/O thread, keep-alive, pipelining in
 // order, 100-continue, TCP_NODELAY. Whatever is ambiguous about a message's framing is refused.
@@ -112,8 +128,14 @@ class Server {
   // Requests whose handler runs at this moment.
   [[nodiscard]] std::size_t active_requests() const;
 
-  // Stops accepting, closes idle connections, lets running handlers finish for up to timeout, then
-  // closes what is left (their on_disconnect fires). True if every request ended by itself.
+  // Stops accepting and lets running handlers finish for up to timeout, then cuts off what is left
+  // (cut_off() becomes true, on_disconnect fires) and closes it. A request that is still coming in
+  // has kDrainReadTime to come, then it is answered 503; an idle connection has kDrainIdleTime for
+  // a request that the client has sent without knowing, and each answer says "connection: close".
+  // What reaches a connection after that, or the listener after its last look at its queue, meets
+  // a closed socket: HTTP/1.1 has no way to tell a client beforehand. Zero cuts without a word, as
+  // the end of a process does.
+  // True if every request ended by itself.
   bool drain(Duration timeout);
 
  private:

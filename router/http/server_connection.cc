@@ -20,6 +20,7 @@ constexpr std::size_t kBodyBufferBytes = 65536;
 // instead of a reset, and the time for it.
 constexpr std::size_t kLingerBytesMax = 16ULL * 1024 * 1024;
 constexpr std::chrono::seconds kLingerTime{2};
+constexpr std::chrono::milliseconds kDrainLingerTime{500};
 
 std::string peer_of(const Wire::Socket& socket) {
   asio::error_code code;
@@ -69,7 +70,8 @@ Task<void> ServerConnection::run() {
     if (readable) readable = co_await read_body();
     if (!readable) break;
     co_await answer();
-    goes_on = keeps_alive();
+    // What the answer said counts: a drain may have begun since.
+    goes_on = client_keeps_alive_ && !broken_;
   }
   release_body();
   wire_->watch({});
@@ -91,7 +93,23 @@ bool ServerConnection::keeps_alive() const {
 
 void ServerConnection::drain() {
   draining_ = true;
-  if (phase_ == Phase::Idle && wire_->received().empty()) wire_->close();
+  Duration time = kDrainReadTime;
+  // A client may have sent its next request before it can know: closing at once would reset it.
+  if (phase_ == Phase::Idle) time = kDrainIdleTime;
+  if (phase_ == Phase::Lingering) time = kDrainLingerTime;
+  drain_end_ = system_clock().now() + time;
+  if (waits_for_client()) wire_->set_deadline(time);
+}
+
+void ServerConnection::cut_off() {
+  draining_ = cut_off_ = true;
+  if (phase_ == Phase::Idle || phase_ == Phase::Lingering) return wire_->close();
+  context_.cut_off = true;
+  if (phase_ == Phase::Reading) {
+    drain_end_ = system_clock().now();
+    wire_->set_deadline(Duration::zero());
+  }
+  tell_handler();
 }
 
 void ServerConnection::force_close() {
@@ -100,11 +118,21 @@ void ServerConnection::force_close() {
   notice_disconnect();
 }
 
+void ServerConnection::begin_reading() {
+  phase_ = Phase::Reading;
+  if (draining_) drain_end_ = system_clock().now() + kDrainReadTime;
+}
+
+Duration ServerConnection::patience(Duration usual) const {
+  if (!draining_) return usual;
+  return std::clamp(drain_end_ - system_clock().now(), Duration::zero(), usual);
+}
+
 // ---- reading
 
 Task<bool> ServerConnection::read_head() {
   const auto& limits = context_.options.limits;
-  if (wire_->received().empty()) wire_->set_deadline(limits.idle_timeout);
+  if (wire_->received().empty()) wire_->set_deadline(patience(limits.idle_timeout));
   for (;;) {
     const auto step = decoder_.step(wire_->received());
     wire_->consume(step.consumed);
@@ -114,8 +142,8 @@ Task<bool> ServerConnection::read_head() {
     }
     const bool begun = decoder_.begun() || !wire_->received().empty();
     if (begun && phase_ == Phase::Idle) {
-      phase_ = Phase::Reading;
-      wire_->set_deadline(limits.header_timeout);
+      begin_reading();
+      wire_->set_deadline(patience(limits.header_timeout));
     }
     const auto io = co_await wire_->more();
     if (io == Io::Done) continue;
@@ -123,7 +151,7 @@ Task<bool> ServerConnection::read_head() {
     co_return co_await refuse_slow(io, "the request's header");
   }
   wire_->clear_deadline();
-  phase_ = Phase::Reading;
+  if (phase_ == Phase::Idle) begin_reading();
   request_.method = std::move(decoder_.method());
   request_.target = std::move(decoder_.target());
   request_.headers = std::move(decoder_.headers());
@@ -176,7 +204,7 @@ Task<bool> ServerConnection::read_known_body(std::size_t bytes) {
     wire_->consume(received.size());
     if (!hold_body()) co_return co_await refuse_crowded();
     if (body.size() == bytes || !wire_->listening()) break;
-    wire_->set_deadline(stall);
+    wire_->set_deadline(patience(stall));
     const auto io = co_await wire_->more();
     wire_->clear_deadline();
     if (io != Io::Done) co_return co_await refuse_slow(io, "the request's body");
@@ -186,7 +214,7 @@ Task<bool> ServerConnection::read_known_body(std::size_t bytes) {
     const auto part = body.size() < kTrustedBodyBytes
                           ? std::min(bytes, kTrustedBodyBytes) - body.size()
                           : bytes - body.size();
-    const auto io = co_await wire_->receive_some(body, part, stall);
+    const auto io = co_await wire_->receive_some(body, part, patience(stall));
     if (io != Io::Done) co_return co_await refuse_slow(io, "the request's body");
     if (!hold_body()) co_return co_await refuse_crowded();
   }
@@ -212,7 +240,7 @@ Task<bool> ServerConnection::read_chunked_body() {
       co_return co_await refuse_undecodable();
     }
     if (step.kind != Step::Kind::NeedMore) continue;
-    wire_->set_deadline(limits.body_timeout);
+    wire_->set_deadline(patience(limits.body_timeout));
     const auto io = co_await wire_->more();
     wire_->clear_deadline();
     if (io != Io::Done) co_return co_await refuse_slow(io, "the request's body");
@@ -256,6 +284,10 @@ Task<bool> ServerConnection::refuse_undecodable() {
 
 Task<bool> ServerConnection::refuse_slow(Io how, std::string_view what) {
   const std::string part(what);
+  if (how == Io::TimedOut && draining_) {
+    auto error = stopping_error(part + " had not come");
+    co_return co_await refuse(503, std::move(error));
+  }
   if (how == Io::TimedOut) {
     auto error = client_error(ErrorCode::Timeout, part + " came too slowly");
     co_return co_await refuse(408, std::move(error));
@@ -285,7 +317,8 @@ Task<bool> ServerConnection::refuse_crowded() {
 // Closing with unread bytes makes the kernel send a reset, which can overtake the answer.
 Task<void> ServerConnection::linger() {
   wire_->end_sending();
-  wire_->set_deadline(kLingerTime);
+  phase_ = Phase::Lingering;
+  wire_->set_deadline(draining_ ? Duration(kDrainLingerTime) : Duration(kLingerTime));
   std::size_t read = 0;
   for (auto io = Io::Done; io == Io::Done && read < kLingerBytesMax;) {
     read += wire_->received().size();

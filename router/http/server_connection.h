@@ -26,6 +26,7 @@ struct ServerContext {
   std::atomic<std::size_t> active_requests{0};
   std::atomic<std::size_t> body_bytes{0};  // of requests, in memory
   std::atomic<bool> draining{false};
+  std::atomic<bool> cut_off{false};  // some request did not end by itself
   std::mutex mutex;                  // held only to make `connections` reaching 0 noticeable
   std::condition_variable all_gone;  // connections == 0
 };
@@ -42,8 +43,10 @@ class ServerConnection {
   // Serves until the connection ends.
   Task<void> run();
 
-  // Ends the connection as soon as no request is being read or answered.
+  // Ends the connection once its request, or one that comes very soon, is answered.
   void drain();
+  // Has a running handler end its answer now, and ends the connection with it.
+  void cut_off();
   // Ends it at once; a running handler is told.
   void force_close();
 
@@ -55,10 +58,11 @@ class ServerConnection {
   void abort();
   [[nodiscard]] bool started() const { return phase_ > Phase::Handling; }
   [[nodiscard]] bool disconnected() const { return disconnected_; }
+  [[nodiscard]] bool is_cut_off() const { return cut_off_; }
   void on_disconnect(std::function<void()> callback);
 
  private:
-  enum class Phase { Idle, Reading, Handling, Streaming, Answered };
+  enum class Phase { Idle, Reading, Handling, Streaming, Answered, Lingering };
 
   Task<bool> read_head();
   Task<bool> read_body();
@@ -77,7 +81,14 @@ class ServerConnection {
   Task<void> linger();
   void receive_ahead();
   void notice_disconnect();
+  void tell_handler();
+  // How long to wait for the client's bytes: `usual`, or what is left of a drain.
+  [[nodiscard]] Duration patience(Duration usual) const;
   void begin_request();
+  void begin_reading();
+  [[nodiscard]] bool waits_for_client() const {
+    return phase_ == Phase::Idle || phase_ == Phase::Reading || phase_ == Phase::Lingering;
+  }
   [[nodiscard]] bool keeps_alive() const;
   [[nodiscard]] ResponseHead response_head(int status, const Headers& headers);
   Task<Result<Done>> send_pieces(std::span<const std::string_view> pieces);
@@ -98,6 +109,8 @@ class ServerConnection {
   bool disconnected_ = false;
   bool broken_ = false;  // nothing more can be sent
   bool draining_ = false;
+  bool cut_off_ = false;
+  Instant drain_end_ = Instant::max();  // of waiting for the client's bytes
 };
 
 }  // namespace sightline::http

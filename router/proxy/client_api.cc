@@ -165,7 +165,10 @@ Result<Done> ClientApi::admit(std::size_t requests) const {
 Task<void> ClientApi::conclude(Result<Done> result, RequestTrace& trace,
                                http::ResponseWriter& client) {
   if (result.ok()) co_return;
-  const Error& error = result.error();
+  Error error = std::move(result).error();
+  if (error.code == ErrorCode::Cancelled && client.cut_off() && !client.disconnected()) {
+    error = http::stopping_error("the answer was complete");
+  }
   http::Response response = error_response(error);
   trace.failed(response.status, error);
   if (client.started() || client.disconnected()) co_return;

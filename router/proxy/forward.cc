@@ -55,9 +55,13 @@ bool is_event_stream(const http::Exchange& exchange) {
   return type && http::equal_names(type->substr(0, kStream.size()), kStream);
 }
 
-// An exchange is cancelled only because the client left: no fault of the engine.
-Error seen_from_here(Error error) {
+// An exchange is cancelled only because the client left or the router stops: no fault of the
+// engine.
+Error seen_from_here(Error error, const http::ResponseWriter& client) {
   if (error.code != ErrorCode::Cancelled) return error;
+  if (client.cut_off() && !client.disconnected()) {
+    return http::stopping_error("the answer was complete");
+  }
   return client_error(ErrorCode::Cancelled, "the client left");
 }
 
@@ -175,7 +179,8 @@ Task<Result<Answer>> relay_stream(http::Exchange& exchange, const Attempt& attem
   // SDKs close the connection at the last event, without waiting for the end of the body.
   if (client.disconnected() && tap.done_sent()) co_return answer;
   if (!relayed.ok()) {
-    auto error = co_await break_off(client, std::move(relayed).error());
+    Error cause = seen_from_here(std::move(relayed).error(), client);
+    auto error = co_await break_off(client, std::move(cause));
     co_return error;
   }
   auto finished = co_await client.finish();
@@ -250,10 +255,10 @@ Task<Result<Answer>> carry_out(http::Client& engines, const Attempt& attempt,
     error.retryable = error.retryable && (unsent || may_repeat);
     // Most likely the engine ended the connection's idle time just then: no fault of anybody's.
     if (kept_closed && may_repeat) error.blame = Blame::Internal;
-    co_return seen_from_here(std::move(error));
+    co_return seen_from_here(std::move(error), client);
   }
   auto answer = co_await way.relay(exchange, attempt, client);
-  if (!answer.ok()) co_return seen_from_here(std::move(answer).error());
+  if (!answer.ok()) co_return seen_from_here(std::move(answer).error(), client);
   co_return answer;
 }
 
