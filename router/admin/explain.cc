@@ -110,6 +110,16 @@ std::string choice_json(const proxy::Target& chosen) {
          (rank ? R"(,"choice_rank":)" + std::to_string(*rank) : "");
 }
 
+// The body is parsed for it only where it may be either; what is no JSON gets its error later.
+openai::Endpoint endpoint_of(const std::string& body) {
+  if (body.find("\"messages\"") == std::string::npos) return openai::Endpoint::Completions;
+  if (body.find("\"prompt\"") == std::string::npos) return openai::Endpoint::Chat;
+  const auto document = json::Document::parse(body);
+  const bool completion = document.ok() && document->root().is(json::Kind::Object) &&
+                          !document->root().find("messages");
+  return completion ? openai::Endpoint::Completions : openai::Endpoint::Chat;
+}
+
 runtime::AdminResponse response_of(Result<std::string> result) {
   if (result.ok()) return {.status = 200, .body = std::move(result).value()};
   return {.status = openai::http_status_of(result.error()),
@@ -119,8 +129,7 @@ runtime::AdminResponse response_of(Result<std::string> result) {
 }  // namespace
 
 Task<Result<std::string>> Explain::explain(std::string body) const {
-  const bool chat = body.find("\"messages\"") != std::string::npos;
-  const auto endpoint = chat ? openai::Endpoint::Chat : openai::Endpoint::Completions;
+  const auto endpoint = endpoint_of(body);
   auto request = co_await pipeline_.parse(endpoint, std::move(body), {});
   if (!request.ok()) co_return std::move(request).error();
   auto prepared = co_await pipeline_.prepare(*request, {});

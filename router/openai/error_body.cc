@@ -9,11 +9,6 @@ namespace {
 
 std::string_view type_of(int status) {
   switch (status) {
-    case 400:
-    case 413:
-    case 414:
-    case 431:
-      return "BadRequestError";
     case 401:
       return "AuthenticationError";
     case 404:
@@ -25,11 +20,15 @@ std::string_view type_of(int status) {
       return "TimeoutError";
     case 422:
       return "UnprocessableEntityError";
+    case 501:
+      return "NotImplementedError";
     case 502:
     case 503:
       return "ServiceUnavailableError";
+    case 505:
+      return "BadRequestError";
     default:
-      return "InternalServerError";
+      return status < 500 ? "BadRequestError" : "InternalServerError";
   }
 }
 

@@ -113,6 +113,7 @@ Attempt Proxy::attempt_of(const http::Request& http, const Route& route,
   const auto& limits = services_.settings.fleet;
   const fleet::Worker& worker = *route.target.worker;
   Attempt attempt;
+  attempt.pool = &services_.pool;
   attempt.call.endpoint = {worker.host, worker.port};
   attempt.call.head = {http.method, http.target, engine_headers(http.headers, trace.request_id())};
   attempt.call.timeouts.connect = limits.connect_timeout;

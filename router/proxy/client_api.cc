@@ -7,6 +7,7 @@
 
 #include "common/base/bytes.h"
 #include "common/base/json.h"
+#include "common/base/log.h"
 #include "common/base/rng.h"
 #include "common/contract/metric_table.h"
 #include "common/contract/names.h"
@@ -89,6 +90,7 @@ Task<void> ClientApi::handle(http::Request& http, http::ResponseWriter& client) 
   auto target = openai::read_target(http.target);
   if (!target.ok()) {
     http::Response refused = error_response(target.error());
+    name_request(refused, request_id_of(http));
     co_await answer("other", std::move(refused), client);
     co_return;
   }
@@ -106,6 +108,7 @@ Task<void> ClientApi::handle(http::Request& http, http::ResponseWriter& client) 
   }
   const std::string_view route = is_own(path) ? std::string_view(path) : "other";
   http::Response response = own_response(path, http.method);
+  name_request(response, request_id_of(http));
   co_await answer(route, std::move(response), client);
 }
 
@@ -126,6 +129,13 @@ http::Response ClientApi::own_response(const std::string& path, std::string_view
           ? "no such path; send every single request to /v1/chat/completions or /v1/completions: "
             "batches and other forms of them are not supported"
           : "no such path; the API is under /v1, see /v1/models"));
+}
+
+void ClientApi::name_request(http::Response& response, const std::string& request_id) const {
+  response.headers.set(contract::kRequestIdHeader, request_id);
+  if (response.status < 400) return;
+  log(LogLevel::Info, "refused a request",
+      {{"request_id", request_id}, {"status", response.status}});
 }
 
 Task<void> ClientApi::answer(std::string_view route, http::Response response,
@@ -177,12 +187,14 @@ Task<void> ClientApi::conclude(Result<Done> result, RequestTrace& trace,
   static_cast<void>(sent);  // the error is noted already
 }
 
-http::Response ClientApi::refusal(int status, const Error& error) const {
+http::Response ClientApi::refusal(int status, const Error& error) {
   if (!error.limit.empty()) {
     services_.metrics.counter(contract::kLimitHitsTotal, {error.limit}).add();
   }
   services_.metrics.counter(contract::kRequestsTotal, {"refused", std::to_string(status)}).add();
-  return error_response(error, status);
+  http::Response response = error_response(error, status);
+  name_request(response, new_request_id());
+  return response;
 }
 
 std::string ClientApi::models_body() const {
@@ -212,6 +224,10 @@ std::string ClientApi::models_body() const {
 std::string ClientApi::request_id_of(const http::Request& http) {
   const auto given = http.headers.find(contract::kRequestIdHeader);
   if (given && !given->empty() && given->size() <= kRequestIdBytesMax) return std::string(*given);
+  return new_request_id();
+}
+
+std::string ClientApi::new_request_id() {
   const std::uint64_t turn = id_turn_.fetch_add(1, std::memory_order_relaxed);
   Rng rng(id_seed_ + turn);
   return "req-" + to_hex(rng.next()) + to_hex(rng.next());

@@ -25,7 +25,7 @@ class ClientApi {
   Task<void> handle(http::Request& http, http::ResponseWriter& client);
 
   // The answer to what the HTTP server itself refuses: a limit or broken framing.
-  http::Response refusal(int status, const Error& error) const;
+  http::Response refusal(int status, const Error& error);
 
   [[nodiscard]] std::size_t active() const { return active_.load(std::memory_order_relaxed); }
 
@@ -39,6 +39,9 @@ class ClientApi {
   [[nodiscard]] Result<Done> admit(std::size_t requests) const;
   Task<void> conclude(Result<Done> result, RequestTrace& trace, http::ResponseWriter& client);
   [[nodiscard]] std::string models_body() const;
+  // Puts the id into an answer of the router's own; errors among these get their log line here.
+  void name_request(http::Response& response, const std::string& request_id) const;
+  [[nodiscard]] std::string new_request_id();
   [[nodiscard]] std::string request_id_of(const http::Request& http);
 
   const Services& services_;

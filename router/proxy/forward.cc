@@ -9,6 +9,7 @@
 
 #include "router/openai/error_body.h"
 #include "router/openai/sse.h"
+#include "router/proxy/offload.h"
 
 namespace sightline::proxy {
 namespace {
@@ -196,7 +197,15 @@ Task<Result<Answer>> relay_whole(http::Exchange& exchange, const Attempt& attemp
     error.retryable = false;
     co_return error;
   }
-  Answer answer{.status = exchange.status(), .usage = openai::usage_of(*body)};
+  // Tens of megabytes of log probabilities take tenths of a second to parse.
+  auto read_usage = [&body]() -> Result<std::optional<openai::Usage>> {
+    return openai::usage_of(*body);
+  };
+  std::stop_token always;
+  auto usage =
+      co_await offload(*attempt.pool, body->size(), std::move(always), std::move(read_usage));
+  Answer answer{.status = exchange.status()};
+  if (usage.ok()) answer.usage = *usage;
   http::Response response{.status = answer.status,
                           .headers = answer_headers(exchange, attempt),
                           .body = std::move(*body)};

@@ -26,6 +26,7 @@ inline constexpr std::size_t kEventBytesMax = 16U << 20U;
 // One attempt to have a request answered by an engine.
 struct Attempt {
   http::Call call;                       // to the engine
+  IoPool* pool = nullptr;                // reads large answers beside the I/O threads
   http::Headers answer_headers;          // added to the engine's
   bool strip_usage = false;              // the closing usage chunk was asked for by the router
   std::function<void()> on_first_token;  // the first event of a stream with a payload

@@ -15,10 +15,20 @@ namespace {
 constexpr std::size_t kPromptTokensMax = 1U << 22U;
 // Tokens per block assumed for comparing work when no engine has told its own; vLLM's default.
 constexpr std::uint32_t kAssumedBlockSize = 16;
+// Bytes of an unknown model's name that the error repeats.
+constexpr std::size_t kShownNameBytesMax = 256;
 // Bytes of a body per token where the prompt is not known: English text.
 constexpr std::size_t kBytesPerTokenGuess = 4;
 // The same where the prompt is token ids: digits, comma, often a blank.
 constexpr std::size_t kBytesPerIdGuess = 6;
+
+// A name that a client made up, as errors show it: cut at a whole character.
+std::string shown(std::string_view name) {
+  if (name.size() <= kShownNameBytesMax) return std::string(name);
+  std::size_t end = kShownNameBytesMax;
+  while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xC0U) == 0x80U) --end;
+  return std::string(name.substr(0, end)) + "…";
+}
 
 bool is_tried(const Tried& tried, const std::string& name) {
   return std::find(tried.begin(), tried.end(), name) != tried.end();
@@ -76,8 +86,8 @@ Result<Done> Pipeline::check_model(const openai::Request& request) const {
       if (model.id == *request.model && (names.empty() || !model.parent.empty())) return Done{};
     }
   }
-  return client_error(ErrorCode::NotFound, "The model `" + *request.model + "` does not exist.",
-                      "model");
+  return client_error(ErrorCode::NotFound,
+                      "The model `" + shown(*request.model) + "` does not exist.", "model");
 }
 
 std::size_t Pipeline::prompt_tokens_max() const {

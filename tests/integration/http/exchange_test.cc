@@ -187,8 +187,7 @@ TEST_F(ExchangeTest, SendsARequestOnceWhereAKeptConnectionIsClosedWithoutAnAnswe
 }
 
 TEST_F(ExchangeTest, PassesOverAKeptConnectionWhoseEndOnlyTheKernelKnows) {
-  std::promise<void> close;
-  std::promise<void> closed;
+  std::promise<void> close, closed;
   serve([&](RawListener& listener) {
     auto first = accept_and_answer(listener);
     close.get_future().wait();
@@ -333,6 +332,7 @@ TEST_F(ExchangeTest, GivesTheAnswerOfAServerThatDoesNotReadTheWholeRequest) {
   auto request = call();
   request.body = pieces;
   EXPECT_EQ(run(request).status, 413);
+  server_.reset();
 }
 
 struct FailureCase {

@@ -147,6 +147,29 @@ def test_health_version_and_unknown_paths(stack):
     assert stack.get(stack.admin_port, "/readyz?verbose")[0] == 200
 
 
+def test_every_answer_names_its_request_and_every_refusal_is_logged(stack):
+    mine = {"x-request-id": "mine-17"}
+    for path, status in (("/nothing", 404), ("/v1//models", 400), ("/v1/models", 405)):
+        answer = post(stack.port, {}, path=path, headers=mine)
+        assert (answer.status, answer.headers["x-request-id"]) == (status, "mine-17")
+        stack.wait_until(
+            lambda: f"request_id=mine-17 status={status}" in stack.router.log_path.read_text())
+    with socket.create_connection(("127.0.0.1", stack.port), timeout=20) as connection:
+        connection.sendall(b"POST /v1/x HTTP/1.1\r\nhost: x\r\ncontent-length: 1,2\r\n\r\n")
+        assert b"x-request-id: req-" in connection.makefile("rb").read()
+
+
+def test_an_unknown_models_name_is_repeated_in_part(stack):
+    answer = post(stack.port, {"model": "ä" * 1_000_000, "messages": messages(5)})
+    assert answer.status == 404 and len(answer.body) < 1000
+    assert "`" + "ä" * 128 + "…`" in json.loads(answer.body)["error"]["message"]
+
+
+def test_explaining_tells_a_chat_from_a_prompt_that_speaks_of_messages(stack):
+    body = json.dumps({"model": "demo", "prompt": ["messages"]})
+    assert stack.call("POST", stack.admin_port, "/v1/explain", body)[0] == 200
+
+
 @pytest.fixture(scope="module")
 def slow_stack(build):
     flags = ["--prefill-tokens-per-s", "100", "--decode-tokens-per-s", "25", "--block-size", "16"]

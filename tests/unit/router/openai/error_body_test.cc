@@ -16,6 +16,15 @@ TEST(ErrorBody, HasTheShapeThatVllmAndOpenAiClientsRead) {
       R"({"error":{"message":"a \"quoted\" reason","type":"InternalServerError","param":null,"code":500}})");
 }
 
+TEST(ErrorBody, TheTypeSaysWhoseFaultTheStatusIs) {
+  const Error error = client_error(ErrorCode::Unsupported, "");
+  for (const int status : {400, 411, 413, 414, 417, 431, 505}) {
+    EXPECT_NE(error_body(error, status).find("\"BadRequestError\""), std::string::npos) << status;
+  }
+  EXPECT_NE(error_body(error, 501).find("\"NotImplementedError\""), std::string::npos);
+  EXPECT_NE(error_body(error, 500).find("\"InternalServerError\""), std::string::npos);
+}
+
 TEST(ErrorBody, TheStatusFollowsTheBlame) {
   EXPECT_EQ(http_status_of(client_error(ErrorCode::InvalidArgument, "")), 400);
   EXPECT_EQ(http_status_of(client_error(ErrorCode::TooLarge, "")), 413);
