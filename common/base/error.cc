@@ -58,7 +58,8 @@ Error limit_error(ErrorCode code, std::string limit, std::string message, std::s
   return error;
 }
 
-Error overload_error(std::string limit, std::string message) {
+Error overload_error(std::string limit, std::string_view what) {
+  auto message = std::string(what) + " (" + limit + "); try again shortly";
   return Error{ErrorCode::Overloaded, Blame::Internal, true, std::move(message), {},
                std::move(limit)};
 }

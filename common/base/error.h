@@ -48,8 +48,9 @@ std::string_view name_of(Blame blame);
 Error client_error(ErrorCode code, std::string message, std::string param = {});
 // The client exceeded the limit of that setting; never retried.
 Error limit_error(ErrorCode code, std::string limit, std::string message, std::string param = {});
-// The limit of that setting on what may go on at the same time is reached; retrying helps.
-Error overload_error(std::string limit, std::string message);
+// The limit of that setting on what may go on at the same time is reached, which `what` says;
+// retrying helps. Names limit and remedy.
+Error overload_error(std::string limit, std::string_view what);
 // A worker's fault; retryable says whether another worker may do better.
 Error worker_error(ErrorCode code, std::string message, bool retryable);
 // Our own fault.

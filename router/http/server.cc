@@ -103,8 +103,7 @@ Task<void> serve_connection(std::shared_ptr<Listener> listener, Wire::Socket soc
 
 // Tells a client that there is no room for its connection, as far as its socket takes that at once.
 void turn_away(const ServerContext& context, Wire::Socket& socket) {
-  const auto error = overload_error(
-      "connections-max", "there are too many connections (connections-max); try again shortly");
+  const auto error = overload_error("connections-max", "there are too many connections");
   const Response response = refusal_response(context.options, 503, error);
   std::string answer;
   append_response_head(answer, {.status = response.status,

@@ -309,8 +309,7 @@ Task<bool> ServerConnection::refuse_large_body() {
 Task<bool> ServerConnection::refuse_crowded() {
   const auto bytes_max = std::to_string(context_.options.limits.total_body_bytes_max);
   auto error = overload_error("total-body-bytes-max",
-                              "the bodies of all requests together exceed " + bytes_max +
-                                  " bytes (total-body-bytes-max); try again shortly");
+                              "the bodies of all requests together exceed " + bytes_max + " bytes");
   co_return co_await refuse(503, std::move(error));
 }
 

@@ -72,7 +72,7 @@ std::optional<Error> take(Download& download, std::span<const std::uint8_t> more
   }
   if (more.size() > order.wanted.bytes_max - order.bytes) return too_large_together(order);
   if (!download.body->append(more, limits.held_bytes_max)) {
-    return overloaded("media-held-bytes-max", "too many bytes of downloaded images are in use");
+    return overload_error("media-held-bytes-max", "too many bytes of downloaded images are in use");
   }
   order.bytes += more.size();
   return std::nullopt;
@@ -212,15 +212,6 @@ Result<FetchedImage> result_of(const Download& download, CURLcode code) {
   const char* type = nullptr;
   curl_easy_getinfo(download.easy.get(), CURLINFO_CONTENT_TYPE, &type);
   return FetchedImage{{download.body, &download.body->bytes()}, type == nullptr ? "" : type};
-}
-
-Error overloaded(std::string limit, const std::string& what) {
-  return {ErrorCode::Overloaded,
-          Blame::Internal,
-          true,
-          what + " (" + limit + "); try again shortly",
-          "",
-          limit};
 }
 
 }  // namespace sightline::media

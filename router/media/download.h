@@ -92,7 +92,4 @@ void prepare_transfer(Download& download, std::chrono::milliseconds left);
 // What became of a transfer that ended with this code. Errors: as Fetcher::fetch().
 Result<FetchedImage> result_of(const Download& download, CURLcode code);
 
-// A limit of the fetcher was reached: no fault of the client.
-Error overloaded(std::string limit, const std::string& what);
-
 }  // namespace sightline::media

@@ -178,7 +178,7 @@ class Fetcher::Loop {
       Order& order = *at++;
       if (order.running > 0 || !is_late(order, now)) continue;
       end(order,
-          {.error = overloaded("media-downloads-max", "too many images are being downloaded")});
+          {.error = overload_error("media-downloads-max", "too many images are being downloaded")});
     }
   }
 

@@ -167,9 +167,7 @@ Task<void> ClientApi::pass(http::Request& http, http::ResponseWriter& client) {
 
 Result<Done> ClientApi::admit(std::size_t requests) const {
   if (requests <= services_.settings.server.concurrent_requests_max) return Done{};
-  return overload_error(
-      "concurrent-requests-max",
-      "too many requests at the same time (concurrent-requests-max); try again shortly");
+  return overload_error("concurrent-requests-max", "too many requests at the same time");
 }
 
 Task<void> ClientApi::conclude(Result<Done> result, RequestTrace& trace,
