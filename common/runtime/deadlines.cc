@@ -20,21 +20,24 @@ void Deadlines::scan() {
   armed_at_ = Instant::max();
   const auto now = system_clock().now();
   auto earliest = Instant::max();
-  for (std::size_t i = 0; i < members_.size();) {
-    Deadline& member = *members_[i];
-    if (member.at_ > now) {
-      earliest = std::min(earliest, member.at_);
-      ++i;
-      continue;
+  // Passed ones are marked, so looking again ends; it is needed only after some were removed.
+  do {
+    moved_back_ = false;
+    for (scanned_ = 0; scanned_ < members_.size();) {
+      Deadline& member = *members_[scanned_];
+      if (member.at_ > now) {
+        earliest = std::min(earliest, member.at_);
+        ++scanned_;
+        continue;
+      }
+      member.at_ = Instant::max();
+      // A copy: the callback may destroy its own deadline. It may also remove or add others, which
+      // reorders members_.
+      const auto on_passed = member.on_passed_;
+      on_passed();
     }
-    member.at_ = Instant::max();
-    // A copy: the callback may destroy its own deadline. It may also remove or add others, which
-    // reorders members_; passed ones are marked, so starting over ends.
-    const auto on_passed = member.on_passed_;
-    on_passed();
-    i = 0;
-    earliest = Instant::max();
-  }
+  } while (moved_back_);
+  scanned_ = 0;
   if (earliest < armed_at_) arm(std::max(earliest, now + kTick));
 }
 
@@ -45,6 +48,7 @@ Deadline::Deadline(Deadlines& owner, std::function<void()> on_passed)
 
 Deadline::~Deadline() {
   auto& members = owner_.members_;
+  if (slot_ < owner_.scanned_) owner_.moved_back_ = true;
   members[slot_] = members.back();
   members[slot_]->slot_ = slot_;
   members.pop_back();

@@ -41,6 +41,8 @@ class Deadlines {
 
   std::optional<Timer> timer_;
   std::vector<Deadline*> members_;
+  std::size_t scanned_ = 0;  // members before this one have been looked at
+  bool moved_back_ = false;  // one not yet looked at went before it
   Instant armed_at_ = Instant::max();
 };
 

@@ -92,8 +92,7 @@ class ResponseWriter {
   // Calls back once, on this I/O thread and without waiting for a write, when the client closes
   // its side, resets, or the server cuts the request off while the handler runs; at once if that
   // has happened. Replaces the former callback; an empty one takes it away. The callback is dropped
-  // when the handler returns. A pipelined next request is no disconnect, but once requests sent
-  // ahead fill the receive buffer, only writing notices that the client left.
+  // when the handler returns. A pipelined next request is no disconnect.
   void on_disconnect(std::function<void()> callback);
 
  private:

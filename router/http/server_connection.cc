@@ -18,8 +18,9 @@ constexpr std::size_t kBufferBytes = 4096;
 constexpr std::size_t kBodyBufferBytes = 65536;
 // Bytes of a refused request that are still read, so that the client gets to see the answer
 // instead of a reset, and the time for it.
-constexpr std::size_t kLingerBytesMax = 16ULL * 1024 * 1024;
-constexpr std::chrono::seconds kLingerTime{2};
+constexpr std::size_t kLingerBytesMax = 1024ULL * 1024 * 1024;
+constexpr std::chrono::seconds kLingerTimeMax{10};
+constexpr std::chrono::seconds kLingerStall{2};
 constexpr std::chrono::milliseconds kDrainLingerTime{500};
 
 std::string peer_of(const Wire::Socket& socket) {
@@ -317,9 +318,12 @@ Task<bool> ServerConnection::refuse_crowded() {
 Task<void> ServerConnection::linger() {
   wire_->end_sending();
   phase_ = Phase::Lingering;
-  wire_->set_deadline(draining_ ? Duration(kDrainLingerTime) : Duration(kLingerTime));
+  const auto begin = system_clock().now();
+  if (draining_) drain_end_ = begin + kDrainLingerTime;
   std::size_t read = 0;
   for (auto io = Io::Done; io == Io::Done && read < kLingerBytesMax;) {
+    const Duration left = begin + kLingerTimeMax - system_clock().now();
+    wire_->set_deadline(patience(std::clamp(left, Duration::zero(), Duration(kLingerStall))));
     read += wire_->received().size();
     wire_->consume(wire_->received().size());
     io = co_await wire_->more();

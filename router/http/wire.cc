@@ -10,6 +10,7 @@
 
 #include <asio/buffer.hpp>
 #include <asio/redirect_error.hpp>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -23,6 +24,7 @@ namespace {
 constexpr std::size_t kReceiveStepBytesMin = 16 * 1024;
 constexpr std::size_t kReceiveStepBytesMax = 256 * 1024;
 constexpr std::size_t kPiecesMax = 16;
+constexpr std::chrono::milliseconds kLookInterval{250};
 constexpr std::size_t kRoomBytesMin = 1024;
 
 bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
@@ -83,13 +85,26 @@ void Wire::reserve(std::size_t bytes) {
 void Wire::listen() {
   if (listening_ || ended_) return;
   make_room();
-  if (end_ == capacity_) return;
+  if (end_ == capacity_) {
+    if (!look_) look_.emplace(deadlines_, [this] { look_for_end(); });
+    look_->set(kLookInterval);
+    return;
+  }
   listening_ = true;
   socket_.async_read_some(
       asio::buffer(buffer_.get() + end_, capacity_ - end_),
       [self = shared_from_this()](const asio::error_code& code, std::size_t bytes) {
         self->on_received(code, bytes);
       });
+}
+
+void Wire::look_for_end() {
+  if (!on_event_ || listening_ || ended_) return;
+  pollfd state{.fd = socket_.native_handle(), .events = POLLRDHUP, .revents = 0};
+  if (::poll(&state, 1, 0) <= 0) return look_->set(kLookInterval);
+  ended_ = true;
+  const auto on_event = on_event_;
+  on_event();
 }
 
 void Wire::on_received(const asio::error_code& code, std::size_t bytes) {

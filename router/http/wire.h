@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -44,6 +45,7 @@ class Wire : public std::enable_shared_from_this<Wire> {
   Wire(Source&& source, Deadlines& deadlines, const Buffer& buffer)
       : socket_(std::forward<Source>(source)),
         deadline_(deadlines, [this] { pass_deadline(); }),
+        deadlines_(deadlines),
         buffer_(std::make_unique_for_overwrite<char[]>(buffer.bytes)),
         capacity_(buffer.bytes),
         capacity_max_(buffer.bytes_max) {}
@@ -84,7 +86,8 @@ class Wire : public std::enable_shared_from_this<Wire> {
   void clear_deadline() { deadline_.clear(); }
 
   // Called when the background receiving gets bytes, the end, or the deadline passes, and no
-  // coroutine waits in more(). It may destroy the connection's owner.
+  // coroutine waits in more(). It may destroy the connection's owner. While the buffer is full, the
+  // end is looked for four times a second; it shows once the kernel has taken all that came before.
   void watch(std::function<void()> on_event) { on_event_ = std::move(on_event); }
   // True while the connection is open, the peer has sent nothing that is not consumed, and the
   // deadline has not passed. Asks the kernel, which may know of an end not yet noticed here.
@@ -105,10 +108,13 @@ class Wire : public std::enable_shared_from_this<Wire> {
   void on_received(const asio::error_code& code, std::size_t bytes);
   void make_room();
   void pass_deadline();
+  void look_for_end();
   Task<Io> wait_for(asio::socket_base::wait_type direction, Duration stall);
 
   Socket socket_;
   Deadline deadline_;
+  Deadlines& deadlines_;
+  std::optional<Deadline> look_;  // for the peer's end, while the buffer is full
   Gate arrival_;
   std::function<void()> on_event_;
   std::unique_ptr<char[]> buffer_;

@@ -113,8 +113,8 @@ TEST_F(ServerTest, RefusesATooLargeBodyInsteadOfAskingForIt) {
 TEST_F(ServerTest, DeliversItsRefusalToAClientThatIsStillSending) {
   start_echo({.body_bytes_max = 1000});
   auto client = connect();
-  const std::string body(4U << 20U, 'x');
-  client.send(post(body));
+  const std::string body(100U << 20U, 'x');
+  EXPECT_TRUE(client.send(post(body)));
   EXPECT_TRUE(client.receive_all().starts_with("HTTP/1.1 413 "));
 }
 
@@ -221,6 +221,21 @@ TEST_F(ServerTest, DoesNotTakeAPipelinedRequestForADisconnectButSeesTheOneBehind
   EXPECT_FALSE(departure.noticed);
   client.close();
   EXPECT_TRUE(eventually([&] { return departure.noticed.load(); }));
+}
+
+TEST_F(ServerTest, NoticesAClientThatLeavesBehindMoreRequestsThanItReadsAhead) {
+  for (const bool by_reset : {false, true}) {
+    Departure departure;
+    start(departure.handler());
+    auto client = connect();
+    std::string requests;
+    while (requests.size() < 50'000) requests += kGet;
+    client.send(requests);
+    ASSERT_TRUE(eventually([&] { return departure.waiting.load(); }));
+    by_reset ? client.reset() : client.close();
+    EXPECT_TRUE(eventually([&] { return departure.noticed.load(); }));
+    server_.reset();
+  }
 }
 
 TEST_F(ServerTest, HoldsBackTheHandlerWhenTheClientDoesNotRead) {

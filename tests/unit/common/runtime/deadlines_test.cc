@@ -91,6 +91,30 @@ TEST(Deadlines, LetACallbackDestroyItsOwnAndOtherDeadlines) {
   EXPECT_EQ(calls, 1);
 }
 
+TEST(Deadlines, CallAllThatPassedThoughEachRemovesAnEarlierOne) {
+  constexpr int kCount = 100;
+  IoPool pool({});
+  int calls = 0;
+  run_task(pool, [&]() -> Task<void> {
+    Gate done;
+    std::vector<std::unique_ptr<Deadline>> spare;
+    std::vector<std::unique_ptr<Deadline>> all;
+    const auto drop_one = [&] {
+      if (!spare.empty()) spare.pop_back();
+      if (++calls == kCount) done.open();
+    };
+    for (int i = 0; i < kCount; ++i) {
+      spare.push_back(std::make_unique<Deadline>(pool.deadlines(0), [] {}));
+    }
+    for (int i = 0; i < kCount; ++i) {
+      all.push_back(std::make_unique<Deadline>(pool.deadlines(0), drop_one));
+    }
+    for (const auto& deadline : all) deadline->set(milliseconds(1));
+    co_await done.wait();
+  });
+  EXPECT_EQ(calls, kCount);
+}
+
 TEST(Deadlines, MayBeSetAgainFromTheirOwnCallback) {
   IoPool pool({});
   int calls = 0;
