@@ -60,8 +60,7 @@ struct Message {
 
 Refusal refusal_of(const beast::error_code& code) {
   using enum ErrorCode;
-  if (code == error::bad_version)
-    return {505, Unsupported, "the HTTP version is not 1.0 or 1.1", {}};
+  if (code == error::bad_version) return {505, Unsupported, "the HTTP version is not 1.0 or 1.1"};
   if (code == error::bad_transfer_encoding) {
     return {
         400, InvalidArgument, "Transfer-Encoding is repeated or contradicts Content-Length", {}};
@@ -343,6 +342,7 @@ void ResponseDecoder::reset(bool answers_head) {
 }
 Step ResponseDecoder::step(std::string_view input) { return state_->step(input); }
 Step ResponseDecoder::end_of_input() {
+  if (state_->message.refusal) return state_->refused();
   if (state_->message.finished) return {Step::Kind::End, 0, {}};
   beast::error_code code = error::partial_message;
   if (state_->parser->got_some()) state_->parser->put_eof(code);

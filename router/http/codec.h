@@ -86,7 +86,7 @@ class ResponseDecoder {
   // Begins the next response; one to a HEAD request has no body whatever its header says.
   void reset(bool answers_head = false);
   Step step(std::string_view input);
-  // The connection ended here: End, or Refused when the message is incomplete.
+  // The connection ended here: End, or Refused when the message is incomplete or was refused.
   Step end_of_input();
 
   // After Head.

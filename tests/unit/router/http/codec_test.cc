@@ -260,6 +260,16 @@ TEST(ResponseDecoder, TakesTheEndOfInputAsEndOnlyWhereTheBodyHasNoOther) {
   EXPECT_EQ(end_after(""), Step::Kind::Refused);
 }
 
+TEST(ResponseDecoder, TakesTheEndOfInputAsNoEndOfWhatItRefused) {
+  ResponseDecoder decoder(kLimits);
+  // Whole, and without a length: the end of input would be the end of its body.
+  const std::string long_field(kLimits.header_bytes_max, 'x');
+  ASSERT_EQ(decoder.step("HTTP/1.1 200 OK\r\na: " + long_field + "\r\n\r\n").kind,
+            Step::Kind::Refused);
+  EXPECT_EQ(decoder.end_of_input().kind, Step::Kind::Refused);
+  EXPECT_EQ(decoder.refusal().limit, "header-bytes-max");
+}
+
 TEST(ResponseDecoder, ExpectsNoBodyInAnswerToHead) {
   ResponseDecoder decoder(kLimits);
   decoder.reset(true);
