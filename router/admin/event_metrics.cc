@@ -96,21 +96,18 @@ void EventMetrics::advance_unused(Followed& engine, const EngineStatus& status) 
       {"replay_timeout", stream.replay_timeouts},
       {"buffer_overflow", stream.buffer_overflows},
   };
-  for (const auto& [kind, total] : kinds) {
-    if (total == 0) continue;
-    metrics_.counter(contract::kEventErrorsTotal, {engine.worker, kind})
-        .add(engine.rise(kind, total));
-  }
+  const auto count = [&](const contract::MetricSpec& spec, const auto& causes) {
+    for (const auto& [cause, total] : causes) {
+      if (total > 0) metrics_.counter(spec, {engine.worker, cause}).add(engine.rise(cause, total));
+    }
+  };
+  count(contract::kEventErrorsTotal, kinds);
   const std::pair<std::string_view, std::uint64_t> reasons[] = {
       {"other_group", n.ignored_group},
       {"other_medium", n.ignored_medium},
       {"repeated_report", n.reports_repeated},
   };
-  for (const auto& [reason, total] : reasons) {
-    if (total == 0) continue;
-    metrics_.counter(contract::kEventsIgnoredTotal, {engine.worker, reason})
-        .add(engine.rise(reason, total));
-  }
+  count(contract::kEventsIgnoredTotal, reasons);
 }
 
 }  // namespace sightline::admin
