@@ -143,18 +143,25 @@ def nginx(engine_port, home):
     return Router(name, ["/usr/sbin/nginx", "-p", home, "-c", conf], port, home / "nginx.log")
 
 
+def version_of(name, home):
+    """The version of a package in a virtual environment, None if it is not there."""
+    if not (home / "bin/pip").exists():
+        return None
+    shown = subprocess.run([home / "bin/pip", "--disable-pip-version-check", "show", name],
+                           check=False, capture_output=True, text=True)
+    return re.search(r"^Version: (\S+)", shown.stdout, re.M).group(1) if shown.stdout else None
+
+
 def install(name, build):
     """The peer's own virtual environment below the build directory, made at first use."""
     home = build.parent / "peers" / name
-    if not (home / "bin" / name).exists():
+    if version_of(name, home) is None:
         print(f"downloading {name} and what it needs from the Python package index into {home} "
-              "(about 150 MB unpacked)", flush=True)
+              "(up to 150 MB unpacked)", flush=True)
         venv.create(home, with_pip=True)
         subprocess.run([home / "bin/pip", "-q", "--disable-pip-version-check", "install", name],
                        check=True, stdout=sys.stderr)
-    shown = subprocess.run([home / "bin/pip", "--disable-pip-version-check", "show", name],
-                           check=True, capture_output=True, text=True).stdout
-    return home, re.search(r"^Version: (\S+)", shown, re.M).group(1)
+    return home, version_of(name, home)
 
 
 def installed(name, build, engine_port, home):
