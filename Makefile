@@ -10,7 +10,7 @@ BUILD := build/$(PRESET)
 PYTHON := build/venv/bin/python
 LINT := /usr/bin/python3 hack/lint
 
-.PHONY: help setup build demo-build test-build demo serve test test-goldens lint format bench bench-peers chaos soak fuzz test-asan test-tsan instrumented-build ci clean
+.PHONY: help setup build demo-build test-build demo serve test test-goldens lint format bench bench-peers bench-tokenizer chaos soak fuzz test-asan test-tsan instrumented-build ci clean
 
 help: ## this text
 	@echo "Sightline. On a fresh Debian 12 machine 'make demo' or 'make test' is all it takes."
@@ -66,6 +66,9 @@ bench: test-build ## measure: tokenizer, block keys, index, cost per request; pr
 
 bench-peers: test-build ## compare the cost with nginx's, and with PEERS=smg,vllm-router,sglang-router
 	@$(PYTHON) tests/bench/peers/run $(BUILD) --peers "$(PEERS)"
+
+bench-tokenizer: test-build ## compare the tokenizer, ids and speed, with two others (downloads 20 MB)
+	@$(PYTHON) tests/bench/tokenizer/run $(BUILD)
 
 test-asan: ## all tests of the programs under AddressSanitizer, UBSan and LeakSanitizer
 	@$(MAKE) --no-print-directory instrumented-build PRESET=asan
