@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <ctime>
+#include <string>
+#include <thread>
 #include <vector>
 
 #include <benchmark/benchmark.h>
@@ -17,9 +20,11 @@
 
 // Method: 1,024 engines. All of them hold the first 64 blocks of the prompt, as a shared system
 // prompt; 8 of them hold it to its end. "decide" takes its tokens to the chosen engine: block
-// keys, index, cost of every engine, choice. "drop" takes away an engine with a million blocks of
-// its own from an index that holds as much of others. One thread. p99 is the CPU
-// time over all iterations.
+// keys, index, cost of every engine, choice; one thread, p99 is the CPU time over all iterations.
+// "drop" takes away an engine with a million blocks of its own from an index that holds as much of
+// others. "until_hidden" is the time from then until another thread, which asks for one of its
+// blocks all the time, does not see it any more. "look_up_beside_drop" is the time of look-ups of
+// 512 blocks of the others on another thread while that is going on, and before.
 namespace sightline {
 namespace {
 
@@ -28,6 +33,8 @@ constexpr std::uint32_t kWholeHolders = 8;
 constexpr std::uint32_t kBlockTokens = 16;
 constexpr std::size_t kCommonBlocks = 64;
 constexpr std::size_t kDroppedBlocks = 1'000'000;
+constexpr std::size_t kLookedUpBlocks = 512;
+constexpr int kLookUpsBefore = 20'000;
 
 std::vector<TokenId> prompt(std::size_t tokens) {
   std::vector<TokenId> ids(tokens);
@@ -44,13 +51,17 @@ Duration thread_time() {
   return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
 }
 
+double microseconds(Duration time) {
+  return std::chrono::duration<double, std::micro>(time).count();
+}
+
 class Percentile {
  public:
   void add(Duration time) { times_.push_back(time); }
-  void report(benchmark::State& state) {
+  void report(benchmark::State& state, const std::string& name = "p99_us",
+              std::size_t percent = 99) {
     std::sort(times_.begin(), times_.end());
-    const auto p99 = times_[(times_.size() - 1) * 99 / 100];
-    state.counters["p99_us"] = std::chrono::duration<double, std::micro>(p99).count();
+    state.counters[name] = microseconds(times_[(times_.size() - 1) * percent / 100]);
   }
 
  private:
@@ -114,8 +125,64 @@ void drop(benchmark::State& state) {
   }
 }
 
+void until_hidden(benchmark::State& state) {
+  index::ExactIndex index;
+  const auto others = own_blocks(1);
+  const auto own = own_blocks(2);
+  index.store(EngineId{1}, index::Tier::Gpu, others);
+  Percentile percentile;
+  for (auto unused : state) {
+    index.store(EngineId{2}, index::Tier::Gpu, own);
+    std::atomic<bool> watched = false;
+    Instant hidden{};
+    std::thread watcher([&] {
+      while (index.match(std::span{own}.first(1)).of(EngineId{2}).gpu_blocks > 0) watched = true;
+      hidden = system_clock().now();
+    });
+    while (!watched) std::this_thread::yield();
+    const Instant start = system_clock().now();
+    index.drop(EngineId{2});
+    watcher.join();
+    percentile.add(hidden - start);
+    state.SetIterationTime(microseconds(hidden - start) / 1e6);
+  }
+  percentile.report(state, "median_us", 50);
+  percentile.report(state, "most_us", 100);
+}
+
+void look_up_beside_drop(benchmark::State& state) {
+  index::ExactIndex index;
+  const auto others = own_blocks(1);
+  const auto own = own_blocks(2);
+  index.store(EngineId{1}, index::Tier::Gpu, others);
+  Percentile before;
+  Percentile beside;
+  std::size_t at = 0;
+  const auto look_up = [&](Percentile& percentile) {
+    at = (at + kLookedUpBlocks) % (others.size() - kLookedUpBlocks);
+    const Instant start = system_clock().now();
+    benchmark::DoNotOptimize(index.match(std::span{others}.subspan(at, kLookedUpBlocks)));
+    percentile.add(system_clock().now() - start);
+  };
+  for (auto unused : state) {
+    index.store(EngineId{2}, index::Tier::Gpu, own);
+    for (int i = 0; i < kLookUpsBefore; ++i) look_up(before);
+    std::atomic<bool> dropped = false;
+    std::thread dropper([&] {
+      index.drop(EngineId{2});
+      dropped = true;
+    });
+    while (!dropped) look_up(beside);
+    dropper.join();
+  }
+  before.report(state, "before_p99_us");
+  beside.report(state, "beside_p99_us");
+}
+
 BENCHMARK(decide)->ArgName("tokens")->Arg(8'192)->Arg(131'072)->Unit(benchmark::kMicrosecond);
 BENCHMARK(drop)->Unit(benchmark::kMillisecond)->Iterations(3);
+BENCHMARK(until_hidden)->Unit(benchmark::kMicrosecond)->Iterations(9)->UseManualTime();
+BENCHMARK(look_up_beside_drop)->Unit(benchmark::kMillisecond)->Iterations(5);
 
 }  // namespace
 }  // namespace sightline
