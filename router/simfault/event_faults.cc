@@ -8,6 +8,7 @@
 namespace sightline::simfault {
 namespace {
 
+using simengine::BlockHash;
 using simengine::BlockStored;
 using simengine::ExtraKeys;
 
@@ -35,19 +36,22 @@ ExtraKeys keys_of_part(const ExtraKeys& block, std::int64_t begin, std::int64_t 
   return keys;
 }
 
+// The last part keeps the block's hash: children name it as their parent.
+BlockHash hash_of_part(BlockHash block, std::uint32_t part, std::uint32_t parts) {
+  if (part + 1 < parts) block.back() = static_cast<std::uint8_t>(block.back() + part + 1);
+  return block;
+}
+
 }  // namespace
 
 void tell_smaller_blocks(BlockStored& event) {
   const std::uint32_t parts = parts_of(event.block_size);
   const std::uint32_t size = event.block_size / parts;
-  std::vector<simengine::BlockHash> hashes;
+  std::vector<BlockHash> hashes;
   std::vector<ExtraKeys> extra_keys;
   for (std::size_t block = 0; block < event.hashes.size(); ++block) {
     for (std::uint32_t part = 0; part < parts; ++part) {
-      simengine::BlockHash hash = event.hashes[block];
-      // The last part keeps the block's hash: children name it as their parent.
-      if (part + 1 < parts) hash.back() = static_cast<std::uint8_t>(hash.back() + part + 1);
-      hashes.push_back(hash);
+      hashes.push_back(hash_of_part(event.hashes[block], part, parts));
       extra_keys.push_back(keys_of_part(event.extra_keys[block], std::int64_t{part} * size, size));
     }
   }
@@ -65,9 +69,30 @@ void EventFaults::distort(std::uint64_t sequence, std::vector<simengine::KvEvent
     wrong_block_size_ = true;
   }
   if (!wrong_block_size_) return;
+  std::vector<simengine::KvEvent> told;
   for (auto& event : events) {
-    auto* stored = std::get_if<BlockStored>(&event);
-    if (stored != nullptr) tell_smaller_blocks(*stored);
+    if (auto* stored = std::get_if<BlockStored>(&event)) {
+      for (const BlockHash& hash : stored->hashes) {
+        parts_told_.emplace(hash, parts_of(stored->block_size));
+      }
+      tell_smaller_blocks(*stored);
+    } else if (const auto* removed = std::get_if<simengine::BlockRemoved>(&event)) {
+      tell_other_parts(removed->hash, told);
+    } else {
+      parts_told_.clear();
+    }
+    told.push_back(std::move(event));
+  }
+  events = std::move(told);
+}
+
+void EventFaults::tell_other_parts(const BlockHash& gone, std::vector<simengine::KvEvent>& told) {
+  const auto copy = parts_told_.find(gone);
+  if (copy == parts_told_.end()) return;  // announced as one block
+  const std::uint32_t parts = copy->second;
+  parts_told_.erase(copy);
+  for (std::uint32_t part = 0; part + 1 < parts; ++part) {
+    told.emplace_back(simengine::BlockRemoved{hash_of_part(gone, part, parts)});
   }
 }
 
@@ -131,6 +156,7 @@ void EventFaults::forget() {
   held_.reset();
   delivered_.reset();
   wrong_block_size_ = false;
+  parts_told_.clear();
 }
 
 }  // namespace sightline::simfault

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -56,6 +57,8 @@ class EventFaults {
   void enqueue(const EventMessage& message, Duration delay);
   void send_due();
   void send_now(const EventMessage& message);
+  // Withdraws what a block was cut into, all but the part that has its hash.
+  void tell_other_parts(const simengine::BlockHash& gone, std::vector<simengine::KvEvent>& told);
 
   FaultPlan& plan_;
   const Clock& clock_;
@@ -65,6 +68,8 @@ class EventFaults {
   std::optional<EventMessage> held_;  // goes out after the next one
   std::optional<std::uint64_t> delivered_;
   bool wrong_block_size_ = false;
+  // Copies of blocks that were announced as smaller ones, and as how many.
+  std::multimap<simengine::BlockHash, std::uint32_t> parts_told_;
   // Tells a timer's callback whether its owner is still there, and at the same life.
   std::shared_ptr<std::uint64_t> life_ = std::make_shared<std::uint64_t>(0);
 };

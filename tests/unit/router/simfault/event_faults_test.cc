@@ -147,6 +147,45 @@ TEST(EventFaults, SmallerBlocksKeepTheTokensAndTheLastHash) {
   EXPECT_EQ(event.extra_keys[3].media, (std::vector<simengine::MediaKey>{{"cat", -5}, {"dog", 1}}));
 }
 
+simengine::BlockStored store_of(std::uint8_t last_byte) {
+  simengine::BlockStored event;
+  event.hashes.resize(1);
+  event.hashes[0].back() = last_byte;
+  event.block_size = 4;
+  event.tokens = {1, 2, 3, 4};
+  event.extra_keys.resize(1);
+  return event;
+}
+
+// Last bytes of the hashes that are withdrawn when the engine evicts one copy of this block.
+std::vector<int> withdrawn(EventFaults& faults, std::uint8_t last_byte) {
+  simengine::BlockRemoved event;
+  event.hash.back() = last_byte;
+  std::vector<simengine::KvEvent> events{event};
+  faults.distort(9, events);
+  std::vector<int> hashes;
+  for (const auto& told : events) {
+    hashes.push_back(std::get<simengine::BlockRemoved>(told).hash.back());
+  }
+  return hashes;
+}
+
+TEST(EventFaults, AnEngineWithSmallerBlocksWithdrawsAllThatItAnnounced) {
+  Line line;
+  std::vector<simengine::KvEvent> before{store_of(50)};
+  line.faults().distort(0, before);
+  EXPECT_TRUE(line.plan().add(*parse_fault("kind=wrong-block-size,count=1")).ok());
+  std::vector<simengine::KvEvent> events{store_of(10), store_of(10), store_of(20)};
+  line.faults().distort(1, events);
+  EXPECT_EQ(withdrawn(line.faults(), 10), (std::vector{11, 10}));
+  EXPECT_EQ(withdrawn(line.faults(), 10), (std::vector{11, 10}));
+  EXPECT_EQ(withdrawn(line.faults(), 10), std::vector{10}) << "there were two copies";
+  EXPECT_EQ(withdrawn(line.faults(), 50), std::vector{50}) << "announced as one block";
+  std::vector<simengine::KvEvent> cleared{simengine::AllBlocksCleared{}};
+  line.faults().distort(2, cleared);
+  EXPECT_EQ(withdrawn(line.faults(), 20), std::vector{20});
+}
+
 TEST(FaultPlan, ListsWhatStruckFromANumberOn) {
   Line line("kind=drop,count=2");
   line.publish_first(3);
