@@ -205,9 +205,7 @@ Server::Server(std::shared_ptr<State> state) : state_(std::move(state)) {}
 Result<std::unique_ptr<Server>> Server::create(IoPool& pool, ServerOptions options,
                                                Responder handler) {
   auto endpoint = SL_TRY(resolve_listen(pool.context(0), options));
-  auto context = std::make_shared<ServerContext>();
-  context->options = std::move(options);
-  context->handler = std::move(handler);
+  auto context = std::make_shared<ServerContext>(std::move(options), std::move(handler));
   auto state = std::make_shared<State>(State{pool, context, {}, 0});
   if (endpoint.port() != 0) {
     // SO_REUSEPORT would let two processes share the port unnoticed: first see that it is free.

@@ -251,16 +251,10 @@ Task<bool> ServerConnection::read_chunked_body() {
 }
 
 bool ServerConnection::hold_body() {
-  const auto grown = request_.body.size() - held_body_bytes_;
-  held_body_bytes_ += grown;
-  const auto before = context_.body_bytes.fetch_add(grown, std::memory_order_relaxed);
-  return before + grown <= context_.options.limits.total_body_bytes_max;
+  return context_.body_bytes.grow(held_body_bytes_, request_.body.size());
 }
 
-void ServerConnection::release_body() {
-  const auto held = std::exchange(held_body_bytes_, 0);
-  context_.body_bytes.fetch_sub(held, std::memory_order_relaxed);
-}
+void ServerConnection::release_body() { context_.body_bytes.release(held_body_bytes_); }
 
 // ---- refusing
 

@@ -11,6 +11,9 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
+
+#include "common/base/byte_budget.h"
 
 #include "router/http/codec.h"
 #include "router/http/server.h"
@@ -20,11 +23,14 @@ namespace sightline::http {
 
 // What the connections of one server share.
 struct ServerContext {
-  ServerOptions options;
-  Responder handler;
+  ServerContext(ServerOptions server_options, Responder responder)
+      : options(std::move(server_options)), handler(std::move(responder)) {}
+
+  const ServerOptions options;
+  const Responder handler;
   std::atomic<std::size_t> connections{0};
   std::atomic<std::size_t> active_requests{0};
-  std::atomic<std::size_t> body_bytes{0};  // of requests, in memory
+  ByteBudget body_bytes{options.limits.total_body_bytes_max};  // of requests, in memory
   std::atomic<bool> draining{false};
   std::atomic<bool> cut_off{false};  // some request did not end by itself
   std::mutex mutex;                  // held only to make `connections` reaching 0 noticeable
@@ -75,7 +81,8 @@ class ServerConnection {
   Task<bool> refuse_slow(Io how, std::string_view what);
   Task<bool> refuse_large_body();
   Task<bool> refuse_crowded();
-  // Counts what has come of the body; false if all connections together hold too much.
+  // Counts what has come of the body; false if all connections together would hold too much. Then
+  // it is not counted any more, so that it makes room for others before it is answered.
   [[nodiscard]] bool hold_body();
   void release_body();
   Task<void> linger();
