@@ -112,36 +112,42 @@ std::vector<keys::BlockKey> own_blocks(std::uint64_t engine) {
   return blocks;
 }
 
-void drop(benchmark::State& state) {
+// An index that one engine stays in, while another comes and goes.
+struct TwoEngines {
+  TwoEngines() { index.store(EngineId{1}, index::Tier::Gpu, others); }
+  void store() { index.store(EngineId{2}, index::Tier::Gpu, own); }
+  void drop() { index.drop(EngineId{2}); }
+
   index::ExactIndex index;
-  const auto others = own_blocks(1);
-  const auto own = own_blocks(2);
-  index.store(EngineId{1}, index::Tier::Gpu, others);
+  const std::vector<keys::BlockKey> others = own_blocks(1);
+  const std::vector<keys::BlockKey> own = own_blocks(2);
+};
+
+void drop(benchmark::State& state) {
+  TwoEngines engines;
   for (auto unused : state) {
     state.PauseTiming();
-    index.store(EngineId{2}, index::Tier::Gpu, own);
+    engines.store();
     state.ResumeTiming();
-    index.drop(EngineId{2});
+    engines.drop();
   }
 }
 
 void until_hidden(benchmark::State& state) {
-  index::ExactIndex index;
-  const auto others = own_blocks(1);
-  const auto own = own_blocks(2);
-  index.store(EngineId{1}, index::Tier::Gpu, others);
+  TwoEngines engines;
   Percentile percentile;
   for (auto unused : state) {
-    index.store(EngineId{2}, index::Tier::Gpu, own);
+    engines.store();
     std::atomic<bool> watched = false;
     Instant hidden{};
     std::thread watcher([&] {
-      while (index.match(std::span{own}.first(1)).of(EngineId{2}).gpu_blocks > 0) watched = true;
+      const auto first = std::span{engines.own}.first(1);
+      while (engines.index.match(first).of(EngineId{2}).gpu_blocks > 0) watched = true;
       hidden = system_clock().now();
     });
     while (!watched) std::this_thread::yield();
     const Instant start = system_clock().now();
-    index.drop(EngineId{2});
+    engines.drop();
     watcher.join();
     percentile.add(hidden - start);
     state.SetIterationTime(microseconds(hidden - start) / 1e6);
@@ -151,25 +157,23 @@ void until_hidden(benchmark::State& state) {
 }
 
 void look_up_beside_drop(benchmark::State& state) {
-  index::ExactIndex index;
-  const auto others = own_blocks(1);
-  const auto own = own_blocks(2);
-  index.store(EngineId{1}, index::Tier::Gpu, others);
+  TwoEngines engines;
   Percentile before;
   Percentile beside;
   std::size_t at = 0;
   const auto look_up = [&](Percentile& percentile) {
-    at = (at + kLookedUpBlocks) % (others.size() - kLookedUpBlocks);
+    at = (at + kLookedUpBlocks) % (engines.others.size() - kLookedUpBlocks);
     const Instant start = system_clock().now();
-    benchmark::DoNotOptimize(index.match(std::span{others}.subspan(at, kLookedUpBlocks)));
+    benchmark::DoNotOptimize(
+        engines.index.match(std::span{engines.others}.subspan(at, kLookedUpBlocks)));
     percentile.add(system_clock().now() - start);
   };
   for (auto unused : state) {
-    index.store(EngineId{2}, index::Tier::Gpu, own);
+    engines.store();
     for (int i = 0; i < kLookUpsBefore; ++i) look_up(before);
     std::atomic<bool> dropped = false;
     std::thread dropper([&] {
-      index.drop(EngineId{2});
+      engines.drop();
       dropped = true;
     });
     while (!dropped) look_up(beside);
