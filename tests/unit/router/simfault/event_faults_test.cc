@@ -184,6 +184,11 @@ TEST(EventFaults, AnEngineWithSmallerBlocksWithdrawsAllThatItAnnounced) {
   std::vector<simengine::KvEvent> cleared{simengine::AllBlocksCleared{}};
   line.faults().distort(2, cleared);
   EXPECT_EQ(withdrawn(line.faults(), 20), std::vector{20});
+  std::vector<simengine::KvEvent> last{store_of(30)};
+  line.faults().distort(3, last);
+  line.faults().forget();
+  EXPECT_TRUE(line.plan().add(*parse_fault("kind=wrong-block-size,count=1")).ok());
+  EXPECT_EQ(withdrawn(line.faults(), 30), std::vector{30}) << "of the life before the restart";
 }
 
 TEST(FaultPlan, ListsWhatStruckFromANumberOn) {
