@@ -50,9 +50,9 @@ TEST_F(ServerDrainTest, CutsRequestsThatOutlastTheDrain) {
   start(departure.handler());
   auto client = connect();
   client.send(kGet);
-  ASSERT_TRUE(eventually([&] { return departure.waiting.load(); }));
+  ASSERT_TRUE(eventually([&] { return departure.seen->waiting.load(); }));
   EXPECT_FALSE(server_->drain(milliseconds(50)));
-  EXPECT_TRUE(departure.noticed);
+  EXPECT_TRUE(departure.seen->noticed);
   EXPECT_TRUE(client.receive_all().starts_with("HTTP/1.1 503 "));
 }
 
@@ -61,9 +61,9 @@ TEST_F(ServerDrainTest, CutsWithoutAWordWhenThereIsNoTimeToDrain) {
   start(departure.handler());
   auto client = connect();
   client.send(kGet);
-  ASSERT_TRUE(eventually([&] { return departure.waiting.load(); }));
+  ASSERT_TRUE(eventually([&] { return departure.seen->waiting.load(); }));
   server_.reset();
-  EXPECT_TRUE(departure.noticed);
+  EXPECT_TRUE(departure.seen->noticed);
 }
 
 TEST_F(ServerDrainTest, LetsAHandlerTellItsClientThatTheStopCutsItOff) {

@@ -52,18 +52,22 @@ inline std::string post(std::string_view body) {
          "\r\n\r\n" + std::string(body);
 }
 
-// Waits for the disconnect and tells the test.
+// Waits for the disconnect and tells the test. Its handler may run on when the test has ended: the
+// requests that a client left behind begin after its disconnect was noticed.
 struct Departure {
-  std::atomic<bool> waiting = false;
-  std::atomic<bool> noticed = false;
+  struct Seen {
+    std::atomic<bool> waiting = false;
+    std::atomic<bool> noticed = false;
+  };
+  std::shared_ptr<Seen> seen = std::make_shared<Seen>();
 
-  Responder handler() {
-    return [this](Request&, ResponseWriter& writer) -> Task<void> {
+  [[nodiscard]] Responder handler() const {
+    return [seen = seen](Request&, ResponseWriter& writer) -> Task<void> {
       Gate gone;
       writer.on_disconnect([&gone] { gone.open(); });
-      waiting = true;
+      seen->waiting = true;
       co_await gone.wait();
-      noticed = true;
+      seen->noticed = true;
       EXPECT_TRUE(writer.disconnected() != writer.cut_off());
     };
   }

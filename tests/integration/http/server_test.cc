@@ -173,7 +173,7 @@ TEST_F(ServerTest, RefusesNothingOnBehalfOfAHandlerWhoseClientLeft) {
   ASSERT_TRUE(server.ok());
   auto client = RawSocket::connect((*server)->port());
   client.send(kGet);
-  ASSERT_TRUE(eventually([&] { return departure.waiting.load(); }));
+  ASSERT_TRUE(eventually([&] { return departure.seen->waiting.load(); }));
   client.end_sending();
   EXPECT_EQ(client.receive_all(), "");
   EXPECT_EQ(refusals, 0);
@@ -198,9 +198,9 @@ TEST_F(ServerTest, NoticesAClientThatLeavesWhileTheHandlerWaits) {
     start(departure.handler());
     auto client = connect();
     client.send(kGet);
-    ASSERT_TRUE(eventually([&] { return departure.waiting.load(); }));
+    ASSERT_TRUE(eventually([&] { return departure.seen->waiting.load(); }));
     by_reset ? client.reset() : client.close();
-    ASSERT_TRUE(eventually([&] { return departure.noticed.load(); }));
+    ASSERT_TRUE(eventually([&] { return departure.seen->noticed.load(); }));
     ASSERT_TRUE(eventually([&] { return server_->active_requests() == 0; }));
   }
 }
@@ -210,7 +210,7 @@ TEST_F(ServerTest, DoesNotTakeAPipelinedRequestForADisconnectButSeesTheOneBehind
   start(departure.handler());
   auto client = connect();
   client.send(kGet);
-  ASSERT_TRUE(eventually([&] { return departure.waiting.load(); }));
+  ASSERT_TRUE(eventually([&] { return departure.seen->waiting.load(); }));
   client.send(kGet);
   // Another connection's request on each thread shows that the first had time to be noticed.
   for (int i = 0; i < 50; ++i) {
@@ -218,9 +218,9 @@ TEST_F(ServerTest, DoesNotTakeAPipelinedRequestForADisconnectButSeesTheOneBehind
     fakes::run_task(
         pool_, []() -> Task<void> { co_return; }, static_cast<std::size_t>(i % 2));
   }
-  EXPECT_FALSE(departure.noticed);
+  EXPECT_FALSE(departure.seen->noticed);
   client.close();
-  EXPECT_TRUE(eventually([&] { return departure.noticed.load(); }));
+  EXPECT_TRUE(eventually([&] { return departure.seen->noticed.load(); }));
 }
 
 TEST_F(ServerTest, NoticesAClientThatLeavesBehindMoreRequestsThanItReadsAhead) {
@@ -231,9 +231,9 @@ TEST_F(ServerTest, NoticesAClientThatLeavesBehindMoreRequestsThanItReadsAhead) {
     std::string requests;
     while (requests.size() < 50'000) requests += kGet;
     client.send(requests);
-    ASSERT_TRUE(eventually([&] { return departure.waiting.load(); }));
+    ASSERT_TRUE(eventually([&] { return departure.seen->waiting.load(); }));
     by_reset ? client.reset() : client.close();
-    EXPECT_TRUE(eventually([&] { return departure.noticed.load(); }));
+    EXPECT_TRUE(eventually([&] { return departure.seen->noticed.load(); }));
     server_.reset();
   }
 }
