@@ -3,6 +3,7 @@
 #include "router/fleet/load.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <cstddef>
@@ -23,9 +24,24 @@ using contract::kRanksMax;
 // Far more than any engine reports; keeps sums within their type.
 constexpr double kRequestsMax = 1e6;
 
+// What is read; everything else an engine tells is skipped.
+enum class Metric { Running, Waiting, Usage, CacheConfig };
+
+struct MetricName {
+  std::string_view name;
+  Metric metric;
+};
+constexpr std::string_view kPrefix = "vllm:";
+constexpr std::array kMetricNames{
+    MetricName{"num_requests_running", Metric::Running},
+    MetricName{"num_requests_waiting", Metric::Waiting},
+    MetricName{"kv_cache_usage_perc", Metric::Usage},
+    MetricName{"cache_config_info", Metric::CacheConfig},
+};
+
 // One line "name{label="value",...} number" of the Prometheus text format.
 struct Sample {
-  std::string_view name;
+  Metric metric = Metric::Running;
   std::string_view labels;  // between the braces
   double value = 0;
 };
@@ -45,11 +61,24 @@ std::size_t labels_end(std::string_view line, std::size_t begin) {
   return std::string_view::npos;
 }
 
+// The metric of the name that the line begins with. A busy vLLM tells a thousand lines, of which
+// these are four: names are compared before anything is parsed.
+const MetricName* metric_of(std::string_view line) {
+  if (!line.starts_with(kPrefix)) return nullptr;
+  line.remove_prefix(kPrefix.size());
+  for (const MetricName& known : kMetricNames) {
+    if (!line.starts_with(known.name)) continue;
+    const std::string_view rest = line.substr(known.name.size());
+    if (rest.starts_with('{') || rest.starts_with(' ')) return &known;
+  }
+  return nullptr;
+}
+
 std::optional<Sample> sample_of(std::string_view line) {
-  Sample sample;
-  std::size_t end = line.find_first_of("{ ");
-  if (end == std::string_view::npos || line.starts_with('#')) return std::nullopt;
-  sample.name = line.substr(0, end);
+  const MetricName* known = metric_of(line);
+  if (known == nullptr) return std::nullopt;
+  Sample sample{.metric = known->metric};
+  std::size_t end = kPrefix.size() + known->name.size();
   if (line[end] == '{') {
     const std::size_t close = labels_end(line, end + 1);
     if (close == std::string_view::npos) return std::nullopt;
@@ -85,17 +114,22 @@ class LoadReader {
  public:
   void read(const Sample& sample) {
     const double count = std::clamp(sample.value, 0.0, kRequestsMax);
-    if (sample.name == "vllm:num_requests_running") {
-      rank_of(sample).running += count;
-    } else if (sample.name == "vllm:num_requests_waiting") {
-      rank_of(sample).waiting += count;
-    } else if (sample.name == "vllm:kv_cache_usage_perc") {
-      double& usage = rank_of(sample).kv_usage;
-      usage = std::max(usage, std::clamp(sample.value, 0.0, 1.0));
-    } else if (sample.name == "vllm:cache_config_info") {
-      const auto size = whole_number(label_of(sample.labels, "block_size"), kBlockSizeMax);
-      if (block_sizes_.size() < kRanksMax) block_sizes_.insert(size.value_or(0));
-      rank_of(sample);
+    Sums& sums = rank_of(sample);
+    switch (sample.metric) {
+      case Metric::Running:
+        sums.running += count;
+        return;
+      case Metric::Waiting:
+        sums.waiting += count;
+        return;
+      case Metric::Usage:
+        sums.kv_usage = std::max(sums.kv_usage, std::clamp(sample.value, 0.0, 1.0));
+        return;
+      case Metric::CacheConfig: {
+        const auto size = whole_number(label_of(sample.labels, "block_size"), kBlockSizeMax);
+        if (block_sizes_.size() < kRanksMax) block_sizes_.insert(size.value_or(0));
+        return;
+      }
     }
   }
 
