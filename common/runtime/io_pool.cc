@@ -41,21 +41,23 @@ struct IoPool::State {
   // Destroyed before the I/O contexts, where callers of jobs that never ran are suspended.
   std::unique_ptr<asio::io_context> compute;
   std::optional<Guard> compute_guard;
+  bool has_compute = false;
   std::vector<WorkerThread> io_threads;
   std::vector<WorkerThread> compute_threads;
 };
 
 IoPool::IoPool(const IoPoolOptions& options) : state_(std::make_unique<State>()) {
   SL_CHECK(options.io_threads >= 1 && options.io_threads <= kThreadsMax);
-  SL_CHECK(options.compute_threads >= 1 && options.compute_threads <= kThreadsMax);
+  SL_CHECK(options.compute_threads <= kThreadsMax);
   state_->compute = std::make_unique<asio::io_context>(static_cast<int>(options.compute_threads));
+  state_->has_compute = options.compute_threads > 0;
   state_->compute_guard.emplace(state_->compute->get_executor());
   for (std::size_t i = 0; i < options.io_threads; ++i) {
     state_->io.push_back(std::make_unique<IoThread>());
     state_->deadlines.push_back(std::make_unique<Deadlines>(state_->io[i]->context));
   }
   for (std::size_t i = 0; i < options.io_threads; ++i) {
-    state_->io_threads.emplace_back("sl-io-" + std::to_string(i),
+    state_->io_threads.emplace_back(options.name + "-io-" + std::to_string(i),
                                     [state = state_.get(), i](std::stop_token) {
                                       here = {state, i};
                                       state->io[i]->context.run();
@@ -63,7 +65,7 @@ IoPool::IoPool(const IoPoolOptions& options) : state_(std::make_unique<State>())
   }
   for (std::size_t i = 0; i < options.compute_threads; ++i) {
     state_->compute_threads.emplace_back(
-        "sl-compute-" + std::to_string(i),
+        options.name + "-compute-" + std::to_string(i),
         [compute = state_->compute.get()](std::stop_token) { compute->run(); });
   }
 }
@@ -81,7 +83,10 @@ std::size_t IoPool::index_here() const {
   return here.index;
 }
 
-asio::io_context& IoPool::compute() { return *state_->compute; }
+asio::io_context& IoPool::compute() {
+  SL_CHECK(state_->has_compute);
+  return *state_->compute;
+}
 
 bool IoPool::running() const { return state_->running; }
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -19,8 +20,11 @@
 namespace sightline {
 
 struct IoPoolOptions {
-  std::size_t io_threads = 1;       // 1 to 256; each owns an io_context
-  std::size_t compute_threads = 1;  // 1 to 256; for work that would hold an I/O thread too long
+  std::size_t io_threads = 1;  // 1 to 256; each owns an io_context
+  // 0 to 256; for work that would hold an I/O thread too long. With none of them compute() is not
+  // to be used.
+  std::size_t compute_threads = 1;
+  std::string name = "sl";  // of the threads: NAME-io-0, NAME-compute-0
 };
 
 // The threads of the data plane. What is created on an I/O thread stays on it: sockets, pools and

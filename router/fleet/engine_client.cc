@@ -2,94 +2,62 @@
 // Copyright The Sightline Authors
 #include "router/fleet/engine_client.h"
 
-#include <algorithm>
-#include <array>
 #include <condition_variable>
-#include <cstdint>
-#include <exception>
 #include <mutex>
-#include <optional>
+#include <string>
+#include <string_view>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
-#include <cpprest/http_client.h>
+#include <asio/post.hpp>
 
-#include "common/runtime/admin_server.h"
+#include "common/base/check.h"
+
+#include "router/http/exchange.h"
 
 namespace sightline::fleet {
 namespace {
 
-namespace http = web::http;
+using http::Failure;
 
-constexpr std::size_t kReadBytes = 16 << 10;
-
+// What became of a call: the body of a 200, or why there is none.
 struct Answer {
-  int status = 0;
-  std::string body;
+  Result<std::string> body;
+  bool refused = false;  // nobody listens there
 };
 
-// One call. Whoever finishes first, answer or deadline, the library's continuation calls back.
-struct Call {
-  std::function<void(Result<Answer>)> done;
-  pplx::cancellation_token_source cancel;
-  Instant deadline;
-  std::size_t answer_bytes_max = 0;
-  Answer answer;
-  concurrency::streams::streambuf<std::uint8_t> source;
-  std::array<std::uint8_t, kReadBytes> piece{};
-  std::optional<Error> failure;  // known before the library tells of its own
-};
-
-Error unavailable(std::string message) {
-  return worker_error(ErrorCode::Unavailable, std::move(message), true);
+Error unavailable(std::string_view message) {
+  return worker_error(ErrorCode::Unavailable, std::string(message), true);
 }
 
-// The library reports a refused connection as an unreachable host.
-bool is_refused(const std::error_code& code) {
-  return code == std::errc::host_unreachable || code == std::errc::connection_refused;
-}
+Error no_answer_in_time() { return worker_error(ErrorCode::Timeout, "no answer in time", true); }
 
-Error error_of(const std::exception_ptr& failure) {
-  try {
-    std::rethrow_exception(failure);
-  } catch (const http::http_exception& known) {
-    if (is_refused(known.error_code())) return unavailable("connection refused");
-    if (known.error_code() == std::errc::timed_out ||
-        known.error_code() == std::errc::operation_canceled) {
-      return worker_error(ErrorCode::Timeout, "no answer in time", true);
-    }
-    return unavailable("connection broke off");
-  } catch (const pplx::task_canceled&) {
-    return worker_error(ErrorCode::Timeout, "no answer in time", true);
-  } catch (const std::exception&) {
-    return unavailable("connection broke off");
+// Why an exchange failed, in words that stand behind a worker's name.
+Error reason_of(const http::Exchange& exchange, Error error) {
+  if (exchange.connection_refused()) return unavailable("connection refused");
+  if (error.code == ErrorCode::Timeout) return no_answer_in_time();
+  switch (exchange.failure()) {
+    case Failure::Connect:
+      return unavailable("the host is not known or not reachable");
+    case Failure::NoAnswer:
+    case Failure::BrokenOff:
+      return unavailable("connection broke off");
+    default:
+      return error;
   }
-}
-
-// The body of a 200, else what the status means here.
-Result<std::string> body_of(Result<Answer> answer, const std::string& path) {
-  if (!answer.ok()) return std::move(answer).error();
-  if (answer->status == 200) return std::move(answer->body);
-  const ErrorCode code = answer->status == 404 ? ErrorCode::NotFound : ErrorCode::Unavailable;
-  return worker_error(code, path + " answers " + std::to_string(answer->status), false);
 }
 
 // The parts of a probe as they come in, in any order.
 struct ProbeParts {
   static constexpr int kParts = 4;
 
-  std::mutex mutex;  // guards probe and missing
   Probe probe;
   int missing = kParts;
   std::function<void(Probe)> done;
 
-  void put(const std::function<void(Probe&)>& store) {
-    {
-      const std::lock_guard lock(mutex);
-      store(probe);
-      if (--missing > 0) return;
-    }
+  void put() {
+    if (--missing > 0) return;
     // A server without /health is taken for healthy when it tells its models.
     if (!probe.health.ok() && probe.health.error().code == ErrorCode::NotFound &&
         probe.models.ok()) {
@@ -101,169 +69,144 @@ struct ProbeParts {
 
 }  // namespace
 
-struct EngineClient::State : std::enable_shared_from_this<EngineClient::State> {
-  State(Options client_options, const Clock& client_clock)
-      : options(client_options), clock(client_clock) {}
+struct EngineClient::State {
+  explicit State(const Options& client_options) : options(client_options) {}
+
+  // A call under way. Lives in its coroutine.
+  struct Running {
+    http::Exchange* exchange = nullptr;
+    bool is_given_up = false;
+
+    void give_up() {
+      is_given_up = true;
+      if (exchange != nullptr) exchange->cancel();
+    }
+  };
 
   const Options options;
-  const Clock& clock;
+  IoPool pool{{.io_threads = 1, .compute_threads = 0, .name = "fleet"}};
+  http::Client client{pool, {.idle_per_endpoint_max = 1}};
 
-  std::mutex mutex;  // guards everything below
-  std::condition_variable idle;
-  std::unordered_set<std::shared_ptr<Call>> calls;
+  // Only the I/O thread:
+  std::unordered_set<Running*> calls;
   bool is_stopped = false;
 
-  void finish(const std::shared_ptr<Call>& call, Result<Answer> answer) {
-    // The deadline and the limits know better than the library why a call was cancelled.
-    if (call->failure) answer = *call->failure;
-    call->done(std::move(answer));
+  std::mutex mutex;  // guards `unfinished`
+  std::condition_variable idle;
+  std::size_t unfinished = 0;  // calls begun and not called back
+
+  void get(const http::Endpoint& engine, std::string path, std::function<void(Answer)> done) {
     {
       const std::lock_guard lock(mutex);
-      calls.erase(call);
+      ++unfinished;
     }
+    spawn(pool.context(0).get_executor(), call(engine, std::move(path), std::move(done)));
+  }
+
+  Task<void> call(http::Endpoint engine, std::string path, std::function<void(Answer)> done) {
+    Running running{.is_given_up = is_stopped};
+    calls.insert(&running);
+    auto give_up = [&running] { running.give_up(); };
+    Deadline deadline(pool.deadlines(0), give_up);
+    deadline.set(options.timeout);
+    Answer answer = co_await ask(engine, path, running);
+    calls.erase(&running);
+    done(std::move(answer));
+    const std::lock_guard lock(mutex);
+    --unfinished;
     idle.notify_all();
   }
 
-  std::shared_ptr<Call> begin(std::function<void(Result<Answer>)> done) {
-    auto call = std::make_shared<Call>();
-    call->done = std::move(done);
-    call->deadline = clock.now() + options.timeout;
-    call->answer_bytes_max = options.answer_bytes_max;
-    const std::lock_guard lock(mutex);
-    calls.insert(call);
-    if (is_stopped) call->cancel.cancel();
-    return call;
-  }
-
-  void get(const std::string& url, const std::string& path,
-           std::function<void(Result<Answer>)> done) {
-    const auto call = begin(std::move(done));
-    const auto self = shared_from_this();
-    try {
-      http::client::http_client_config config;
-      config.set_timeout(options.timeout);
-      config.set_max_redirects(0);
-      http::client::http_client client(url, config);
-      auto answered = client.request(http::methods::GET, path, call->cancel.get_token());
-      answered.then([self, call](const pplx::task<http::http_response>& response) {
-        self->receive(call, response);
-      });
-    } catch (const std::exception&) {
-      finish(call, error_of(std::current_exception()));
+  Task<Answer> ask(const http::Endpoint& engine, const std::string& path, Running& running) {
+    const http::Call request{.endpoint = engine,
+                             .head = {"GET", path, {}},
+                             .body = {},
+                             .timeouts = {.connect = options.timeout,
+                                          .write = options.timeout,
+                                          .first_byte = options.timeout,
+                                          .between_bytes = options.timeout}};
+    while (!running.is_given_up) {
+      http::Exchange exchange(client);
+      running.exchange = &exchange;
+      Result<std::string> body = co_await body_of(exchange, request);
+      running.exchange = nullptr;
+      // An engine ends kept connections when it likes; the next one is new.
+      if (exchange.kept_connection_closed()) continue;
+      if (running.is_given_up) break;
+      const bool refused = exchange.connection_refused();
+      co_return Answer{std::move(body), refused};
     }
+    co_return Answer{no_answer_in_time()};
   }
 
-  void receive(const std::shared_ptr<Call>& call, const pplx::task<http::http_response>& response) {
-    try {
-      const http::http_response& head = response.get();
-      call->answer.status = head.status_code();
-      call->source = head.body().streambuf();
-    } catch (const std::exception&) {
-      finish(call, error_of(std::current_exception()));
-      return;
+  // The body of a 200, else what the status means here.
+  Task<Result<std::string>> body_of(http::Exchange& exchange, const http::Call& request) {
+    auto begun = co_await exchange.start(request);
+    if (!begun.ok()) co_return reason_of(exchange, std::move(begun).error());
+    // Read in any case, so that the connection can be kept.
+    auto body = co_await http::read_all(exchange, options.answer_bytes_max);
+    if (exchange.status() != 200) {
+      const ErrorCode code =
+          exchange.status() == 404 ? ErrorCode::NotFound : ErrorCode::Unavailable;
+      co_return worker_error(
+          code, request.head.target + " answers " + std::to_string(exchange.status()), false);
     }
-    read_on(call);
+    if (!body.ok()) co_return reason_of(exchange, std::move(body).error());
+    co_return body;
   }
 
-  // Piece by piece, so that an answer without end can be given up.
-  void read_on(const std::shared_ptr<Call>& call) {
-    const auto self = shared_from_this();
-    auto piece = call->source.getn(call->piece.data(), call->piece.size());
-    piece.then([self, call](const pplx::task<std::size_t>& read) {
-      std::size_t count = 0;
-      try {
-        count = read.get();
-      } catch (const std::exception&) {
-        self->finish(call, error_of(std::current_exception()));
-        return;
-      }
-      if (count == 0) {
-        self->finish(call, std::move(call->answer));
-        return;
-      }
-      if (call->answer.body.size() + count > call->answer_bytes_max) {
-        call->failure = worker_error(ErrorCode::TooLarge, "the answer is too long", false);
-        call->cancel.cancel();
-        self->finish(call, *call->failure);
-        return;
-      }
-      call->answer.body.append(reinterpret_cast<const char*>(call->piece.data()), count);
-      self->read_on(call);
-    });
+  // On the I/O thread. Giving one up may end its coroutine at once, hence the copy.
+  void give_up_all() {
+    is_stopped = true;
+    const std::vector<Running*> all(calls.begin(), calls.end());
+    for (Running* running : all) running->give_up();
   }
 };
 
-EngineClient::EngineClient(Options options, const Clock& clock) {
-  runtime::fix_cpprest_threads();
-  state_ = std::make_shared<State>(options, clock);
-}
+EngineClient::EngineClient(const Options& options) : state_(std::make_unique<State>(options)) {}
 
 EngineClient::~EngineClient() { stop(); }
 
-void EngineClient::start_probe(const std::string& url, std::function<void(Probe)> done) {
+void EngineClient::start_probe(const http::Endpoint& engine, std::function<void(Probe)> done) {
   const auto parts = std::make_shared<ProbeParts>();
   parts->done = std::move(done);
-  state_->get(url, "/health", [parts](const Result<Answer>& answer) {
-    const Result<std::string> body = body_of(answer, "/health");
-    parts->put([&body](Probe& probe) {
-      if (body.ok()) return;
-      probe.health = body.error();
-      probe.refused = body.error().message == "connection refused";
-    });
+  state_->get(engine, "/health", [parts](const Answer& answer) {
+    if (!answer.body.ok()) parts->probe.health = answer.body.error();
+    parts->probe.refused = answer.refused;
+    parts->put();
   });
-  state_->get(url, "/v1/models", [parts](const Result<Answer>& answer) {
-    Result<std::string> body = body_of(answer, "/v1/models");
-    auto models = body.ok() ? parse_models(std::move(*body)) : body.error();
-    parts->put([&models](Probe& probe) { probe.models = std::move(models); });
+  state_->get(engine, "/v1/models", [parts](Answer answer) {
+    auto& body = answer.body;
+    parts->probe.models = body.ok() ? parse_models(std::move(*body)) : body.error();
+    parts->put();
   });
-  state_->get(url, "/kv_event_sources", [parts](const Result<Answer>& answer) {
-    Result<std::string> body = body_of(answer, "/kv_event_sources");
-    auto sources = body.ok() ? parse_event_sources(std::move(*body)) : body.error();
-    parts->put([&sources](Probe& probe) { probe.sources = std::move(sources); });
+  state_->get(engine, "/kv_event_sources", [parts](Answer answer) {
+    auto& body = answer.body;
+    parts->probe.sources = body.ok() ? parse_event_sources(std::move(*body)) : body.error();
+    parts->put();
   });
-  state_->get(url, "/metrics", [parts](const Result<Answer>& answer) {
-    const Result<std::string> body = body_of(answer, "/metrics");
-    auto load = body.ok() ? parse_metrics(*body) : body.error();
-    parts->put([&load](Probe& probe) { probe.load = std::move(load); });
+  state_->get(engine, "/metrics", [parts](const Answer& answer) {
+    const auto& body = answer.body;
+    parts->probe.load = body.ok() ? parse_metrics(*body) : body.error();
+    parts->put();
   });
 }
 
-void EngineClient::start_load(const std::string& url,
+void EngineClient::start_load(const http::Endpoint& engine,
                               std::function<void(Result<EngineLoad>)> done) {
-  state_->get(url, "/metrics", [done = std::move(done)](const Result<Answer>& answer) {
-    const Result<std::string> body = body_of(answer, "/metrics");
-    done(body.ok() ? parse_metrics(*body) : body.error());
+  state_->get(engine, "/metrics", [done = std::move(done)](const Answer& answer) {
+    done(answer.body.ok() ? parse_metrics(*answer.body) : answer.body.error());
   });
-}
-
-Instant EngineClient::cancel_overdue() {
-  const Instant now = state_->clock.now();
-  Instant next = Instant::max();
-  std::vector<std::shared_ptr<Call>> overdue;
-  {
-    const std::lock_guard lock(state_->mutex);
-    for (const auto& call : state_->calls) {
-      if (call->deadline <= now) {
-        overdue.push_back(call);
-      } else {
-        next = std::min(next, call->deadline);
-      }
-    }
-  }
-  for (const auto& call : overdue) call->cancel.cancel();
-  return next;
 }
 
 void EngineClient::stop() {
-  std::unordered_set<std::shared_ptr<Call>> running;
+  if (!state_->pool.running()) return;
+  asio::post(state_->pool.context(0), [state = state_.get()] { state->give_up_all(); });
   {
-    const std::lock_guard lock(state_->mutex);
-    state_->is_stopped = true;
-    running = state_->calls;
+    std::unique_lock lock(state_->mutex);
+    state_->idle.wait(lock, [this] { return state_->unfinished == 0; });
   }
-  for (const auto& call : running) call->cancel.cancel();
-  std::unique_lock lock(state_->mutex);
-  state_->idle.wait(lock, [this] { return state_->calls.empty(); });
+  state_->pool.stop();
 }
 
 }  // namespace sightline::fleet

@@ -6,17 +6,18 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
-#include <string>
 
-#include "common/base/clock.h"
 #include "common/base/result.h"
 
 #include "router/fleet/discovery.h"
+#include "router/http/client.h"
 
 namespace sightline::fleet {
 
-// Low-rate calls to engines: health, models, event sources, metrics. Never on the data path.
-// Thread safety: all methods from one thread; callbacks run on the HTTP library's threads.
+// Low-rate calls to engines: health, models, event sources, metrics. They have an I/O thread of
+// their own: a large or slow answer delays no request. The connection of the last call to an engine
+// is kept for the next one.
+// Thread safety: all methods from one thread; callbacks run on the I/O thread.
 class EngineClient {
  public:
   struct Options {
@@ -24,28 +25,22 @@ class EngineClient {
     std::size_t answer_bytes_max = 4 << 20;    // vLLM's /metrics is about 70 KB
   };
 
-  // Clock must outlive the client.
-  EngineClient(Options options, const Clock& clock);
+  explicit EngineClient(const Options& options);
   ~EngineClient();  // as stop()
   EngineClient(const EngineClient&) = delete;
   EngineClient& operator=(const EngineClient&) = delete;
 
-  // Asks /health, /v1/models, /kv_event_sources and /metrics of "http://host:port" at once, and
-  // calls back exactly once.
-  void start_probe(const std::string& url, std::function<void(Probe)> done);
+  // Asks /health, /v1/models, /kv_event_sources and /metrics at once, and calls back exactly once.
+  void start_probe(const http::Endpoint& engine, std::function<void(Probe)> done);
   // Asks /metrics only.
-  void start_load(const std::string& url, std::function<void(Result<EngineLoad>)> done);
+  void start_load(const http::Endpoint& engine, std::function<void(Result<EngineLoad>)> done);
 
-  // Ends calls that are past their time, and tells when the next one will be: a peer that sends
-  // one byte now and then would keep a call alive. To be called about then.
-  Instant cancel_overdue();
-
-  // Cancels what runs and waits for its callbacks. Idempotent.
+  // Gives up what runs and waits for its callbacks. Nothing may be started after it. Idempotent.
   void stop();
 
  private:
   struct State;
-  std::shared_ptr<State> state_;
+  std::unique_ptr<State> state_;
 };
 
 }  // namespace sightline::fleet

@@ -29,7 +29,7 @@ struct FleetControl::State : std::enable_shared_from_this<FleetControl::State> {
         fleet(controlled_fleet),
         metrics(fleet_metrics),
         clock(fleet_clock),
-        client({.timeout = fleet_settings.probe_timeout}, fleet_clock) {}
+        client({.timeout = fleet_settings.probe_timeout}) {}
 
   // A worker and the readings of its load.
   struct Watched {
@@ -93,7 +93,7 @@ struct FleetControl::State : std::enable_shared_from_this<FleetControl::State> {
   Instant start_probes() {
     const Fleet::DueProbes due = fleet.take_due_probes();
     for (const WorkerSpec& spec : due.workers) {
-      client.start_probe(spec.url, [self = shared_from_this(), spec](Probe probe) {
+      client.start_probe({spec.host, spec.port}, [self = shared_from_this(), spec](Probe probe) {
         self->post([self, spec, probe = std::move(probe)] { self->probed(spec, probe); });
       });
     }
@@ -130,7 +130,7 @@ struct FleetControl::State : std::enable_shared_from_this<FleetControl::State> {
     auto done = [self = shared_from_this(), spec = watched.spec](Result<EngineLoad> load) {
       self->post([self, spec, load = std::move(load)] { self->scraped(spec, load); });
     };
-    client.start_load(watched.spec.url, std::move(done));
+    client.start_load({watched.spec.host, watched.spec.port}, std::move(done));
   }
 
   void scraped(const WorkerSpec& spec, const Result<EngineLoad>& load) {
@@ -159,7 +159,6 @@ struct FleetControl::State : std::enable_shared_from_this<FleetControl::State> {
       take_inbox();
       Instant next = start_probes();
       next = std::min(next, start_scrapes());
-      next = std::min(next, client.cancel_overdue());
       std::unique_lock lock(mutex);
       changed.wait_until(lock, stop, next,
                          [this] { return is_woken || !inbox.empty() || new_workers; });

@@ -12,9 +12,7 @@
 #include <asio/post.hpp>
 
 #include "common/base/check.h"
-#include "common/base/number.h"
 
-#include "router/http/message.h"
 #include "router/http/wire.h"
 
 namespace sightline::http {
@@ -164,11 +162,13 @@ Task<Result<std::shared_ptr<Wire>>> Connections::connect(const Endpoint& endpoin
   deadline.set(timeout);
   const auto addresses = co_await resolve(endpoint, dial);
   std::shared_ptr<Wire> connected;
+  dial.refused_ = !addresses.empty();
   for (const auto& address : addresses) {
     if (dial.stopped_) break;
     dial.wire_ = shard.fresh(state_->options);
     const auto io = co_await dial.wire_->connect(address);
     const auto wire = std::exchange(dial.wire_, nullptr);
+    dial.refused_ = dial.refused_ && io == Io::Refused;
     if (io == Io::Done && !dial.stopped_) {
       connected = wire;
       break;
@@ -230,41 +230,5 @@ Client::Client(IoPool& pool, const ClientOptions& options)
     : connections_(std::make_shared<Connections>(pool, options)) {}
 
 void Client::forget(const Endpoint& endpoint) { connections_->forget(endpoint); }
-
-Result<ServerUrl> parse_server_url(std::string_view url) {
-  constexpr std::string_view kScheme = "http://";
-  const auto wrong = [](ErrorCode code, std::string_view what) {
-    return client_error(code, "a server URL " + std::string(what) +
-                                  "; it looks like http://host:port or http://host:port/base");
-  };
-  if (!equal_names(url.substr(0, kScheme.size()), kScheme)) {
-    const bool other = url.find("://") != std::string_view::npos;
-    return wrong(other ? ErrorCode::Unsupported : ErrorCode::InvalidArgument,
-                 "must begin with http://");
-  }
-  url.remove_prefix(kScheme.size());
-  if (url.find_first_of("?#@ \t\r\n\\") != std::string_view::npos) {
-    return wrong(ErrorCode::InvalidArgument, "can not have a query, fragment, user or blanks");
-  }
-  const auto slash = std::min(url.find('/'), url.size());
-  auto authority = url.substr(0, slash);
-  auto prefix = url.substr(slash);
-  while (prefix.ends_with('/')) prefix.remove_suffix(1);
-  const bool bracketed = authority.starts_with('[');
-  const auto host_end =
-      bracketed ? authority.find(']') : std::min(authority.find(':'), authority.size());
-  if (host_end == std::string_view::npos) return wrong(ErrorCode::InvalidArgument, "has an open [");
-  const auto host = bracketed ? authority.substr(1, host_end - 1) : authority.substr(0, host_end);
-  if (host.empty()) return wrong(ErrorCode::InvalidArgument, "needs a host");
-  const auto rest = authority.substr(host_end + (bracketed ? 1 : 0));
-  std::uint16_t port = 80;
-  if (!rest.empty()) {
-    port = whole_number<std::uint16_t>(rest.substr(1)).value_or(0);
-    if (rest.front() != ':' || port == 0) {
-      return wrong(ErrorCode::InvalidArgument, "needs a port from 1 to 65535 after the colon");
-    }
-  }
-  return ServerUrl{{std::string(host), port}, std::string(prefix)};
-}
 
 }  // namespace sightline::http

@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include <asio/ip/tcp.hpp>
@@ -26,14 +25,6 @@ struct Endpoint {
   std::uint16_t port = 80;
   friend auto operator<=>(const Endpoint&, const Endpoint&) = default;
 };
-
-// An http:// URL in parts; prefix is its path without the trailing slash ("" or "/base").
-struct ServerUrl {
-  Endpoint endpoint;
-  std::string prefix;
-};
-// Errors: InvalidArgument (no host, bad port, user info, query), Unsupported (another scheme).
-Result<ServerUrl> parse_server_url(std::string_view url);
 
 struct ClientOptions {
   std::size_t idle_per_endpoint_max = 64;  // kept connections per I/O thread and endpoint
@@ -71,6 +62,8 @@ class Dial {
  public:
   // Ends the attempt at once; it may resume the dialling coroutine before returning.
   void stop();
+  // True if nobody listens at any of the endpoint's addresses.
+  [[nodiscard]] bool refused() const { return refused_; }
 
  private:
   friend class Connections;
@@ -78,6 +71,7 @@ class Dial {
   std::shared_ptr<Lookup> lookup_;
   std::shared_ptr<Wire> wire_;
   bool stopped_ = false;
+  bool refused_ = false;
 };
 
 // The pools behind a Client. Thread safety: all methods but forget() on I/O threads of the pool;

@@ -242,6 +242,9 @@ void Exchange::cancel() {
 }
 
 Failure Exchange::failure() const { return state_->failure; }
+bool Exchange::connection_refused() const {
+  return state_->failure == Failure::Connect && state_->dial.refused();
+}
 bool Exchange::kept_connection_closed() const { return state_->kept_closed; }
 bool Exchange::response_begun() const { return state_->response_begun; }
 

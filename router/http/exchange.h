@@ -77,6 +77,8 @@ class Exchange {
   void cancel();
 
   [[nodiscard]] Failure failure() const;
+  // True if the failure is Connect because nobody listens there.
+  [[nodiscard]] bool connection_refused() const;
   // True if the failure is NoAnswer on a connection that had been used before.
   [[nodiscard]] bool kept_connection_closed() const;
   // True once any byte of a response was received.

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <asio/buffer.hpp>
+#include <asio/error.hpp>
 #include <asio/redirect_error.hpp>
 #include <poll.h>
 #include <sys/socket.h>
@@ -58,7 +59,7 @@ Task<Io> Wire::connect(const asio::ip::tcp::endpoint& to) {
   auto token = asio::redirect_error(use_task, code);
   co_await socket_.async_connect(to, token);
   if (std::exchange(timed_out_, false)) co_return Io::TimedOut;
-  if (code) co_return Io::Closed;
+  if (code) co_return code == asio::error::connection_refused ? Io::Refused : Io::Closed;
   socket_.set_option(asio::ip::tcp::no_delay(true), code);
   co_return code ? Io::Closed : Io::Done;
 }

@@ -26,6 +26,7 @@ enum class Io {
   Closed,    // end of stream, reset, or closed on our side
   TimedOut,  // the deadline passed; the connection is still open
   Full,      // the receive buffer holds its maximum
+  Refused,   // nobody listens there; connect() alone tells it
 };
 
 // A TCP connection with a receive buffer. Receiving may go on in the background, which costs

@@ -147,4 +147,34 @@ class RawListener {
   std::uint16_t port_ = 0;
 };
 
+// A listener whose queue is full: the kernel drops further handshakes.
+class FullListener {
+ public:
+  FullListener() : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    auto address = loopback(0);
+    socklen_t size = sizeof address;
+    SL_CHECK(::bind(socket_, reinterpret_cast<const sockaddr*>(&address), size) == 0);
+    SL_CHECK(::listen(socket_, 0) == 0);
+    SL_CHECK(::getsockname(socket_, reinterpret_cast<sockaddr*>(&address), &size) == 0);
+    port_ = ntohs(address.sin_port);
+    for (int& filler : fillers_) {
+      filler = ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+      static_cast<void>(::connect(filler, reinterpret_cast<const sockaddr*>(&address), size));
+    }
+  }
+  ~FullListener() {
+    for (const int filler : fillers_) ::close(filler);
+    ::close(socket_);
+  }
+  FullListener(const FullListener&) = delete;
+  FullListener& operator=(const FullListener&) = delete;
+
+  [[nodiscard]] std::uint16_t port() const { return port_; }
+
+ private:
+  int socket_;
+  std::uint16_t port_ = 0;
+  std::array<int, 8> fillers_{};
+};
+
 }  // namespace sightline::fakes

@@ -2,27 +2,32 @@
 // Copyright The Sightline Authors
 #include "router/fleet/engine_client.h"
 
+#include <functional>
 #include <future>
 
 #include <gtest/gtest.h>
 
+#include "common/runtime/worker_thread.h"
+
 #include "tests/fakes/engine_facts_server.h"
-#include "tests/fakes/manual_clock.h"
+#include "tests/fakes/raw_socket.h"
 #include "tests/support/loopback.h"
 
 namespace sightline::fleet {
 namespace {
 
-Probe probe_of(EngineClient& client, const std::string& url) {
+http::Endpoint local(std::uint16_t port) { return {"127.0.0.1", port}; }
+
+Probe probe_of(EngineClient& client, const http::Endpoint& engine) {
   std::promise<Probe> promise;
-  client.start_probe(url, [&promise](Probe probe) { promise.set_value(std::move(probe)); });
+  client.start_probe(engine, [&promise](Probe probe) { promise.set_value(std::move(probe)); });
   return promise.get_future().get();
 }
 
 TEST(EngineClient, AProbeBringsEverythingAnEngineTells) {
   const test::EngineFactsServer engine;
-  EngineClient client({}, system_clock());
-  const Probe probe = probe_of(client, engine.url());
+  EngineClient client({});
+  const Probe probe = probe_of(client, local(engine.port()));
   EXPECT_TRUE(probe.health.ok());
   ASSERT_TRUE(probe.models.ok());
   EXPECT_EQ(probe.models->at(0).id, "tiny");
@@ -36,8 +41,8 @@ TEST(EngineClient, MissingPathsAreNotFoundAndTheRestIsStillKnown) {
   test::EngineFactsServer engine;
   engine.set("/kv_event_sources", {404, R"({"detail":"Not Found"})"});
   engine.set("/metrics", {200, "no metrics here\n"});
-  EngineClient client({}, system_clock());
-  const Probe probe = probe_of(client, engine.url());
+  EngineClient client({});
+  const Probe probe = probe_of(client, local(engine.port()));
   EXPECT_TRUE(probe.health.ok());
   ASSERT_FALSE(probe.sources.ok());
   EXPECT_EQ(probe.sources.error().code, ErrorCode::NotFound);
@@ -47,8 +52,8 @@ TEST(EngineClient, MissingPathsAreNotFoundAndTheRestIsStillKnown) {
 TEST(EngineClient, ASickEngineIsNotHealthyWhateverElseItTells) {
   test::EngineFactsServer engine;
   engine.set("/health", {503, ""});
-  EngineClient client({}, system_clock());
-  const Probe probe = probe_of(client, engine.url());
+  EngineClient client({});
+  const Probe probe = probe_of(client, local(engine.port()));
   ASSERT_FALSE(probe.health.ok());
   EXPECT_EQ(probe.health.error().message, "/health answers 503");
   EXPECT_FALSE(probe.refused);
@@ -57,10 +62,10 @@ TEST(EngineClient, ASickEngineIsNotHealthyWhateverElseItTells) {
 TEST(EngineClient, AServerWithoutHealthPathIsHealthyWhenItTellsItsModels) {
   test::EngineFactsServer engine;
   engine.set("/health", {404, ""});
-  EngineClient client({}, system_clock());
-  EXPECT_TRUE(probe_of(client, engine.url()).health.ok());
+  EngineClient client({});
+  EXPECT_TRUE(probe_of(client, local(engine.port())).health.ok());
   engine.set("/v1/models", {404, ""});
-  EXPECT_FALSE(probe_of(client, engine.url()).health.ok());
+  EXPECT_FALSE(probe_of(client, local(engine.port())).health.ok());
 }
 
 TEST(EngineClient, ARefusedConnectionIsTold) {
@@ -69,36 +74,90 @@ TEST(EngineClient, ARefusedConnectionIsTold) {
     const test::ListeningSocket gone;
     port = gone.port();
   }
-  EngineClient client({}, system_clock());
-  const Probe probe = probe_of(client, "http://127.0.0.1:" + std::to_string(port));
+  EngineClient client({});
+  const Probe probe = probe_of(client, local(port));
   ASSERT_FALSE(probe.health.ok());
   EXPECT_TRUE(probe.refused) << probe.health.error().message;
 }
 
 TEST(EngineClient, ASilentEngineIsGivenUpAtTheDeadline) {
   const test::ListeningSocket silent;
-  test::ManualClock clock;
-  EngineClient client({.timeout = std::chrono::seconds(30)}, clock);
-  std::promise<Probe> promise;
-  client.start_probe("http://127.0.0.1:" + std::to_string(silent.port()),
-                     [&promise](Probe probe) { promise.set_value(std::move(probe)); });
-  EXPECT_EQ(client.cancel_overdue(), clock.now() + std::chrono::seconds(30));
-  clock.advance(std::chrono::seconds(30));
-  EXPECT_EQ(client.cancel_overdue(), Instant::max());
-  const Probe probe = promise.get_future().get();
+  EngineClient client({.timeout = std::chrono::milliseconds(50)});
+  const Probe probe = probe_of(client, local(silent.port()));
   ASSERT_FALSE(probe.health.ok());
   EXPECT_EQ(probe.health.error().code, ErrorCode::Timeout) << probe.health.error().message;
   EXPECT_FALSE(probe.refused);
 }
 
+// An engine that is a script: what it does with each connection.
+WorkerThread play(fakes::RawListener& listener, std::function<void(fakes::RawListener&)> script) {
+  return {"engine",
+          [&listener, script = std::move(script)](const std::stop_token&) { script(listener); }};
+}
+
+std::string load_answer(int running) {
+  const std::string text = test::EngineFactsServer::metrics_text(running);
+  return "HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(text.size()) + "\r\n\r\n" + text;
+}
+
+Result<EngineLoad> load_of(EngineClient& client, const http::Endpoint& engine) {
+  std::promise<Result<EngineLoad>> promise;
+  client.start_load(engine,
+                    [&promise](Result<EngineLoad> load) { promise.set_value(std::move(load)); });
+  return promise.get_future().get();
+}
+
+TEST(EngineClient, AConnectionIsKeptAndAClosedOneReplacedUnseen) {
+  fakes::RawListener listener;
+  const WorkerThread engine = play(listener, [](fakes::RawListener& from) {
+    fakes::RawSocket first = from.accept();
+    for (const int running : {1, 2}) {
+      first.receive_until("\r\n\r\n");
+      first.send(load_answer(running));
+    }
+    // Only when the third request has come can it be told that this connection is no good.
+    first.receive_until("\r\n\r\n");
+    first.close();
+    fakes::RawSocket second = from.accept();
+    second.receive_until("\r\n\r\n");
+    second.send(load_answer(3));
+  });
+  EngineClient client({.timeout = std::chrono::seconds(60)});
+  for (const std::uint32_t running : {1u, 2u, 3u}) {
+    const auto load = load_of(client, local(listener.port()));
+    ASSERT_TRUE(load.ok()) << load.error().message;
+    EXPECT_EQ(load->running, running);
+  }
+}
+
+TEST(EngineClient, AnAnswerThatTricklesIsGivenUpAtTheDeadline) {
+  fakes::RawListener listener;
+  const WorkerThread engine = play(listener, [](fakes::RawListener& from) {
+    fakes::RawSocket socket = from.accept();
+    socket.receive_until("\r\n\r\n");
+    socket.send("HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n");
+    while (socket.send("#")) continue;
+  });
+  EngineClient client(
+      {.timeout = std::chrono::milliseconds(200), .answer_bytes_max = 2'000'000'000});
+  const auto load = load_of(client, local(listener.port()));
+  ASSERT_FALSE(load.ok());
+  EXPECT_EQ(load.error().code, ErrorCode::Timeout) << load.error().message;
+}
+
+TEST(EngineClient, AnUnknownHostIsNoRefusal) {
+  EngineClient client({.timeout = std::chrono::seconds(60)});
+  const Probe probe = probe_of(client, {"no-such-host.invalid", 8000});
+  ASSERT_FALSE(probe.health.ok());
+  EXPECT_FALSE(probe.refused);
+  EXPECT_EQ(probe.health.error().message, "the host is not known or not reachable");
+}
+
 TEST(EngineClient, AnAnswerBeyondTheLimitIsGivenUp) {
   test::EngineFactsServer engine;
   engine.set("/metrics", {200, std::string(3'000'000, '#') + "\n"});
-  EngineClient client({.answer_bytes_max = 1'000'000}, system_clock());
-  std::promise<Result<EngineLoad>> promise;
-  client.start_load(engine.url(),
-                    [&promise](Result<EngineLoad> load) { promise.set_value(std::move(load)); });
-  const auto load = promise.get_future().get();
+  EngineClient client({.answer_bytes_max = 1'000'000});
+  const auto load = load_of(client, local(engine.port()));
   ASSERT_FALSE(load.ok());
   EXPECT_EQ(load.error().code, ErrorCode::TooLarge);
 }
@@ -107,8 +166,8 @@ TEST(EngineClient, GarbageIsAnErrorNotACrash) {
   test::EngineFactsServer engine;
   engine.set("/v1/models", {200, "<html>"});
   engine.set("/kv_event_sources", {200, std::string(10'000, '[')});
-  EngineClient client({}, system_clock());
-  const Probe probe = probe_of(client, engine.url());
+  EngineClient client({});
+  const Probe probe = probe_of(client, local(engine.port()));
   EXPECT_EQ(probe.models.error().code, ErrorCode::Corrupt);
   EXPECT_EQ(probe.sources.error().code, ErrorCode::Corrupt);
 }
@@ -117,9 +176,8 @@ TEST(EngineClient, StopEndsWhatRunsAndCallsBackOnce) {
   const test::ListeningSocket silent;
   int calls = 0;
   {
-    EngineClient client({.timeout = std::chrono::minutes(5)}, system_clock());
-    client.start_probe("http://127.0.0.1:" + std::to_string(silent.port()),
-                       [&calls](const Probe&) { ++calls; });
+    EngineClient client({.timeout = std::chrono::minutes(5)});
+    client.start_probe(local(silent.port()), [&calls](const Probe&) { ++calls; });
     client.stop();
     EXPECT_EQ(calls, 1);
   }

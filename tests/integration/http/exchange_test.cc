@@ -12,9 +12,6 @@
 #include <vector>
 
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "common/runtime/worker_thread.h"
 
@@ -25,6 +22,7 @@ namespace sightline::http {
 namespace {
 
 using fakes::eventually;
+using fakes::FullListener;
 using fakes::RawListener;
 using fakes::RawSocket;
 using fakes::run_task;
@@ -43,6 +41,7 @@ struct Outcome {
   Failure failure = Failure::None;
   bool response_begun = false;
   bool kept_closed = false;
+  bool refused = false;
   std::optional<Error> error;
 };
 
@@ -94,6 +93,7 @@ class ExchangeTest : public testing::Test {
     outcome.failure = exchange.failure();
     outcome.response_begun = exchange.response_begun();
     outcome.kept_closed = exchange.kept_connection_closed();
+    outcome.refused = exchange.connection_refused();
   }
 
   Outcome run(const Call& call) {
@@ -399,38 +399,10 @@ TEST_F(ExchangeTest, SaysWhenNobodyListens) {
   listener_.close();
   const auto outcome = run(request);
   EXPECT_EQ(outcome.failure, Failure::Connect);
+  EXPECT_TRUE(outcome.refused);
   EXPECT_TRUE(outcome.error->retryable);
   EXPECT_FALSE(outcome.response_begun);
 }
-
-// A listener whose queue is full: the kernel drops further handshakes.
-class FullListener {
- public:
-  FullListener() : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    EXPECT_EQ(::bind(socket_, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
-    EXPECT_EQ(::listen(socket_, 0), 0);
-    socklen_t size = sizeof address_;
-    EXPECT_EQ(::getsockname(socket_, reinterpret_cast<sockaddr*>(&address_), &size), 0);
-    for (int i = 0; i < 8; ++i) {
-      fillers_.push_back(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0));
-      static_cast<void>(
-          ::connect(fillers_.back(), reinterpret_cast<sockaddr*>(&address_), sizeof address_));
-    }
-  }
-  ~FullListener() {
-    for (const int filler : fillers_) ::close(filler);
-    ::close(socket_);
-  }
-  [[nodiscard]] std::uint16_t port() const { return ntohs(address_.sin_port); }
-
- private:
-  int socket_;
-  sockaddr_in address_{};
-  std::vector<int> fillers_;
-};
 
 TEST_F(ExchangeTest, SaysWhenNoConnectionComesAboutInTime) {
   const FullListener full;
@@ -442,6 +414,7 @@ TEST_F(ExchangeTest, SaysWhenNoConnectionComesAboutInTime) {
   ASSERT_TRUE(outcome.error);
   EXPECT_EQ(outcome.error->code, ErrorCode::Timeout);
   EXPECT_TRUE(outcome.error->retryable);
+  EXPECT_FALSE(outcome.refused);
 }
 
 TEST_F(ExchangeTest, ResolvesNamesAndSaysWhenThereIsNone) {
@@ -457,7 +430,9 @@ TEST_F(ExchangeTest, ResolvesNamesAndSaysWhenThereIsNone) {
   EXPECT_EQ(run(request).body, "hello");
   EXPECT_EQ(run(request).body, "hello");
   request.endpoint.host = "no-such-host.invalid";
-  EXPECT_EQ(run(request).failure, Failure::Connect);
+  const auto outcome = run(request);
+  EXPECT_EQ(outcome.failure, Failure::Connect);
+  EXPECT_FALSE(outcome.refused);
 }
 
 TEST_F(ExchangeTest, TimesOutWaitingForTheFirstByteAndBetweenBytes) {
