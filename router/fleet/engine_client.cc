@@ -87,9 +87,8 @@ struct EngineClient::State {
   IoPool pool{{.io_threads = 1, .compute_threads = 0, .name = "fleet"}};
   http::Client client{pool, {.idle_per_endpoint_max = 1}};
 
-  // Only the I/O thread:
+  // Only the I/O thread. Calls are begun in their order, so at the stop all are in it.
   std::unordered_set<Running*> calls;
-  bool is_stopped = false;
 
   std::mutex mutex;  // guards `unfinished`
   std::condition_variable idle;
@@ -104,7 +103,7 @@ struct EngineClient::State {
   }
 
   Task<void> call(http::Endpoint engine, std::string path, std::function<void(Answer)> done) {
-    Running running{.is_given_up = is_stopped};
+    Running running;
     calls.insert(&running);
     auto give_up = [&running] { running.give_up(); };
     Deadline deadline(pool.deadlines(0), give_up);
@@ -157,7 +156,6 @@ struct EngineClient::State {
 
   // On the I/O thread. Giving one up may end its coroutine at once, hence the copy.
   void give_up_all() {
-    is_stopped = true;
     const std::vector<Running*> all(calls.begin(), calls.end());
     for (Running* running : all) running->give_up();
   }

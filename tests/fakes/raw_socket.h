@@ -127,12 +127,15 @@ class RawListener {
     SL_CHECK(::listen(fd_, 64) == 0);
     SL_CHECK(::getsockname(fd_, reinterpret_cast<sockaddr*>(&address), &size) == 0);
     port_ = ntohs(address.sin_port);
+    const timeval patience{kPatience.count(), 0};
+    setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
   }
   ~RawListener() { close(); }
   RawListener(const RawListener&) = delete;
   RawListener& operator=(const RawListener&) = delete;
 
   [[nodiscard]] std::uint16_t port() const { return port_; }
+  // Ends the program when nobody comes.
   RawSocket accept() {
     const int fd = ::accept(fd_, nullptr, nullptr);
     SL_CHECK(fd >= 0);

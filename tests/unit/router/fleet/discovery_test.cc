@@ -157,6 +157,16 @@ TEST(EngineMetrics, EachRankHasItsOwnLoad) {
   EXPECT_EQ(load->running, 7u);
 }
 
+TEST(EngineMetrics, ANameThatOnlyBeginsAsOneOfTheseIsAnother) {
+  const auto load = parse_metrics(
+      "vllm:num_requests_running 2\n"
+      "vllm:num_requests_running5 7\n"
+      "vllm:num_requests_running_now{engine=\"0\"} 7\n"
+      "other:num_requests_running{engine=\"0\"} 7\n");
+  ASSERT_TRUE(load.ok());
+  EXPECT_EQ(load->running, 2u);
+}
+
 TEST(EngineMetrics, ATextWithoutLoadIsRefused) {
   EXPECT_FALSE(parse_metrics("").ok());
   EXPECT_FALSE(parse_metrics("process_cpu_seconds_total 5\n").ok());
