@@ -101,20 +101,23 @@ struct Incoming {
   }
 };
 
+// Gives cpprestsdk four threads, once, instead of the 40 it would start, and makes what its first
+// users, perhaps several threads, would make.
+void prepare_cpprest() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    crossplat::threadpool::initialize_with_threads(kThreads);
+    pplx::get_ambient_scheduler();
+    // The text of a response is made with the table of reason phrases.
+    static_cast<void>(http::http_response(http::status_codes::OK).to_string());
+  });
+}
+
 }  // namespace
 
 AdminResponse admin_error(int status, std::string_view message) {
   return {status, "{\"error\":{\"message\":" + json::to_quoted(message) +
                       ",\"code\":" + std::to_string(status) + "}}"};
-}
-
-void fix_cpprest_threads() {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    crossplat::threadpool::initialize_with_threads(kThreads);
-    // Made here, as its first users may be several threads.
-    pplx::get_ambient_scheduler();
-  });
 }
 
 struct AdminServer::State : std::enable_shared_from_this<AdminServer::State> {
@@ -331,7 +334,7 @@ void AdminServer::add_check(std::string name, Check check) {
 }
 
 Result<Done> AdminServer::start() {
-  fix_cpprest_threads();
+  prepare_cpprest();
   if (state_->options.port != 0) return state_->open(state_->options.port);
   Result<Done> opened = Done{};
   for (int i = 0; i < kFreePortTries; ++i) {

@@ -31,10 +31,6 @@ struct AdminResponse {
 // The error answer of the admin port: {"error":{"message","code"}}.
 AdminResponse admin_error(int status, std::string_view message);
 
-// Gives cpprestsdk four threads, once, instead of the 40 it would start. To be called before any
-// other use of that library.
-void fix_cpprest_threads();
-
 // HTTP server of the admin port: health, metrics, and what others register. Low rate; not for
 // clients. /healthz, /readyz and /metrics are built in.
 // Thread safety: registration before start() only; routes and checks run on the server's threads,
