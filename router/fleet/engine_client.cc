@@ -12,8 +12,6 @@
 
 #include <asio/post.hpp>
 
-#include "common/base/check.h"
-
 #include "router/http/exchange.h"
 
 namespace sightline::fleet {

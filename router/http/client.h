@@ -63,7 +63,7 @@ class Dial {
   // Ends the attempt at once; it may resume the dialling coroutine before returning.
   void stop();
   // True if nobody listens at any of the endpoint's addresses.
-  [[nodiscard]] bool refused() const { return refused_; }
+  [[nodiscard]] bool refused() const { return refused_ && !stopped_; }
 
  private:
   friend class Connections;
