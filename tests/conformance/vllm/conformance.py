@@ -18,7 +18,14 @@ sys.path.insert(0, str(ROOT / "hack"))
 sys.dont_write_bytecode = True
 
 import plan  # noqa: E402
-from engine import BLOCK_SIZE, CACHE_BLOCKS, MODEL, Engine, wait_until_ready  # noqa: E402
+from engine import (  # noqa: E402
+    BLOCK_SIZE,
+    CACHE_BLOCKS,
+    MODEL,
+    Engine,
+    free_ports,
+    wait_until_ready,
+)
 from judge import Judge  # noqa: E402
 from stack import Stack  # noqa: E402
 from table import HEADER, markdown_of, print_verdict, problems_of  # noqa: E402
@@ -77,7 +84,8 @@ def main():
     model = pathlib.Path(options.build).resolve() / "models/tiny-qwen2-vl"
     logs = pathlib.Path(options.logs)
     with contextlib.ExitStack() as running:
-        engines = [Engine(model, logs / f"engine{i}.log") for i in range(WORKERS)]
+        ports = free_ports()
+        engines = [Engine(model, logs / f"engine{i}.log", ports) for i in range(WORKERS)]
         for engine in engines:
             running.callback(engine.stop)
             engine.log_path.unlink(missing_ok=True)

@@ -6,6 +6,7 @@ import http.client
 import json
 import os
 import pathlib
+import random
 import signal
 import socket
 import subprocess
@@ -19,6 +20,8 @@ CACHE_BLOCKS = 256
 TOKENS_MAX = 4096
 READY_S = 1200
 
+KERNEL_PORTS = pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range")
+
 ENVIRONMENT = {
     "VLLM_CPU_OMP_THREADS_BIND": "nobind",
     "OMP_NUM_THREADS": "1",
@@ -30,23 +33,25 @@ ENVIRONMENT = {
 }
 
 
-def free_ports(count):
-    sockets = [socket.socket() for _ in range(count)]
-    for one in sockets:
-        one.bind(("127.0.0.1", 0))
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
+def free_ports():
+    """Ports below those that the kernel gives away: nobody gets one while its worker is down."""
+    given_from = int(KERNEL_PORTS.read_text(encoding="ascii").split()[0])
+    for port in random.sample(range(given_from // 2, given_from), given_from // 2):
+        with socket.socket() as probe:
+            try:
+                probe.bind(("", port))
+            except OSError:
+                continue
+        yield port
 
 
 class Engine:
-    """One worker; its ports stay the same over restarts."""
+    """One worker; its ports stay the same over restarts. `ports` gives it some of its own."""
 
-    def __init__(self, model_path, log_path):
+    def __init__(self, model_path, log_path, ports):
         self.model_path = pathlib.Path(model_path)
         self.log_path = pathlib.Path(log_path)
-        self.port, self.events_port, self.replay_port = free_ports(3)
+        self.port, self.events_port, self.replay_port = (next(ports) for _ in range(3))
         self.url = f"http://127.0.0.1:{self.port}"
         self.process = None
 
