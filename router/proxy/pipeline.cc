@@ -65,11 +65,12 @@ Pipeline::Pipeline(const Services& services)
 Task<Result<openai::Request>> Pipeline::parse(openai::Endpoint endpoint, std::string body,
                                               std::stop_token left) const {
   const openai::RequestLimits limits{.images_max = services_.settings.media.images_max};
-  const std::size_t bytes = body.size();
+  const auto now = static_cast<std::uint64_t>(services_.clock.now().time_since_epoch().count());
+  const std::size_t weight = parse_weight(body, Rng(seed_ ^ now));
   auto work = [endpoint, &body, &limits] {
     return openai::parse_request(endpoint, std::move(body), limits);
   };
-  auto request = co_await offload(services_.pool, bytes, left, std::move(work));
+  auto request = co_await offload(services_.pool, weight, left, std::move(work));
   if (!request.ok()) co_return std::move(request).error();
   SL_CO_TRY(check_model(*request));
   co_return std::move(request).value();
@@ -120,9 +121,8 @@ Task<Result<prepare::Prepared>> Pipeline::prepare(const openai::Request& request
     auto media = SL_TRY(prepare::resolve_media(request, *downloads, rules));
     return prepare::prepare_prompt(model, request, std::move(media), prompt_options);
   };
-  std::size_t bytes = request.document.text().size();
-  for (const auto& download : *downloads) bytes += download ? download->size() : 0;
-  auto prepared = co_await offload(services_.pool, bytes, left, std::move(work));
+  const std::size_t weight = prepare_weight(request, *downloads);
+  auto prepared = co_await offload(services_.pool, weight, left, std::move(work));
   co_return prepared;
 }
 
