@@ -54,6 +54,13 @@ const PartType* by_name(const Value& type) {
   return known == kPartTypes.end() ? nullptr : known;
 }
 
+// Also by a member that a later one of the same name takes back: not every reader takes the last.
+bool names_a_uuid(const Value& part) {
+  const auto all = part.find_all("uuid");
+  return std::any_of(all.begin(), all.end(),
+                     [](const Value& uuid) { return !uuid.is(Kind::Null); });
+}
+
 // The media type of a part, or nothing for text and unknown types. The name counts only in a part
 // without a uuid (vLLM 0.32): any other is taken by the first payload member it has, and so is one
 // without a type.
@@ -63,7 +70,7 @@ const PartType* type_of(const Value& part) {
   const PartType* known = nullptr;
   if (has_uuid || !is_given(type)) known = by_payload(part);
   if (known == nullptr && is_given(type)) known = by_name(*type);
-  return known == nullptr && has_uuid ? &kNamedUnknown : known;
+  return known == nullptr && names_a_uuid(part) ? &kNamedUnknown : known;
 }
 
 // The URL string inside a payload: the payload itself or its member "url". Null, "" and a missing

@@ -88,6 +88,17 @@ TEST(Content, EveryPartWithAUuidIsListedSoThatTheUuidCanBeTakenAway) {
   EXPECT_TRUE(plain.chat()->media.empty());
 }
 
+// Engines read the last of two members of one name; another reader might take the first.
+TEST(Content, APartWhoseUuidIsTakenBackByALaterOneIsWhatItsTypeSaysAndIsListed) {
+  const auto request = parsed(Endpoint::Chat, R"({"messages":[{"content":[
+    {"type":"text","text":"t","image_url":"x","uuid":"u","uuid":null},
+    {"type":"video_url","video_url":"v","image_url":"x","uuid":"u","uuid":null}]}]})");
+  const auto& media = request.chat()->media;
+  ASSERT_EQ(media.size(), 2U);
+  EXPECT_EQ(media[0].modality, Modality::Other);
+  EXPECT_EQ(media[1].modality, Modality::Video);
+}
+
 TEST(Content, TheNumberOfMediaItemsIsBounded) {
   const std::string image = R"({"type":"image_url","image_url":{"url":"x"}})";
   const std::string body =
