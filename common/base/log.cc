@@ -2,10 +2,16 @@
 // Copyright The Sightline Authors
 #include "common/base/log.h"
 
+#include <cstdlib>
 #include <memory>
+#include <mutex>
 
-#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/pattern_formatter.h>
+#include <spdlog/sinks/base_sink.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include "common/base/line_writer.h"
 
 namespace sightline {
 namespace {
@@ -51,17 +57,51 @@ void append_value(std::string& line, std::string_view value) {
   line += '"';
 }
 
-// Never replaced: threads may be logging when the level is set.
-spdlog::logger& logger() {
-  static const auto only = [] {
-    auto made = std::make_shared<spdlog::logger>("sightline",
-                                                 std::make_shared<spdlog::sinks::stderr_sink_mt>());
-    made->set_pattern("%Y-%m-%dT%H:%M:%S.%fZ %l %v", spdlog::pattern_time_type::utc);
-    made->flush_on(spdlog::level::debug);
-    return made;
+constexpr char kPattern[] = "%Y-%m-%dT%H:%M:%S.%fZ %l %v";
+
+std::string dropped_line(std::uint64_t count) {
+  spdlog::pattern_formatter formatter(kPattern, spdlog::pattern_time_type::utc);
+  const std::string text =
+      std::to_string(count) + (count == 1 ? " line was" : " lines were") + " dropped";
+  spdlog::memory_buf_t line;
+  formatter.format(spdlog::details::log_msg("", spdlog::level::warn, text), line);
+  return fmt::to_string(line);
+}
+
+// Lines in their final form, handed to a thread that writes them.
+class QueueSink : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  LineWriter& writer() { return writer_; }
+
+ private:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    spdlog::memory_buf_t line;
+    formatter_->format(message, line);
+    writer_.write({line.data(), line.size()});
+  }
+  void flush_() override {}
+
+  LineWriter writer_{{.fd = STDERR_FILENO, .thread_name = "sl-log", .dropped_line = dropped_line}};
+};
+
+struct Log {
+  Log() { logger.set_pattern(kPattern, spdlog::pattern_time_type::utc); }
+
+  const std::shared_ptr<QueueSink> sink = std::make_shared<QueueSink>();
+  spdlog::logger logger{"sightline", sink};
+};
+
+// Never replaced and never destroyed: threads may be logging to the very end.
+Log& the_log() {
+  static Log* const only = [] {
+    auto made = std::make_unique<Log>();
+    std::atexit(flush_log);
+    return made.release();
   }();
   return *only;
 }
+
+spdlog::logger& logger() { return the_log().logger; }
 
 }  // namespace
 
@@ -91,5 +131,9 @@ void log(LogLevel level, std::string_view message, const std::vector<LogField>& 
   }
   logger().log(level_of(level), line);
 }
+
+std::uint64_t log_dropped_total() { return the_log().sink->writer().dropped_total(); }
+
+void flush_log() { the_log().sink->writer().flush(kLastLinesTime); }
 
 }  // namespace sightline

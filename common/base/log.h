@@ -2,6 +2,7 @@
 // Copyright The Sightline Authors
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -36,8 +37,15 @@ Result<Done> start_log(std::string_view level);
 // True if lines of this level are written: guards the making of expensive fields.
 bool log_enabled(LogLevel level);
 
-// Writes one line to standard error: time, level, constant message, fields. Thread-safe. Never pass
+// Says one line on standard error: time, level, constant message, fields. Thread-safe. Never waits
+// for whoever reads: lines that find no room are dropped, counted and told of in a line. What was
+// said before the process ends comes out, if somebody reads it within kLastLinesTime. Never pass
 // prompts, image bytes, tokens or full URLs.
 void log(LogLevel level, std::string_view message, const std::vector<LogField>& fields = {});
+
+// Lines dropped so far.
+std::uint64_t log_dropped_total();
+// Waits, for kLastLinesTime at most, until all lines so far are out.
+void flush_log();
 
 }  // namespace sightline

@@ -3,9 +3,11 @@
 #include "common/runtime/shutdown.h"
 
 #include <array>
+#include <atomic>
 #include <condition_variable>
 #include <csignal>
 #include <cstdint>
+#include <initializer_list>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -25,6 +27,13 @@ namespace {
 
 constexpr int kSignalExitBase = 128;
 
+sigset_t set_of(std::initializer_list<int> numbers) {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int number : numbers) sigaddset(&set, number);
+  return set;
+}
+
 struct Step {
   std::string name;
   std::function<void()> run;
@@ -36,11 +45,34 @@ struct Shutdown::State {
   std::stop_source stopping;
   std::vector<Step> steps;
   int signals = -1;
-  int quit = -1;
-  std::mutex mutex;  // guards stop_asked
+  int hangups = -1;
+  int wake = -1;  // has the listener look at the next two
+  std::atomic<bool> hears_hangups = false;
+  std::atomic<bool> is_ending = false;
+  std::mutex mutex;  // guards the next ones
   std::condition_variable asked;
   bool stop_asked = false;
+  std::function<void()> hangup;  // called under the mutex: not after the stop began
   std::optional<WorkerThread> listener;
+
+  // Signals received before wait for this.
+  void receive_hangups() {
+    struct sigaction at_start {};
+    SL_CHECK(sigaction(SIGHUP, nullptr, &at_start) == 0);
+    // A blocked signal would be received though it is ignored.
+    if (at_start.sa_handler == SIG_IGN) return;
+    hears_hangups = true;
+    SL_CHECK(eventfd_write(wake, 1) == 0);
+  }
+
+  // False: it asks for the stop.
+  bool take_hangup() {
+    const std::lock_guard lock(mutex);
+    if (stop_asked) return true;
+    if (!hangup) return false;
+    hangup();
+    return true;
+  }
 
   void ask() {
     {
@@ -53,12 +85,21 @@ struct Shutdown::State {
   void listen() {
     bool first = true;
     for (;;) {
-      std::array<pollfd, 2> watched{{{signals, POLLIN, 0}, {quit, POLLIN, 0}}};
+      const int hangups_here = hears_hangups ? hangups : -1;  // poll() passes over -1
+      std::array<pollfd, 3> watched{
+          {{wake, POLLIN, 0}, {signals, POLLIN, 0}, {hangups_here, POLLIN, 0}}};
       if (poll(watched.data(), watched.size(), -1) < 0) continue;
-      if (watched[1].revents != 0) return;
+      if (is_ending) return;
+      if (watched[0].revents != 0) {
+        eventfd_t cleared = 0;
+        SL_CHECK(eventfd_read(wake, &cleared) == 0);
+        continue;
+      }
+      const int source = watched[1].revents != 0 ? signals : hangups;
       signalfd_siginfo received{};
-      if (read(signals, &received, sizeof received) != sizeof received) continue;
+      if (read(source, &received, sizeof received) != sizeof received) continue;
       const int number = static_cast<int>(received.ssi_signo);
+      if (number == SIGHUP && take_hangup()) continue;
       // Steps may hang: whoever signals again wants out now.
       if (!std::exchange(first, false)) _exit(kSignalExitBase + number);
       log(LogLevel::Info, "stopping", {{"signal", number}});
@@ -68,24 +109,33 @@ struct Shutdown::State {
 };
 
 Shutdown::Shutdown() : state_(std::make_unique<State>()) {
-  sigset_t watched;
-  sigemptyset(&watched);
-  sigaddset(&watched, SIGINT);
-  sigaddset(&watched, SIGTERM);
-  SL_CHECK(pthread_sigmask(SIG_BLOCK, &watched, nullptr) == 0);
+  const sigset_t blocked = set_of({SIGINT, SIGTERM, SIGHUP});
+  const sigset_t watched = set_of({SIGINT, SIGTERM});
+  SL_CHECK(pthread_sigmask(SIG_BLOCK, &blocked, nullptr) == 0);
   state_->signals = signalfd(-1, &watched, SFD_CLOEXEC);
-  state_->quit = eventfd(0, EFD_CLOEXEC);
-  SL_CHECK(state_->signals >= 0 && state_->quit >= 0);
+  const sigset_t hangup = set_of({SIGHUP});
+  state_->hangups = signalfd(-1, &hangup, SFD_CLOEXEC);
+  state_->wake = eventfd(0, EFD_CLOEXEC);
+  SL_CHECK(state_->signals >= 0 && state_->hangups >= 0 && state_->wake >= 0);
   state_->listener.emplace("sl-signals",
                            [state = state_.get()](std::stop_token) { state->listen(); });
 }
 
 Shutdown::~Shutdown() {
-  const std::uint64_t one = 1;
-  SL_CHECK(write(state_->quit, &one, sizeof one) == sizeof one);
+  state_->is_ending = true;
+  SL_CHECK(eventfd_write(state_->wake, 1) == 0);
   state_->listener.reset();
   close(state_->signals);
-  close(state_->quit);
+  close(state_->hangups);
+  close(state_->wake);
+}
+
+void Shutdown::on_hangup(std::function<void()> action) {
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->hangup = std::move(action);
+  }
+  state_->receive_hangups();
 }
 
 void Shutdown::on_stop(std::string name, std::function<void()> step) {
@@ -97,6 +147,7 @@ std::stop_token Shutdown::token() const { return state_->stopping.get_token(); }
 void Shutdown::request() { state_->ask(); }
 
 void Shutdown::wait() {
+  state_->receive_hangups();
   {
     std::unique_lock lock(state_->mutex);
     state_->asked.wait(lock, [this] { return state_->stop_asked; });

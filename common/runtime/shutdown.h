@@ -9,15 +9,20 @@
 
 namespace sightline {
 
-// Orderly end of the process. SIGINT or SIGTERM (or request()) starts it; a further signal while
-// it runs exits at once with status 128 + signal number, as a shell reports it.
-// Create one, first thing in main, before any thread starts: the two signals are blocked in the
-// creating thread and in every thread started after it.
+// Orderly end of the process. SIGINT or SIGTERM (or request()) starts it; a further one while it
+// runs exits at once with status 128 + signal number, as a shell reports it. SIGHUP does what
+// on_hangup() says, else it stops like SIGTERM; where the process was started with SIGHUP ignored
+// (nohup), and once it stops, it does nothing.
+// Create one, first thing in main, before any thread starts: the signals are blocked in the
+// creating thread and in every thread started after it. SIGHUP waits until on_hangup() or wait().
 // Thread safety: token() and request() from any thread; the others from main.
 class Shutdown {
  public:
   Shutdown();
   ~Shutdown();
+
+  // What SIGHUP does from here on until the stop begins; runs on the thread that receives signals.
+  void on_hangup(std::function<void()> action);
 
   // Adds a step of the stop; steps run in reverse order of registration, like destructors.
   void on_stop(std::string name, std::function<void()> step);

@@ -2,12 +2,12 @@
 // Copyright The Sightline Authors
 #include "common/runtime/worker_thread.h"
 
-#include <cstdio>
-#include <cstdlib>
 #include <exception>
 #include <utility>
 
 #include <pthread.h>
+
+#include "common/base/check.h"
 
 namespace sightline {
 namespace {
@@ -20,11 +20,9 @@ void run_named(const std::string& name, const std::function<void(std::stop_token
   try {
     body(std::move(stop));
   } catch (const std::exception& escaped) {
-    std::fprintf(stderr, "thread %s: exception escaped: %s\n", name.c_str(), escaped.what());
-    std::abort();
+    die("thread " + name + ": exception escaped: " + escaped.what());
   } catch (...) {
-    std::fprintf(stderr, "thread %s: exception escaped\n", name.c_str());
-    std::abort();
+    die("thread " + name + ": exception escaped");
   }
 }
 

@@ -3,6 +3,7 @@
 #include "common/runtime/shutdown.h"
 
 #include <csignal>
+#include <future>
 #include <string>
 #include <vector>
 
@@ -38,7 +39,49 @@ TEST_P(ShutdownBySignal, EndsTheWait) {
   EXPECT_TRUE(stopped);
 }
 
-INSTANTIATE_TEST_SUITE_P(Both, ShutdownBySignal, testing::Values(SIGINT, SIGTERM));
+INSTANTIATE_TEST_SUITE_P(All, ShutdownBySignal, testing::Values(SIGINT, SIGTERM, SIGHUP));
+
+TEST(Shutdown, DoesOnAHangupWhatIsToBeDoneAndGoesOn) {
+  Shutdown shutdown;
+  std::promise<void> called;
+  kill(getpid(), SIGHUP);  // early: it waits until it is known what it means
+  shutdown.on_hangup([&] { called.set_value(); });
+  called.get_future().wait();
+  EXPECT_FALSE(shutdown.token().stop_requested());
+  shutdown.request();
+  shutdown.wait();
+}
+
+TEST(ShutdownDeathTest, DoesNothingOnAHangupWhileItStops) {
+  testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  const auto stop = [] {
+    Shutdown shutdown;
+    shutdown.on_hangup([] { _exit(1); });
+    shutdown.on_stop("hangup", [] {
+      kill(getpid(), SIGHUP);
+      // Received behind it: it is looked at after the other.
+      kill(getpid(), SIGINT);
+      for (;;) pause();
+    });
+    kill(getpid(), SIGTERM);
+    shutdown.wait();
+  };
+  EXPECT_EXIT(stop(), testing::ExitedWithCode(128 + SIGINT), "");
+}
+
+TEST(ShutdownDeathTest, DoesNothingOnAHangupThatWasIgnoredAtTheStart) {
+  testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  const auto stop = [] {
+    std::signal(SIGHUP, SIG_IGN);
+    Shutdown shutdown;
+    shutdown.on_hangup([] { _exit(1); });
+    shutdown.on_stop("end", [] { _exit(0); });
+    kill(getpid(), SIGHUP);
+    kill(getpid(), SIGTERM);
+    shutdown.wait();
+  };
+  EXPECT_EXIT(stop(), testing::ExitedWithCode(0), "");
+}
 
 TEST(ShutdownDeathTest, ExitsAtOnceOnASecondSignalWhileAStepHangs) {
   testing::GTEST_FLAG(death_test_style) = "threadsafe";

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "common/base/line_writer.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <climits>
+#include <condition_variable>
+#include <csignal>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include <poll.h>
+#include <pthread.h>
+#include <unistd.h>
+
+namespace sightline {
+namespace {
+
+using std::chrono::milliseconds;
+
+// Lines that come faster than this share their writes.
+constexpr milliseconds kBatchTime{10};
+// How often a thread that waits for its reader looks whether it is to end.
+constexpr milliseconds kEndCheckTime{100};
+// Room of a buffer that is kept for the lines to come.
+constexpr std::size_t kKeptBytes = 64U << 10U;
+
+std::uint64_t lines_of(std::string_view text) {
+  return static_cast<std::uint64_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
+// What is written at once: whole lines as long as they fit into what a pipe takes in one piece, so
+// that lines of several processes do not mix.
+std::string_view piece_of(std::string_view text) {
+  const std::string_view piece = text.substr(0, PIPE_BUF);
+  const std::size_t end = piece.rfind('\n');
+  return end == std::string_view::npos ? piece : piece.substr(0, end + 1);
+}
+
+bool is_writable(int fd, milliseconds timeout) {
+  pollfd polled{.fd = fd, .events = POLLOUT, .revents = 0};
+  return poll(&polled, 1, static_cast<int>(timeout.count())) > 0;
+}
+
+// Bytes written; 0: try again. Nothing: they can not be written.
+std::optional<std::size_t> write_piece(int fd, std::string_view piece) {
+  const auto written = ::write(fd, piece.data(), piece.size());
+  if (written >= 0) return static_cast<std::size_t>(written);
+  if (errno == EINTR || errno == EAGAIN) return 0;
+  return std::nullopt;
+}
+
+}  // namespace
+
+struct LineWriter::State {
+  explicit State(Options given) : options(std::move(given)) {}
+
+  const Options options;
+  std::atomic<std::uint64_t> dropped = 0;
+  std::atomic<bool> gives_up = false;  // what is held need not be written any more
+
+  std::mutex mutex;  // guards everything below
+  std::condition_variable work;
+  std::condition_variable done;
+  std::string held;
+  std::uint64_t untold = 0;  // dropped since that was last told
+  bool is_asleep = false;    // the thread waits for `work`
+  bool is_writing = false;   // lines are on their way out
+  bool is_hurried = false;   // somebody waits for the end of it
+  bool is_ending = false;
+  bool has_ended = false;
+
+  void write(std::string_view lines) {
+    bool wakes = false;
+    {
+      const std::lock_guard lock(mutex);
+      if (is_ending || held.size() + lines.size() > options.held_bytes_max) {
+        const std::uint64_t count = lines_of(lines);
+        untold += count;
+        dropped.fetch_add(count, std::memory_order_relaxed);
+        return;
+      }
+      held += lines;
+      wakes = std::exchange(is_asleep, false);
+    }
+    if (wakes) work.notify_one();
+  }
+
+  bool flush(Duration time_max) {
+    std::unique_lock lock(mutex);
+    is_hurried = true;
+    is_asleep = false;
+    work.notify_one();
+    return done.wait_for(lock, time_max, [this] { return held.empty() && !is_writing; });
+  }
+
+  // What is on its way out; its last line may tell of dropped ones.
+  struct Batch {
+    std::string text;
+    std::uint64_t told = 0;
+  };
+
+  void run() {
+    Batch batch;
+    Instant next{};  // no write before
+    while (take(batch, next)) {
+      write_out(batch);
+      next = system_clock().now() + kBatchTime;
+      if (batch.text.capacity() > kKeptBytes) batch.text = std::string();
+      batch.text.clear();
+    }
+    const std::lock_guard lock(mutex);
+    has_ended = true;
+    done.notify_all();
+  }
+
+  // What is to be written, lines that came just behind one another together. False: the end.
+  bool take(Batch& batch, Instant next) {
+    std::unique_lock lock(mutex);
+    is_writing = false;
+    if (held.empty()) {
+      is_hurried = false;
+      done.notify_all();
+    }
+    while (held.empty() && !is_ending) {
+      is_asleep = true;
+      work.wait(lock, [this] { return !is_asleep; });
+    }
+    const Duration pause = next - system_clock().now();
+    if (pause > Duration::zero() && !is_ending) {
+      work.wait_for(lock, pause, [this] { return is_ending || is_hurried; });
+    }
+    if (held.empty() && is_ending) return false;
+    is_writing = true;
+    batch.text.swap(held);
+    // Lines were dropped only while the buffer was full: all that it holds came before them.
+    batch.told = options.dropped_line ? std::exchange(untold, 0) : 0;
+    if (batch.told > 0) batch.text += options.dropped_line(batch.told);
+    return true;
+  }
+
+  void write_out(const Batch& batch) {
+    std::string_view text = batch.text;
+    while (!text.empty() && !gives_up) {
+      if (!is_writable(options.fd, kEndCheckTime)) continue;
+      const auto written = write_piece(options.fd, piece_of(text));
+      if (!written) break;
+      text.remove_prefix(*written);
+    }
+    if (text.empty()) return;
+    const std::uint64_t lost = lines_of(text) - (batch.told > 0 ? 1 : 0);
+    dropped.fetch_add(lost, std::memory_order_relaxed);
+    const std::lock_guard lock(mutex);
+    untold += batch.told + lost;
+  }
+};
+
+LineWriter::LineWriter(Options options) : state_(std::make_shared<State>(std::move(options))) {
+  // Signals are for others, also where a line is written before they have blocked them; and the
+  // end of a pipe is an error of the write then, not of the process.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, &before);
+  std::thread thread([state = state_] {
+    pthread_setname_np(pthread_self(), state->options.thread_name.c_str());
+    state->run();
+  });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  // Never joined: where a pipe is shared, another process may fill it between poll and write, and
+  // that write lasts as long as nobody reads.
+  thread.detach();
+}
+
+LineWriter::~LineWriter() {
+  std::unique_lock lock(state_->mutex);
+  state_->is_ending = true;
+  state_->is_asleep = false;
+  state_->work.notify_one();
+  const auto has_ended = [this] { return state_->has_ended; };
+  if (state_->done.wait_for(lock, kLastLinesTime, has_ended)) return;
+  state_->gives_up = true;
+  state_->done.wait_for(lock, 2 * kEndCheckTime, has_ended);
+}
+
+void LineWriter::write(std::string_view lines) { state_->write(lines); }
+bool LineWriter::flush(Duration time_max) { return state_->flush(time_max); }
+std::uint64_t LineWriter::dropped_total() const {
+  return state_->dropped.load(std::memory_order_relaxed);
+}
+
+void write_last_words(int fd, std::string_view text) {
+  const Instant deadline = system_clock().now() + kLastLinesTime;
+  while (!text.empty() && system_clock().now() < deadline) {
+    if (!is_writable(fd, kEndCheckTime)) continue;
+    const auto written = write_piece(fd, piece_of(text));
+    if (!written) return;
+    text.remove_prefix(*written);
+  }
+}
+
+}  // namespace sightline
