@@ -11,17 +11,16 @@
 #include <exception>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
 #include <cpprest/http_listener.h>
-#include <netdb.h>
 #include <pplx/threadpool.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "common/base/json.h"
 #include "common/contract/names.h"
+#include "common/runtime/port_sockets.h"
 
 namespace sightline::runtime {
 namespace {
@@ -35,46 +34,31 @@ constexpr std::chrono::seconds kLastRepliesMax{1};     // for replies under way 
 constexpr std::chrono::milliseconds kClosingTime{20};  // in which the sockets are closed
 constexpr std::string_view kMetricsType = "text/plain; version=0.0.4; charset=utf-8";
 
-// A port that was free a moment ago: cpprestsdk can not tell which one it bound.
-std::optional<std::uint16_t> free_port(const std::string& host) {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_PASSIVE;
-  addrinfo* found = nullptr;
-  if (getaddrinfo(host.c_str(), "0", &hints, &found) != 0) return std::nullopt;
-  std::optional<std::uint16_t> port;
-  const int socket_fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_storage bound{};
-  socklen_t size = sizeof bound;
-  if (socket_fd >= 0 && bind(socket_fd, found->ai_addr, found->ai_addrlen) == 0 &&
-      getsockname(socket_fd, reinterpret_cast<sockaddr*>(&bound), &size) == 0) {
-    std::array<char, NI_MAXSERV> service{};
-    getnameinfo(reinterpret_cast<sockaddr*>(&bound), size, nullptr, 0, service.data(),
-                service.size(), NI_NUMERICSERV);
-    port = static_cast<std::uint16_t>(std::strtoul(service.data(), nullptr, 10));
-  }
-  if (socket_fd >= 0) close(socket_fd);
-  freeaddrinfo(found);
-  return port;
-}
-
 std::string listener_url(const std::string& host, std::uint16_t port) {
   const bool is_ipv6 = host.find(':') != std::string::npos;
   return "http://" + (is_ipv6 ? "[" + host + "]" : host) + ":" + std::to_string(port) + "/";
 }
 
 // Names without '=' have an empty value. Throws on malformed escapes.
-std::map<std::string, std::string> query_of(std::string_view text) {
-  std::map<std::string, std::string> query;
+std::map<std::string, std::vector<std::string>> query_of(std::string_view text) {
+  std::map<std::string, std::vector<std::string>> query;
   while (!text.empty()) {
     const std::string_view part = text.substr(0, text.find('&'));
     const std::size_t equals = std::min(part.find('='), part.size());
     const std::string_view value = part.substr(std::min(equals + 1, part.size()));
-    query[web::uri::decode(std::string(part.substr(0, equals)))] =
-        web::uri::decode(std::string(value));
+    query[web::uri::decode(std::string(part.substr(0, equals)))].push_back(
+        web::uri::decode(std::string(value)));
     text.remove_prefix(std::min(part.size() + 1, text.size()));
   }
   return query;
+}
+
+// kube-apiserver's words.
+std::string unknown_checks(const std::set<std::string>& names) {
+  std::string line = "warn: some health checks cannot be excluded: no matches for ";
+  for (const std::string& name : names)
+    line += (line.back() == ' ' ? "" : ",") + json::to_quoted(name);
+  return line + "\n";
 }
 
 // Path and query, decoded. Throws on malformed escapes.
@@ -139,14 +123,23 @@ struct AdminServer::State : std::enable_shared_from_this<AdminServer::State> {
   std::vector<std::pair<http::http_request, AdminResponse>> held_back;
 
   AdminResponse ready(const AdminRequest& request) const {
+    std::set<std::string> excluded;
+    if (const auto names = request.query.find("exclude"); names != request.query.end()) {
+      excluded.insert(names->second.begin(), names->second.end());
+    }
     std::string list;
     bool is_ready = true;
     for (const auto& [name, check] : checks) {
+      if (excluded.erase(name) > 0) {
+        list += "[+] " + name + " excluded\n";
+        continue;
+      }
       const Result<Done> result = check();
       is_ready = is_ready && result.ok();
       list +=
           result.ok() ? "[+] " + name + "\n" : "[-] " + name + ": " + result.error().message + "\n";
     }
+    if (!excluded.empty()) list += unknown_checks(excluded);
     const std::string verdict = is_ready ? "ready\n" : "not ready\n";
     const bool is_verbose = request.query.contains("verbose");
     return {is_ready ? 200 : 503, is_verbose ? list + verdict : verdict, "text/plain"};
@@ -349,6 +342,8 @@ std::uint16_t AdminServer::port() const { return state_->port; }
 // cpprestsdk closes the sockets of its connections without regard to writes that begin at that
 // moment on other threads: such a write crashes, one that begins later fails in good order. So
 // replies under way are awaited before, and new ones held back until the sockets are closed.
+// Nor has it regard to connections that it accepts at that moment: it crashes, or waits until their
+// clients leave. So none come any more, and what it took up all the same is ended.
 void AdminServer::stop() {
   if (!state_->listener) return;
   {
@@ -356,12 +351,14 @@ void AdminServer::stop() {
     state_->is_stopping = true;
     state_->idle.wait_for(lock, kLastRepliesMax, [this] { return state_->replying == 0; });
   }
+  end_accepting(state_->port, kLastRepliesMax, kClosingTime);
   const auto closed = state_->listener->close();
   const auto is_over = [this, &closed] { return closed.is_done() && state_->running == 0; };
   std::unique_lock lock(state_->mutex);
   while (!state_->idle.wait_for(lock, kClosingTime, is_over)) {
     lock.unlock();
     state_->send_held_back();
+    shut_connections(state_->port);
     lock.lock();
   }
   lock.unlock();

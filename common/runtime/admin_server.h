@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "common/base/result.h"
 #include "common/runtime/metrics.h"
@@ -16,10 +17,16 @@
 namespace sightline::runtime {
 
 struct AdminRequest {
-  std::string method;  // "GET"
-  std::string path;    // decoded, without query
-  std::map<std::string, std::string> query;
+  std::string method;                                     // "GET"
+  std::string path;                                       // decoded, without query
+  std::map<std::string, std::vector<std::string>> query;  // decoded; all values of a name
   std::string body;
+
+  // The last value of a name; null: it is not there.
+  [[nodiscard]] const std::string* find(const std::string& name) const {
+    const auto values = query.find(name);
+    return values == query.end() ? nullptr : &values->second.back();
+  }
 };
 
 struct AdminResponse {
@@ -59,7 +66,8 @@ class AdminServer {
 
   void add_route(std::string method, std::string path, Route route);
   void add_late_route(std::string method, std::string path, LateRoute route);
-  // /readyz answers 200 when every check is Done, else 503; with ?verbose it lists them.
+  // /readyz answers 200 when every check is Done, else 503; with ?verbose it lists them. Those
+  // named by ?exclude=NAME, which may be repeated, are not asked, as in kube-apiserver.
   void add_check(std::string name, Check check);
 
   // Binds and serves. Errors: Unavailable, naming host, port and what to change.

@@ -12,11 +12,12 @@ namespace sightline::admin {
 namespace {
 
 std::string digests_json(const IndexView& view, const fleet::EngineEndpoints& engine) {
-  std::string digests;
+  std::string digests = "[";
   for (const keys::BlockKey key : view.index.held(engine.engine, index::Tier::Gpu)) {
-    digests += (digests.empty() ? "\"" : ",\"") + view.scheme.digest(key) + '"';
+    digests += (digests.size() == 1 ? "\"" : ",\"") + view.scheme.digest(key) + '"';
   }
-  return "[" + digests + "]";
+  digests += ']';
+  return digests;
 }
 
 bool is_believed(const fleet::Worker& worker, const fleet::EngineEndpoints& engine) {
@@ -27,11 +28,11 @@ bool is_believed(const fleet::Worker& worker, const fleet::EngineEndpoints& engi
 }  // namespace
 
 runtime::AdminResponse IndexView::run(const runtime::AdminRequest& request) const {
-  const auto name = request.query.find("worker");
-  if (name == request.query.end()) {
+  const std::string* const name = request.find("worker");
+  if (name == nullptr) {
     return runtime::admin_error(400, "name a worker: /v1/index?worker=NAME");
   }
-  const auto worker = fleet.snapshot()->find(name->second);
+  const auto worker = fleet.snapshot()->find(*name);
   if (!worker) return runtime::admin_error(404, "no worker of this name; see /v1/workers");
   std::uint64_t blocks = 0;
   for (const fleet::EngineEndpoints& engine : worker->engines)
@@ -45,7 +46,7 @@ runtime::AdminResponse IndexView::run(const runtime::AdminRequest& request) cons
     digests.push_back(digests_json(*this, engine));
   }
   // After the blocks: a worker that was ready now, and before, was ready in between.
-  const auto after = fleet.snapshot()->find(name->second);
+  const auto after = fleet.snapshot()->find(*name);
   const auto& latest = after ? *after : *worker;
   const bool ready = worker->is_precise() && latest.is_precise();
   std::string ranks;

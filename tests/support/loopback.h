@@ -18,6 +18,7 @@ namespace sightline::test {
 class Socket {
  public:
   Socket() : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {}
+  explicit Socket(int fd) : fd_(fd) {}
   ~Socket() { close(fd_); }
   Socket(const Socket&) = delete;
   Socket& operator=(const Socket&) = delete;
@@ -73,6 +74,7 @@ class ListeningSocket {
     port_ = ntohs(address.sin_port);
   }
   [[nodiscard]] std::uint16_t port() const { return port_; }
+  [[nodiscard]] int fd() const { return socket_.fd(); }
 
  private:
   Socket socket_;
