@@ -1,6 +1,6 @@
 # Third-party packages (Debian 12), each found once. Link them by these names:
 #   Threads::Threads sl::asio sl::beast sl::blake3 sl::xxhash cpprestsdk::cpprest yaml-cpp
-#   prometheus-cpp::core spdlog::spdlog simdjson::simdjson CURL::libcurl PkgConfig::ZMQ ICU::uc
+#   prometheus-cpp::core spdlog::spdlog simdjson::simdjson CURL::libcurl PkgConfig::CARES PkgConfig::ZMQ ICU::uc
 #   PkgConfig::PCRE2 PNG::PNG JPEG::JPEG PkgConfig::WEBP GTest::gtest_main benchmark::benchmark_main (through sl_bench)
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
@@ -16,6 +16,7 @@ find_package(PNG REQUIRED)
 find_package(JPEG REQUIRED)
 find_package(GTest REQUIRED)
 find_package(benchmark REQUIRED)
+pkg_check_modules(CARES REQUIRED IMPORTED_TARGET libcares)
 pkg_check_modules(ZMQ REQUIRED IMPORTED_TARGET libzmq)
 pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
 pkg_check_modules(WEBP REQUIRED IMPORTED_TARGET libwebp)

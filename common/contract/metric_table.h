@@ -198,6 +198,11 @@ inline constexpr MetricSpec kConfigReloadsTotal{
     MetricType::Counter,
     "Changes of the configuration file, by result: applied or refused.",
     {"result"}};
+inline constexpr MetricSpec kNameLookupsTotal{
+    "sightline_name_lookups_total",
+    MetricType::Counter,
+    "Look-ups of engines' host names, by outcome: found, unknown, unanswered.",
+    {"outcome"}};
 inline constexpr MetricSpec kMetricOverflowTotal{
     "sightline_metric_overflow_total",
     MetricType::Counter,
@@ -245,6 +250,7 @@ inline constexpr std::array kMetricTable = {
     &kRetriesTotal,
     &kClientDisconnectsTotal,
     &kConfigReloadsTotal,
+    &kNameLookupsTotal,
     &kMetricOverflowTotal,
     &kBuildInfo,
 };

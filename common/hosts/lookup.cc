@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "common/hosts/lookup.h"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <mutex>
+#include <string_view>
+#include <utility>
+
+#include "common/base/log.h"
+#include "common/hosts/servers.h"
+
+namespace sightline::hosts {
+namespace {
+
+struct Name {
+  Found found;
+  std::optional<Instant> asked_at;  // a look-up is under way since
+  Instant good_until = Instant::min();
+  Instant retry_at = Instant::min();
+  Duration backoff{0};  // after the failures so far
+  Instant used_at = Instant::min();
+  std::vector<Lookup::Done> waiting;
+};
+
+std::string_view outcome_of(Trouble trouble) {
+  switch (trouble) {
+    case Trouble::None:
+      return "found";
+    case Trouble::Unknown:
+      return "unknown";
+    case Trouble::Unanswered:
+      return "unanswered";
+  }
+  return "unanswered";
+}
+
+// The first failure of a row, and its end.
+void log_change(const std::string& name, Trouble before, const Found& now) {
+  if (before == now.trouble) return;
+  const LogField host{"host", name};
+  if (now.trouble == Trouble::None) {
+    log(LogLevel::Info, "a host name has addresses again", {host});
+  } else if (now.trouble == Trouble::Unknown) {
+    log(LogLevel::Warn, "a host name is not known", {host});
+  } else {
+    log(LogLevel::Warn, "no name server answers for a host name",
+        {host, {"last_addresses_used", !now.addresses.empty()}});
+  }
+}
+
+}  // namespace
+
+// Shared with the callbacks of look-ups under way.
+struct Lookup::State : std::enable_shared_from_this<Lookup::State> {
+  State(const Options& with, const Clock& time, runtime::Metrics* counts)
+      : options(with), clock(time), metrics(counts) {}
+
+  const Options options;
+  const Clock& clock;
+  runtime::Metrics* const metrics;
+  std::optional<Servers> servers;  // ends before the rest is gone
+  Ask ask;
+
+  std::mutex mutex;  // guards everything below
+  std::map<std::string, Name, std::less<>> names;
+  std::size_t waiting = 0;  // callbacks of all names
+  bool stopped = false;
+
+  Answer find(const std::string& name, Done later);
+  Name* entry_of(const std::string& name);
+  void finish(const std::string& name, Found found);
+  void take_in(Name& name, Found found) const;
+  void count_limit(std::string_view limit) const {
+    if (metrics != nullptr) metrics->counter(contract::kLimitHitsTotal, {limit}).add();
+  }
+};
+
+// The name's own, or room for it. Null: all room is taken by names that are asked for.
+Name* Lookup::State::entry_of(const std::string& name) {
+  const auto known = names.find(name);
+  if (known != names.end()) return &known->second;
+  if (names.size() >= options.names_max) {
+    auto oldest = names.end();
+    for (auto it = names.begin(); it != names.end(); ++it) {
+      if (it->second.asked_at) continue;
+      if (oldest == names.end() || it->second.used_at < oldest->second.used_at) oldest = it;
+    }
+    if (oldest == names.end()) return nullptr;
+    names.erase(oldest);
+  }
+  return &names[name];
+}
+
+Lookup::Answer Lookup::State::find(const std::string& name, Done later) {
+  const auto now = clock.now();
+  Answer answer;
+  bool is_first = false;
+  std::string_view limit;
+  {
+    const std::lock_guard lock(mutex);
+    Name* const entry = stopped ? nullptr : entry_of(name);
+    if (entry == nullptr) {
+      if (!stopped) limit = "names-max";
+    } else {
+      entry->used_at = now;
+      if (!entry->asked_at && (now < entry->good_until || now < entry->retry_at)) {
+        return {entry->found};
+      }
+      answer.found = entry->found;
+      if (waiting >= options.waiting_max) {
+        limit = "name-waiters-max";
+      } else {
+        is_first = !entry->asked_at;
+        if (is_first) entry->asked_at = now;
+        answer.asked_at = entry->asked_at;
+        entry->waiting.push_back(std::move(later));
+        ++waiting;
+      }
+    }
+  }
+  if (!limit.empty()) count_limit(limit);
+  if (!answer.asked_at) answer.found.trouble = Trouble::Unanswered;
+  if (is_first) {
+    ask(name, [weak = weak_from_this(), name](const Found& found) {
+      if (const auto self = weak.lock()) self->finish(name, found);
+    });
+  }
+  return answer;
+}
+
+void Lookup::State::take_in(Name& name, Found found) const {
+  const auto now = clock.now();
+  name.asked_at.reset();
+  if (found.trouble == Trouble::None) {
+    name.good_until = now + options.good_age_max;
+    name.backoff = Duration::zero();
+    name.found = std::move(found);
+    return;
+  }
+  name.backoff = name.backoff == Duration::zero()
+                     ? options.retry_after
+                     : std::min(name.backoff * 2, options.retry_after_max);
+  name.retry_at = now + name.backoff;
+  name.good_until = Instant::min();
+  name.found.trouble = found.trouble;
+  if (found.trouble == Trouble::Unknown) name.found.addresses.clear();
+}
+
+void Lookup::State::finish(const std::string& name, Found found) {
+  if (metrics != nullptr) {
+    metrics->counter(contract::kNameLookupsTotal, {outcome_of(found.trouble)}).add();
+  }
+  Found now;
+  Trouble before = Trouble::None;
+  std::vector<Done> callbacks;
+  {
+    const std::lock_guard lock(mutex);
+    const auto entry = names.find(name);
+    if (stopped || entry == names.end()) return;
+    before = entry->second.found.trouble;
+    take_in(entry->second, std::move(found));
+    now = entry->second.found;
+    callbacks.swap(entry->second.waiting);
+    waiting -= callbacks.size();
+  }
+  log_change(name, before, now);
+  for (const auto& callback : callbacks) callback(now);
+}
+
+Lookup::Lookup(const Clock& clock, runtime::Metrics* metrics)
+    : state_(std::make_shared<State>(Options{}, clock, metrics)) {
+  state_->servers.emplace();
+  state_->ask = [state = state_.get()](const std::string& name, Done done) {
+    state->servers->ask(name, std::move(done));
+  };
+}
+
+Lookup::Lookup(const Options& options, Ask ask, const Clock& clock, runtime::Metrics* metrics)
+    : state_(std::make_shared<State>(options, clock, metrics)) {
+  state_->ask = std::move(ask);
+}
+
+Lookup::~Lookup() { stop(); }
+
+Lookup::Answer Lookup::find(const std::string& name, Done later) {
+  asio::error_code code;
+  const auto numeric = asio::ip::make_address(name, code);
+  if (!code) return {{{numeric}, Trouble::None}};
+  return state_->find(name, std::move(later));
+}
+
+void Lookup::stop() {
+  std::vector<Done> dropped;
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->stopped = true;
+    for (auto& [name, entry] : state_->names) {
+      std::move(entry.waiting.begin(), entry.waiting.end(), std::back_inserter(dropped));
+      entry.waiting.clear();
+    }
+  }
+  if (state_->servers) state_->servers->stop();
+}
+
+}  // namespace sightline::hosts

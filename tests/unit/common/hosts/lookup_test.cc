@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "common/hosts/lookup.h"
+
+#include <future>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+#include "tests/fakes/manual_clock.h"
+
+namespace sightline::hosts {
+namespace {
+
+using std::chrono::seconds;
+using test::ManualClock;
+
+Found good(const std::string& address) { return {{asio::ip::make_address(address)}}; }
+const Found kUnknown{{}, Trouble::Unknown};
+const Found kUnanswered{{}, Trouble::Unanswered};
+
+// Name servers whose answers the test gives when it likes.
+class LookupTest : public testing::Test {
+ protected:
+  LookupTest() { make({}); }
+  void make(const Lookup::Options& options) {
+    auto ask = [this](const std::string& name, Lookup::Done done) {
+      ++asked_[name];
+      open_[name] = std::move(done);
+    };
+    names_ = std::make_unique<Lookup>(options, ask, clock_, &metrics_);
+  }
+  Lookup::Answer find(const std::string& name) {
+    return names_->find(name,
+                        [this, name](const Found& found) { told_.emplace_back(name, found); });
+  }
+  void answer(const std::string& name, const Found& found) {
+    auto done = std::move(open_.at(name));
+    open_.erase(name);
+    done(found);
+  }
+  // What is known at once; the test fails if that is left to a look-up.
+  Found known(const std::string& name) {
+    const auto answer = find(name);
+    EXPECT_FALSE(answer.asked_at) << name;
+    return answer.found;
+  }
+  void learn(const std::string& name, const Found& found) {
+    ASSERT_TRUE(find(name).asked_at);
+    answer(name, found);
+  }
+
+  ManualClock clock_;
+  runtime::Metrics metrics_;
+  std::map<std::string, int> asked_;
+  std::map<std::string, Lookup::Done> open_;
+  std::vector<std::pair<std::string, Found>> told_;
+  std::unique_ptr<Lookup> names_;
+};
+
+TEST_F(LookupTest, NumericAddressesAreKnownAtOnce) {
+  for (const std::string address : {"10.0.0.7", "fd00::7", "::1"}) {
+    const auto found = known(address);
+    ASSERT_EQ(found.addresses.size(), 1U);
+    EXPECT_EQ(found.addresses[0].to_string(), address);
+  }
+  EXPECT_TRUE(asked_.empty());
+}
+
+TEST_F(LookupTest, CallersOfANameJoinTheLookUpUnderWayAndNoNameWaitsForAnother) {
+  const auto first = find("a");
+  clock_.advance(seconds(1));
+  EXPECT_EQ(find("a").asked_at, first.asked_at);
+  find("b");
+  EXPECT_EQ(asked_["a"], 1);
+  answer("b", good("10.0.0.2"));
+  ASSERT_EQ(told_.size(), 1U);
+  answer("a", good("10.0.0.1"));
+  ASSERT_EQ(told_.size(), 3U);
+  EXPECT_EQ(told_[2].second.addresses, good("10.0.0.1").addresses);
+}
+
+TEST_F(LookupTest, AddressesAreReusedForAWhile) {
+  learn("a", good("10.0.0.1"));
+  clock_.advance(seconds(9));
+  EXPECT_EQ(known("a").addresses, good("10.0.0.1").addresses);
+  clock_.advance(seconds(1));
+  const auto answer = find("a");
+  EXPECT_TRUE(answer.asked_at);
+  EXPECT_EQ(answer.found.addresses, good("10.0.0.1").addresses);
+  EXPECT_EQ(asked_["a"], 2);
+}
+
+TEST_F(LookupTest, WithoutAnAnswerTheLastGoodAddressesStay) {
+  learn("a", good("10.0.0.1"));
+  clock_.advance(seconds(10));
+  learn("a", kUnanswered);
+  EXPECT_EQ(told_.back().second.addresses, good("10.0.0.1").addresses);
+  EXPECT_EQ(known("a").addresses, good("10.0.0.1").addresses);
+  EXPECT_EQ(known("a").trouble, Trouble::Unanswered);
+  clock_.advance(seconds(1));
+  learn("a", good("10.0.0.9"));
+  EXPECT_EQ(known("a").addresses, good("10.0.0.9").addresses);
+  EXPECT_EQ(known("a").trouble, Trouble::None);
+}
+
+TEST_F(LookupTest, TheAddressesOfANameThatIsGoneAreForgotten) {
+  learn("a", good("10.0.0.1"));
+  clock_.advance(seconds(10));
+  learn("a", kUnknown);
+  EXPECT_TRUE(told_.back().second.addresses.empty());
+  clock_.advance(seconds(1));
+  learn("a", kUnanswered);
+  EXPECT_TRUE(known("a").addresses.empty());
+}
+
+TEST_F(LookupTest, AFailureIsTriedAgainWithBackOff) {
+  for (const int wait_s : {1, 2, 4, 8, 10, 10}) {
+    learn("a", kUnanswered);
+    clock_.advance(seconds(wait_s) - std::chrono::milliseconds(1));
+    EXPECT_EQ(known("a").trouble, Trouble::Unanswered);
+    clock_.advance(std::chrono::milliseconds(1));
+  }
+  learn("a", good("10.0.0.1"));
+  clock_.advance(seconds(10));
+  learn("a", kUnknown);
+  clock_.advance(seconds(1));
+  EXPECT_TRUE(find("a").asked_at);
+}
+
+TEST_F(LookupTest, BeyondItsRoomTheNameUnusedLongestGoesUnlessItIsAskedFor) {
+  make({.names_max = 2});
+  find("hangs");
+  clock_.advance(seconds(1));
+  learn("a", good("10.0.0.1"));
+  learn("b", good("10.0.0.2"));
+  EXPECT_TRUE(find("a").asked_at);  // room for it is b's
+  EXPECT_EQ(known("c").trouble, Trouble::Unanswered);
+  EXPECT_NE(metrics_.scrape().find("limit_hits_total{limit=\"names-max\"} 1"), std::string::npos);
+  answer("hangs", kUnanswered);
+  EXPECT_TRUE(find("c").asked_at);
+}
+
+TEST_F(LookupTest, WaitersAreLimited) {
+  make({.waiting_max = 2});
+  find("a");
+  find("b");
+  EXPECT_EQ(known("a").trouble, Trouble::Unanswered);
+  answer("b", good("10.0.0.2"));
+  EXPECT_TRUE(find("a").asked_at);
+}
+
+TEST_F(LookupTest, NobodyIsCalledBackAfterTheStop) {
+  find("a");
+  names_->stop();
+  answer("a", good("10.0.0.1"));
+  EXPECT_TRUE(told_.empty());
+  EXPECT_EQ(known("b").trouble, Trouble::Unanswered);
+  EXPECT_EQ(asked_.count("b"), 0U);
+}
+
+TEST_F(LookupTest, ALookUpMayEndBeforeItsBeginningReturns) {
+  Lookup names(
+      {}, [](const std::string&, const Lookup::Done& done) { done(good("10.0.0.1")); }, clock_,
+      nullptr);
+  int calls = 0;
+  names.find("a", [&](const Found&) { ++calls; });
+  EXPECT_EQ(calls, 1);
+  EXPECT_FALSE(names.find("a", nullptr).asked_at);
+}
+
+// Of /etc/hosts: no name server is asked.
+TEST(Servers, LocalhostIsFoundAndTheEndWaitsForNoAnswer) {
+  Lookup names(system_clock());
+  std::promise<Found> told;
+  names.find("localhost", [&](const Found& found) { told.set_value(found); });
+  const auto found = told.get_future().get();
+  ASSERT_FALSE(found.addresses.empty());
+  EXPECT_TRUE(found.addresses[0].is_loopback());
+  names.find("a.name.that.nobody.answers.for.test", [](const Found&) {});
+}
+
+}  // namespace
+}  // namespace sightline::hosts
