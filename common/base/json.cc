@@ -45,6 +45,9 @@ namespace {
 namespace od = simdjson::ondemand;
 using simdjson::error_code;
 
+// A parser takes up to six bytes of memory for a byte of text. Those of longer texts are not kept.
+constexpr std::size_t kKeptParserTextBytes = 1U << 20U;
+
 // Turns simdjson's forward-only cursor into nodes, keeping source positions.
 class Builder {
  public:
@@ -54,7 +57,9 @@ class Builder {
   Result<Done> run() {
     if (text_.size() > std::numeric_limits<std::uint32_t>::max())
       return too_large("bytes", std::numeric_limits<std::uint32_t>::max());
-    static thread_local od::parser parser;
+    static thread_local od::parser kept;
+    od::parser used_once;
+    od::parser& parser = text_.size() > kKeptParserTextBytes ? used_once : kept;
     const simdjson::padded_string_view view(text_.data(), text_.size(), text_.capacity());
     od::document document;
     if (const auto error = parser.iterate(view).get(document)) return syntax(error, 0);
@@ -258,6 +263,7 @@ Result<Document> Document::parse(std::string text, const ParseLimits& limits) {
 }
 
 const std::string& Document::text() const { return state_->text; }
+std::size_t Document::value_count() const { return state_->nodes.size(); }
 
 const Node& Value::node() const { return document_->nodes[index_]; }
 Kind Value::kind() const { return node().kind; }

@@ -77,6 +77,9 @@ class Value {
   std::uint32_t index_;
 };
 
+// The limit that an error of too many values names.
+inline constexpr std::string_view kValuesLimit = "json-values-max";
+
 struct ParseLimits {
   std::size_t depth_max = 64;
   std::size_t values_max = 4'000'000;
@@ -98,6 +101,8 @@ class Document {
 
   [[nodiscard]] Value root() const { return {state_.get(), 0}; }
   [[nodiscard]] const std::string& text() const;
+  // All of them, containers included: what counts towards ParseLimits::values_max.
+  [[nodiscard]] std::size_t value_count() const;
 
  private:
   explicit Document(std::unique_ptr<DocumentState> state);

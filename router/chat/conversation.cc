@@ -13,9 +13,6 @@ using jinja::Dict;
 using jinja::Value;
 using Entries = std::vector<Dict::Entry>;
 
-// Nested containers in a tool call's arguments.
-constexpr json::ParseLimits kArgumentLimits{.depth_max = 128, .values_max = 1'000'000};
-
 Error invalid(std::string message, const char* param = "messages") {
   return client_error(ErrorCode::InvalidArgument, std::move(message), param);
 }
@@ -29,11 +26,14 @@ bool is_given(const std::optional<json::Value>& value) {
 }
 
 // The object's members with `first` in front, in the order given: how the engine's request schema
-// reorders typed dicts.
-Entries reordered(const json::Value& object, std::initializer_list<std::string_view> first) {
+// reorders typed dicts. The value of `replaced` is left for the caller to add.
+Entries reordered(const json::Value& object, std::initializer_list<std::string_view> first,
+                  std::string_view replaced) {
   Entries entries;
   for (const std::string_view name : first) {
-    if (const auto member = object.find(name)) add(entries, name, Value::from_json(*member));
+    const auto member = object.find(name);
+    if (!member) continue;
+    add(entries, name, name == replaced ? Value::none() : Value::from_json(*member));
   }
   for (const json::Value member : object) {
     const bool is_first = std::find(first.begin(), first.end(), member.name()) != first.end();
@@ -42,34 +42,15 @@ Entries reordered(const json::Value& object, std::initializer_list<std::string_v
   return entries;
 }
 
-// Python's json module reads some texts that JSON does not allow.
-bool is_python_json(std::string_view text) {
-  for (const std::string_view sign : {"NaN", "Infinity", "\\ud", "\\uD"}) {
-    if (text.find(sign) != std::string_view::npos) return true;
-  }
-  return false;
-}
-
 // Arguments as an object: {} for anything that is none.
-Result<Value> arguments_of(const std::optional<json::Value>& given, Conversation& conversation) {
-  const Value nothing = Value::dict(Dict());
-  if (!given) return nothing;
+Value arguments_of(const std::optional<json::Value>& given, const Conversation& conversation) {
+  if (!given) return Value::dict(Dict());
   if (given->is(json::Kind::Object)) return Value::from_json(*given);
-  if (!given->is(json::Kind::String)) return nothing;
-  const std::string_view text = *given->string();
-  auto parsed = json::Document::parse(std::string(text), kArgumentLimits);
-  if (!parsed.ok()) {
-    if (parsed.error().code == ErrorCode::TooLarge) return std::move(parsed).error();
-    if (!is_python_json(text)) return nothing;
-    return client_error(ErrorCode::Unsupported,
-                        "tool call arguments with NaN, Infinity or lone surrogates", "messages");
-  }
-  conversation.arguments.push_back(std::move(parsed).value());
-  const json::Value root = conversation.arguments.back().root();
-  return root.is(json::Kind::Object) ? Value::from_json(root) : nothing;
+  if (!given->is(json::Kind::String)) return Value::dict(Dict());
+  return conversation.arguments.dict_of(*given->string());
 }
 
-Result<Value> tool_call_of(const json::Value& call, Conversation& conversation) {
+Result<Value> tool_call_of(const json::Value& call, const Conversation& conversation) {
   if (!call.is(json::Kind::Object)) return invalid("assistant tool_calls entries must be objects.");
   const auto function = call.find("function");
   const auto type = call.find("type");
@@ -77,16 +58,15 @@ Result<Value> tool_call_of(const json::Value& call, Conversation& conversation) 
   if (!is_function || !function || !function->is(json::Kind::Object)) {
     return invalid("chat completions only support assistant tool_calls of type 'function'.");
   }
-  Entries function_entries = reordered(*function, {"arguments", "name"});
-  add(function_entries, "arguments",
-      SL_TRY(arguments_of(function->find("arguments"), conversation)));
-  Entries entries = reordered(call, {"id", "function", "type"});
+  Entries function_entries = reordered(*function, {"arguments", "name"}, "arguments");
+  add(function_entries, "arguments", arguments_of(function->find("arguments"), conversation));
+  Entries entries = reordered(call, {"id", "function", "type"}, "function");
   add(entries, "function", Value::dict(Dict(std::move(function_entries))));
   return Value::dict(Dict(std::move(entries)));
 }
 
 Result<Done> add_assistant_fields(const json::Value& message, Entries& entries,
-                                  Conversation& conversation) {
+                                  const Conversation& conversation) {
   const auto calls = message.find("tool_calls");
   if (is_given(calls)) {
     if (!calls->is(json::Kind::Array)) return invalid("messages: 'tool_calls' must be an array");
@@ -100,8 +80,9 @@ Result<Done> add_assistant_fields(const json::Value& message, Entries& entries,
   auto reasoning = message.find("reasoning");
   if (!is_given(reasoning)) reasoning = message.find("reasoning_content");
   if (is_given(reasoning)) {
-    add(entries, "reasoning", Value::from_json(*reasoning));
-    add(entries, "reasoning_content", Value::from_json(*reasoning));
+    const Value value = Value::from_json(*reasoning);
+    add(entries, "reasoning", value);
+    add(entries, "reasoning_content", value);
   }
   return Done{};
 }

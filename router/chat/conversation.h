@@ -2,7 +2,6 @@
 // Copyright The Sightline Authors
 #pragma once
 
-#include <deque>
 #include <optional>
 #include <vector>
 
@@ -10,6 +9,7 @@
 #include "common/base/result.h"
 
 #include "router/chat/content.h"
+#include "router/chat/tool_arguments.h"
 #include "router/jinja/template.h"
 
 namespace sightline::chat {
@@ -18,14 +18,13 @@ namespace sightline::chat {
 struct Conversation {
   jinja::Value messages;  // a list of dicts
   std::vector<MediaSlot> media;
-  // Parsed tool call arguments: the messages hold views of them.
-  std::deque<json::Document> arguments;
+  ToolArguments arguments;  // of all tool calls in the messages
 };
 
 // The request's messages as vLLM 0.32 hands them to the template: role, content, tool calls with
 // their arguments as objects, reasoning, name, tool_call_id. Values are views of the document.
-// Errors: InvalidArgument where the engine answers 400; Unsupported for arguments that Python's
-// json module reads and JSON does not allow.
+// Errors: InvalidArgument where the engine answers 400. Those of tool call arguments show when the
+// messages are looked at: in Conversation::arguments.
 Result<Conversation> build_conversation(const json::Value& messages, const ContentRules& rules);
 
 // For templates that do not know the role "developer": it becomes "system", and all system

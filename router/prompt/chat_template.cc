@@ -118,8 +118,11 @@ Result<RenderedPrompt> ChatTemplate::render(const ChatTemplateInput& input, Wall
   add_reasoning_effort(input, call.variables);
   jinja::RenderOptions options;
   options.now = now;
-  std::string text = SL_TRY(chat::call_template(template_, source_, call, options));
-  return RenderedPrompt{std::move(text), std::move(conversation.media)};
+  auto text = chat::call_template(template_, source_, call, options);
+  // Whatever came of arguments that could not be read.
+  if (const auto& error = conversation.arguments.error()) return *error;
+  if (!text.ok()) return std::move(text).error();
+  return RenderedPrompt{std::move(text).value(), std::move(conversation.media)};
 }
 
 }  // namespace sightline::prompt

@@ -60,9 +60,9 @@ class ChatTemplate {
   [[nodiscard]] ContentFormat format() const { return format_; }
 
   // The prompt's text before tokenization; special tokens in it are to be recognised and none to be
-  // added. Errors, all the client's: those of jinja::Template::render, and InvalidArgument where
-  // the engine answers 400 (malformed messages, continue_final_message that the template drops,
-  // both continue_final_message and add_generation_prompt).
+  // added. Errors, all the client's: those of jinja::Template::render and of chat::ToolArguments,
+  // and InvalidArgument where the engine answers 400 (malformed messages, continue_final_message
+  // that the template drops, both continue_final_message and add_generation_prompt).
   [[nodiscard]] Result<RenderedPrompt> render(const ChatTemplateInput& input, WallTime now) const;
 
  private:

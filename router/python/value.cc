@@ -68,6 +68,10 @@ Value Value::dict(Dict dict) {
   return Value(Storage(std::make_shared<const Dict>(std::move(dict))));
 }
 
+Value Value::late_dict(std::shared_ptr<const LateDict> dict) {
+  return Value(Storage(std::move(dict)));
+}
+
 Value Value::method(BoundMethod method) {
   return Value(Storage(std::make_shared<const BoundMethod>(std::move(method))));
 }
@@ -113,8 +117,10 @@ std::optional<std::span<const Value>> Value::as_items() const {
 }
 
 const Dict* Value::as_dict() const {
-  const auto* dict = get_if<std::shared_ptr<const Dict>>();
-  return dict == nullptr ? nullptr : dict->get();
+  if (const auto* dict = get_if<std::shared_ptr<const Dict>>()) return dict->get();
+  if (const auto* late = get_if<std::shared_ptr<const LateDict>>())
+    return (*late)->made().as_dict();
+  return nullptr;
 }
 
 Foreign* Value::as_foreign() const {
@@ -144,6 +150,7 @@ std::optional<double> Value::as_real() const {
 
 std::uint32_t Value::depth() const {
   if (const Sequence* sequence = get_if<Sequence>()) return sequence->depth;
+  if (const auto* late = get_if<std::shared_ptr<const LateDict>>()) return (*late)->depth_max();
   if (const Dict* dict = as_dict()) return dict->depth();
   if (const auto* method = get_if<std::shared_ptr<const BoundMethod>>()) {
     return (*method)->self.depth() + 1;

@@ -49,6 +49,17 @@ class Foreign {
   [[nodiscard]] virtual Result<Value> attribute(std::string_view name) = 0;
 };
 
+// A dict that is made when somebody first looks at it; holds what its values view.
+// Thread safety: none, also not between values that share it.
+class LateDict {
+ public:
+  virtual ~LateDict() = default;
+  // A dict, always the same.
+  [[nodiscard]] virtual const Value& made() const = 0;
+  // No less than its depth.
+  [[nodiscard]] virtual std::uint32_t depth_max() const = 0;
+};
+
 // UTF-8 text: owned (shared) or a view of memory that outlives the value, such as a request body.
 struct Text {
   std::shared_ptr<const std::string> owner;  // null: a view
@@ -66,12 +77,13 @@ struct Sequence {
 inline constexpr std::uint32_t kValueDepthMax = 200;
 
 // A Python value. Immutable and cheap to copy (containers and long texts are shared).
-// Thread safety: as std::shared_ptr<const T>.
+// Thread safety: as std::shared_ptr<const T>, but for what holds a LateDict.
 class Value {
  public:
-  using Storage = std::variant<Undefined, std::nullptr_t, bool, std::int64_t, double, BigInteger,
-                               Text, Sequence, std::shared_ptr<const Dict>,
-                               std::shared_ptr<const BoundMethod>, Foreign*>;
+  using Storage =
+      std::variant<Undefined, std::nullptr_t, bool, std::int64_t, double, BigInteger, Text,
+                   Sequence, std::shared_ptr<const Dict>, std::shared_ptr<const LateDict>,
+                   std::shared_ptr<const BoundMethod>, Foreign*>;
 
   Value() : storage_(nullptr) {}  // None
   static Value none() { return Value(); }
@@ -87,6 +99,7 @@ class Value {
   static Value slice_of(const Value& whole, std::string_view part);
   static Value list(std::vector<Value> items, SequenceKind kind = SequenceKind::List);
   static Value dict(Dict dict);
+  static Value late_dict(std::shared_ptr<const LateDict> dict);
   static Value method(BoundMethod method);
   static Value foreign(Foreign* object) { return Value(Storage(object)); }
 
@@ -110,7 +123,7 @@ class Value {
   // Integers, bools and floats.
   [[nodiscard]] std::optional<double> as_real() const;
 
-  // 0 for scalars, else 1 + the deepest item.
+  // 0 for scalars, else 1 + the deepest item; of late dicts what they say.
   [[nodiscard]] std::uint32_t depth() const;
   // Python's bool(value).
   [[nodiscard]] bool is_true() const;

@@ -50,17 +50,6 @@ TEST(Conversation, ParsedArgumentsLiveAsLongAsTheConversation) {
             "'name': 'g'}}]}]");
 }
 
-TEST(Conversation, DeeplyNestedArgumentsAreRefusedNotFollowed) {
-  std::string arguments;
-  for (int i = 0; i < 5000; ++i) arguments += "[";
-  const auto document = parse(R"([{"role": "assistant", "tool_calls": [{"function": {"name": "f",
-      "arguments": "{\"a\": )" +
-                              arguments + "\"}}]}]");
-  const auto built = build_conversation(document.root(), {ContentFormat::String, kPlaceholders});
-  ASSERT_FALSE(built.ok());
-  EXPECT_EQ(built.error().code, ErrorCode::TooLarge);
-}
-
 TEST(Conversation, OneLeadingSystemMessageIsNotMerged) {
   const auto document = parse(R"([{"role": "developer", "content": [{"type": "text", "text": "d"}],
       "tools": [1]}, {"role": "user", "content": "u"}])");
