@@ -7,6 +7,7 @@
 #include <iterator>
 #include <mutex>
 #include <optional>
+#include <shared_mutex>
 #include <type_traits>
 #include <utility>
 
@@ -75,9 +76,9 @@ Overlaps ExactIndex::match(std::span<const keys::BlockKey> prompt) const {
     });
   };
   for (const keys::BlockKey block : prompt) {
-    const auto entry = table_.find(block);
-    if (entry == table_.end()) break;
-    const Holders& holders = entry->second;
+    const Holders* const found = table_.find(block);
+    if (found == nullptr) break;
+    const Holders& holders = *found;
     if (run == nullptr) {
       for (const auto& holder : holders) {
         if (life_of(holder.engine) != holder.life) continue;
@@ -117,9 +118,8 @@ template <class Visitor>
 void ExactIndex::in_steps(std::span<const keys::BlockKey> blocks, Visitor visit) {
   while (!blocks.empty()) {
     const auto step = blocks.first(std::min(blocks.size(), kStepBlocks));
-    blocks = blocks.subspan(step.size());
     const std::unique_lock lock(mutex_);
-    visit(step);
+    blocks = blocks.subspan(visit(step));
   }
 }
 
@@ -133,21 +133,24 @@ std::uint32_t ExactIndex::begin_life(EngineId engine) {
 void ExactIndex::store(EngineId engine, Tier tier, std::span<const keys::BlockKey> blocks) {
   const Holder self{.engine = engine, .life = begin_life(engine)};
   in_steps(blocks, [&](std::span<const keys::BlockKey> step) {
-    if (life_of(engine) != self.life) return;  // dropped between two steps
-    for (const auto block : step) store_one(self, tier, block);
+    if (life_of(engine) != self.life) return step.size();  // dropped between two steps
+    std::size_t count = 0;
+    while (count < step.size() && !table_.take_has_grown()) store_one(self, tier, step[count++]);
+    return count;
   });
 }
 
 void ExactIndex::store_one(const Holder& self, Tier tier, keys::BlockKey block) {
   auto entry = table_.find(block);
-  if (entry == table_.end()) {
+  if (!entry) {
     if (table_.size() >= blocks_max_) {
       ++refused_;
+      ++refused_of_[self.engine];
       return;
     }
-    entry = table_.emplace(block, Holders{}).first;
+    entry = table_.insert(block);
   }
-  Holders& holders = entry->second;
+  Holders& holders = entry.value();
   auto holder = std::lower_bound(holders.begin(), holders.end(), self, comes_before);
   if (holder == holders.end() || comes_before(self, *holder)) {
     holder = holders.insert(holder, self);
@@ -160,6 +163,7 @@ void ExactIndex::remove(EngineId engine, Tier tier, std::span<const keys::BlockK
   in_steps(blocks, [&](std::span<const keys::BlockKey> step) {
     const Holder self{.engine = engine, .life = life_of(engine)};
     for (const auto block : step) remove_one(self, tier, block);
+    return step.size();
   });
   if (journal_ != nullptr) journal_->removed(engine, blocks);
 }
@@ -174,15 +178,15 @@ void ExactIndex::remove_one(const Holder& self, Tier tier, keys::BlockKey block)
 
 std::optional<ExactIndex::Held> ExactIndex::find_held(const Holder& wanted, keys::BlockKey block) {
   const auto entry = table_.find(block);
-  if (entry == table_.end()) return std::nullopt;
-  Holders& holders = entry->second;
+  if (!entry) return std::nullopt;
+  Holders& holders = entry.value();
   const auto holder = std::lower_bound(holders.begin(), holders.end(), wanted, comes_before);
   if (holder == holders.end() || comes_before(wanted, *holder)) return std::nullopt;
   return Held{entry, holder};
 }
 
 void ExactIndex::erase(const Held& held) {
-  Holders& holders = held.entry->second;
+  Holders& holders = held.entry.value();
   holders.erase(held.holder);
   if (holders.empty()) table_.erase(held.entry);
 }
@@ -194,6 +198,7 @@ std::uint32_t ExactIndex::end_life(EngineId engine) {
     life = life_of(engine);
     lives_.erase(engine);
     gpu_blocks_.erase(engine);
+    refused_of_.erase(engine);
   }
   if (life != kNoLife && journal_ != nullptr) journal_->dropped(engine);
   return life;
@@ -212,25 +217,20 @@ void ExactIndex::drop_known(EngineId engine, std::span<const keys::BlockKey> blo
     for (const auto block : step) {
       if (const auto held = find_held(gone, block)) erase(*held);
     }
+    return step.size();
   });
 }
 
 void ExactIndex::sweep(std::uint32_t life) {
-  std::optional<keys::BlockKey> next;
-  std::size_t buckets = 0;
-  do {
+  const auto visit = [&](Table::Part& part, Table::Part::iterator entry) {
+    Holders& holders = entry->second;
+    std::erase_if(holders, [life](const Holder& holder) { return holder.life == life; });
+    return holders.empty() ? table_.erase({&part, entry}) : std::next(entry);
+  };
+  for (Table::Place place; !place.is_end();) {
     const std::unique_lock lock(mutex_);
-    // In a table that has grown, or lost that block, what is swept and what is not lies mixed.
-    auto entry = next && table_.bucket_count() == buckets ? table_.find(*next) : table_.end();
-    if (entry == table_.end()) entry = table_.begin();
-    buckets = table_.bucket_count();
-    for (std::size_t i = 0; i < kSweepBlocks && entry != table_.end(); ++i) {
-      Holders& holders = entry->second;
-      std::erase_if(holders, [life](const Holder& holder) { return holder.life == life; });
-      entry = holders.empty() ? table_.erase(entry) : std::next(entry);
-    }
-    next = entry == table_.end() ? std::nullopt : std::optional(entry->first);
-  } while (next);
+    Table::walk(table_, place, kSweepBlocks, visit);
+  }
 }
 
 std::uint64_t ExactIndex::blocks(EngineId engine) const {
@@ -249,19 +249,32 @@ std::uint64_t ExactIndex::refused_total() const {
   return refused_;
 }
 
+std::uint64_t ExactIndex::refused(EngineId engine) const {
+  const std::shared_lock lock(mutex_);
+  const auto count = refused_of_.find(engine);
+  return count == refused_of_.end() ? 0 : count->second;
+}
+
 std::vector<keys::BlockKey> ExactIndex::held(EngineId engine, Tier tier) const {
   std::vector<keys::BlockKey> keys;
-  {
+  std::uint32_t life = kNoLife;
+  const auto visit = [&](const Table::Part& /*part*/, Table::Part::const_iterator entry) {
+    const Holders& holders = entry->second;
+    const bool holds = std::any_of(holders.begin(), holders.end(), [&](const Holder& holder) {
+      return holder.life == life && (holder.tiers & bit_of(tier)) != 0;
+    });
+    if (holds) keys.push_back(entry->first);
+    return std::next(entry);
+  };
+  for (Table::Place place; !place.is_end();) {
     const std::shared_lock lock(mutex_);
-    const auto life = life_of(engine);
-    for (const auto& [key, holders] : table_) {
-      const bool holds = std::any_of(holders.begin(), holders.end(), [&](const Holder& holder) {
-        return holder.life == life && (holder.tiers & bit_of(tier)) != 0;
-      });
-      if (holds) keys.push_back(key);
-    }
+    life = life_of(engine);
+    if (life != kNoLife) Table::walk(table_, place, kSweepBlocks, visit);
+    if (life == kNoLife) break;
   }
   std::sort(keys.begin(), keys.end());
+  // A part that grew meanwhile was walked again.
+  keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
   return keys;
 }
 

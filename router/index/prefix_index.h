@@ -67,8 +67,11 @@ class PrefixIndex {
   [[nodiscard]] virtual std::uint64_t blocks_total() const = 0;
   // Blocks not taken, or given up, because the index was full.
   [[nodiscard]] virtual std::uint64_t refused_total() const = 0;
+  // Of these, the engine's since it was last dropped.
+  [[nodiscard]] virtual std::uint64_t refused(EngineId engine) const = 0;
 
-  // Everything held, in ascending order: for dumps and comparisons, walks the whole index.
+  // Everything held, in ascending order: for dumps and comparisons, walks the whole index. Each was
+  // held at some moment of the call; what is stored and removed meanwhile may be there or not.
   [[nodiscard]] virtual std::vector<keys::BlockKey> held(EngineId engine, Tier tier) const = 0;
 };
 

@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
+#include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <stop_token>
+#include <thread>
 #include <vector>
 
 #include <benchmark/benchmark.h>
 #include <malloc.h>
+
+#include "common/base/clock.h"
 
 #include "router/index/exact_index.h"
 
@@ -103,9 +110,63 @@ void memory(benchmark::State& state) {
   }
 }
 
+double milliseconds_since(Instant begin) {
+  return std::chrono::duration<double, std::milli>(system_clock().now() - begin).count();
+}
+
+keys::BlockKey block_at(std::size_t i) {
+  return keys::BlockKey{(i + 1) * 0x9E37'79B9'7F4A'7C15U >> 3U};
+}
+
+// One block at a time is stored until so many are held. "longest_ms": the longest of these stores,
+// which all look-ups would wait for.
+void growth(benchmark::State& state) {
+  const auto blocks = static_cast<std::size_t>(state.range(0));
+  for (auto unused : state) {
+    ExactIndex index;
+    double longest = 0;
+    for (std::size_t i = 0; i < blocks; ++i) {
+      const keys::BlockKey block = block_at(i);
+      const Instant begin = system_clock().now();
+      index.store(EngineId{1}, Tier::Gpu, {&block, 1});
+      longest = std::max(longest, milliseconds_since(begin));
+    }
+    state.counters["longest_ms"] = longest;
+  }
+}
+
+// So many threads look a prompt up without pause while one stores and removes another. "longest_ms"
+// of those stores; "lookups" by second, all threads together.
+void writer_beside_readers(benchmark::State& state) {
+  const auto readers = static_cast<std::size_t>(state.range(0));
+  ExactIndex index;
+  const Prompt read = prompt(0);
+  const Prompt written = prompt(1);
+  index.store(EngineId{0}, Tier::Gpu, read);
+  std::atomic<std::uint64_t> lookups = 0;
+  std::vector<std::jthread> threads;
+  for (std::size_t i = 0; i < readers; ++i) {
+    threads.emplace_back([&](const std::stop_token& stop) {
+      for (; !stop.stop_requested(); ++lookups) benchmark::DoNotOptimize(index.match(read));
+    });
+  }
+  double longest = 0;
+  for (auto unused : state) {
+    const Instant begin = system_clock().now();
+    index.store(EngineId{1}, Tier::Gpu, written);
+    longest = std::max(longest, milliseconds_since(begin));
+    index.remove(EngineId{1}, Tier::Gpu, written);
+  }
+  state.counters["longest_ms"] = longest;
+  state.counters["lookups"] =
+      benchmark::Counter(static_cast<double>(lookups), benchmark::Counter::kIsRate);
+}
+
 BENCHMARK(match)->ArgName("blocks")->Arg(64)->Arg(512);
 BENCHMARK(match_nothing);
 BENCHMARK(store_and_remove);
+BENCHMARK(growth)->ArgName("blocks")->Arg(1'500'000)->Iterations(1)->Unit(benchmark::kMillisecond);
+BENCHMARK(writer_beside_readers)->ArgName("readers")->Arg(4)->Iterations(200)->UseRealTime();
 BENCHMARK(memory)->ArgName("holders")->Arg(1)->Arg(4)->Arg(64)->Iterations(1);
 
 }  // namespace

@@ -95,6 +95,17 @@ TEST(ExactIndex, DropForgetsOneEngineOnAllTiersAndNoOther) {
   EXPECT_EQ(index.blocks_total(), 4U);
 }
 
+TEST(ExactIndex, WhatItRefusedIsKnownOfEachEngineUntilItIsDropped) {
+  ExactIndex index(3);
+  index.store(kA, Tier::Gpu, chain(0, 5));
+  index.store(kB, Tier::Gpu, chain(0, 3));
+  EXPECT_EQ(index.refused(kA), 2U);
+  EXPECT_EQ(index.refused(kB), 0U) << "nothing of it is missing";
+  index.drop(kA);
+  EXPECT_EQ(index.refused(kA), 0U);
+  EXPECT_EQ(index.refused_total(), 2U);
+}
+
 TEST(ExactIndex, RefusesNewKeysWhenFullAndClaimsNothingForThem) {
   ExactIndex index(3);
   index.store(kA, Tier::Gpu, chain(0, 5));
@@ -246,6 +257,39 @@ TEST(ExactIndex, AnOperationThatADropMeetsLeavesNothingBehind) {
     EXPECT_EQ(index.blocks(kA), 0U);
     EXPECT_EQ(index.blocks_total(), 0U);
   }
+}
+
+TEST(ExactIndex, AWriterGetsInBesideLookUpsWithoutPause) {
+  ExactIndex index;
+  const auto read = chain(0, 2'000);
+  const auto written = chain(7, 512);
+  index.store(kA, Tier::Gpu, read);
+  std::vector<std::jthread> readers;
+  for (int i = 0; i < 4; ++i) {
+    readers.emplace_back([&](const std::stop_token& stop) {
+      while (!stop.stop_requested()) ASSERT_EQ(index.match(read).of(kA).gpu_blocks, read.size());
+    });
+  }
+  for (int i = 0; i < 100; ++i) {
+    index.store(kB, Tier::Gpu, written);
+    index.remove(kB, Tier::Gpu, written);
+  }
+  EXPECT_EQ(index.blocks(kB), 0U);
+}
+
+TEST(ExactIndex, WhatIsHeldIsListedOnceWhileTheTableGrowsAndShrinks) {
+  ExactIndex index;
+  auto own = chain(0, 20'000);
+  index.store(kA, Tier::Gpu, own);
+  std::sort(own.begin(), own.end());
+  const auto others = chain(7, 200'000);
+  std::jthread writer([&](const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+      index.store(kB, Tier::Gpu, others);
+      index.drop(kB);
+    }
+  });
+  for (int i = 0; i < 20; ++i) ASSERT_EQ(index.held(kA, Tier::Gpu), own);
 }
 
 }  // namespace

@@ -46,6 +46,7 @@ class NaiveIndex : public PrefixIndex {
     return all.size();
   }
   [[nodiscard]] std::uint64_t refused_total() const override { return 0; }
+  [[nodiscard]] std::uint64_t refused(EngineId /*engine*/) const override { return 0; }
   [[nodiscard]] std::vector<keys::BlockKey> held(EngineId engine, Tier tier) const override {
     const auto found = engines_.find(engine);
     if (found == engines_.end()) return {};

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <pthread.h>
+
+#include "common/base/check.h"
+
+namespace sightline {
+
+// A shared mutex that lets a writer in as soon as the readers that are in have left; readers that
+// come while it waits go behind it. (std::shared_mutex lets readers in as long as any reads: those
+// that read without pause keep a writer out for ever.) No thread takes it twice.
+// Thread safety: all methods from any thread. For std::unique_lock and std::shared_lock.
+class WriterFirstMutex {
+ public:
+  WriterFirstMutex() {
+    pthread_rwlockattr_t attributes;
+    SL_CHECK(pthread_rwlockattr_init(&attributes) == 0);
+    SL_CHECK(pthread_rwlockattr_setkind_np(&attributes,
+                                           PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP) == 0);
+    SL_CHECK(pthread_rwlock_init(&lock_, &attributes) == 0);
+    pthread_rwlockattr_destroy(&attributes);
+  }
+  ~WriterFirstMutex() { pthread_rwlock_destroy(&lock_); }
+  WriterFirstMutex(const WriterFirstMutex&) = delete;
+  WriterFirstMutex& operator=(const WriterFirstMutex&) = delete;
+
+  void lock() { SL_CHECK(pthread_rwlock_wrlock(&lock_) == 0); }
+  void unlock() { pthread_rwlock_unlock(&lock_); }
+  void lock_shared() { SL_CHECK(pthread_rwlock_rdlock(&lock_) == 0); }
+  void unlock_shared() { pthread_rwlock_unlock(&lock_); }
+
+ private:
+  pthread_rwlock_t lock_;
+};
+
+}  // namespace sightline
