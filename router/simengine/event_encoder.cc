@@ -165,10 +165,10 @@ class BatchEncoder {
       out_.array(stored.extra_keys.size());
       for (const ExtraKeys& keys : stored.extra_keys) write(keys);
     }
-    write_group();
+    write_group(stored.group);
     if (has(kSpecKindSince)) {
       name("kv_cache_spec_kind");
-      out_.text("full_attention");
+      out_.text(stored.group == CacheGroup::Full ? "full_attention" : "sliding_window");
     }
     if (session) {
       name("session_id");
@@ -195,15 +195,15 @@ class BatchEncoder {
     hash(removed.hash);
     name("medium");
     out_.text("GPU");
-    write_group();
+    write_group(removed.group);
   }
 
   void write(const AllBlocksCleared&) { open("AllBlocksCleared", 0); }
 
-  void write_group() {
+  void write_group(CacheGroup group) {
     if (!has(kGroupSince)) return;
     name("group_idx");
-    out_.unsigned_integer(0);
+    out_.unsigned_integer(static_cast<std::uint64_t>(group));
   }
 
   const EventFormat format_;
@@ -231,6 +231,8 @@ Result<EventFormat> parse_event_format(std::string_view text) {
 }
 
 bool replays_topic(const EventFormat& format) { return format.minor_version >= kReplayTopicSince; }
+
+bool tells_group_kinds(const EventFormat& format) { return format.minor_version >= kSpecKindSince; }
 
 Bytes encode(const EventBatch& batch, const EventFormat& format) {
   return BatchEncoder(format).encode(batch);

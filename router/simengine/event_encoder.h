@@ -30,6 +30,9 @@ Result<EventFormat> parse_event_format(std::string_view text);
 // True if this release repeats the topic in replay answers (vLLM 0.25.0 and later).
 bool replays_topic(const EventFormat& format);
 
+// True if this release tells of what kind a cache group is (vLLM 0.22 and later).
+bool tells_group_kinds(const EventFormat& format);
+
 // One batch as msgpack: [timestamp, events, rank]. Releases before 0.14 leave the rank out.
 struct EventBatch {
   double timestamp_s = 0;  // Unix time

@@ -46,6 +46,9 @@ struct ExtraKeys {
   friend bool operator==(const ExtraKeys&, const ExtraKeys&) = default;
 };
 
+// The layers that a cached block is of: all engines have the first, hybrid models the second too.
+enum class CacheGroup : std::uint8_t { Full, SlidingWindow };
+
 // Whole blocks became available: chained in order after parent (none = first block of a prompt).
 // tokens are those of all blocks, extra_keys has one entry per block.
 struct BlockStored {
@@ -56,11 +59,13 @@ struct BlockStored {
   std::optional<Lora> lora;
   std::vector<ExtraKeys> extra_keys;
   std::optional<std::string> session_id;  // of the request that caused it; attribution only
+  CacheGroup group = CacheGroup::Full;
 };
 
 // One physical copy of a block was evicted.
 struct BlockRemoved {
   BlockHash hash{};
+  CacheGroup group = CacheGroup::Full;
 };
 
 struct AllBlocksCleared {};

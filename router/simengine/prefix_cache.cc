@@ -13,6 +13,9 @@
 namespace sightline::simengine {
 namespace {
 
+// Of all blocks, one in so many has a place in the second group.
+constexpr std::uint32_t kWindowShare = 16;
+
 void append_le64(Bytes& out, std::uint64_t value) {
   const std::size_t at = out.size();
   out.resize(at + 8);
@@ -60,7 +63,10 @@ ExtraKeys extra_keys_of(const SequenceKeys& keys, std::size_t begin, std::uint32
   return extra;
 }
 
-PrefixCache::PrefixCache(const Options& options) : options_(options), pool_(options.blocks) {
+PrefixCache::PrefixCache(const Options& options)
+    : options_(options),
+      window_(options.window_blocks, options.blocks / kWindowShare),
+      pool_(options.blocks) {
   SL_CHECK(options.block_size > 0 && options.blocks >= 2);
   for (std::uint32_t block = 1; block < pool_.size(); ++block) link_before(block, 0);
 }
@@ -101,6 +107,7 @@ std::vector<std::uint32_t> PrefixCache::find_hits(Sequence& sequence) const {
     if (found == table_.end()) break;
     hits.push_back(found->second.blocks.front());
   }
+  hits.resize(window_.longest_hit(std::span(sequence.hashes_).first(hits.size())));
   if (options_.drop_last_hit && !hits.empty()) hits.pop_back();
   return hits;
 }
@@ -175,6 +182,18 @@ void PrefixCache::cache_whole_blocks(Sequence& sequence, std::size_t tokens_tota
   for (std::size_t i = first; i < whole; ++i) enter(sequence, i);
   sequence.cached_blocks_ = whole;
   announce(sequence, first, whole);
+  keep_window(sequence, first, whole);
+}
+
+void PrefixCache::keep_window(const Sequence& sequence, std::size_t first, std::size_t last) {
+  if (options_.window_blocks == 0) return;
+  auto stored = std::get<BlockStored>(events_.back());  // of the other group just before
+  stored.group = CacheGroup::SlidingWindow;
+  events_.emplace_back(std::move(stored));
+  const auto blocks = std::span(sequence.hashes_).subspan(first, last - first);
+  for (const BlockHash& gone : window_.keep(blocks)) {
+    events_.emplace_back(BlockRemoved{gone, CacheGroup::SlidingWindow});
+  }
 }
 
 void PrefixCache::announce(const Sequence& sequence, std::size_t first, std::size_t last) {
@@ -211,6 +230,7 @@ void PrefixCache::release(Sequence& sequence) {
 bool PrefixCache::forget() {
   if (free_count_ != blocks_usable()) return false;
   table_.clear();
+  window_.clear();
   for (Block& block : pool_) block.hash.reset();
   return true;
 }

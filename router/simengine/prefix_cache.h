@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "router/simengine/kv_event.h"
+#include "router/simengine/window_group.h"
 
 namespace sightline::simengine {
 
@@ -65,6 +66,9 @@ class PrefixCache {
     // The last block found is computed again (vLLM 0.32 with EAGLE or MTP speculative decoding,
     // v1/core/single_type_kv_cache_manager.py).
     bool drop_last_hit = false;
+    // A hybrid model: a second cache group, of layers with a sliding window of so many blocks; 0:
+    // none. A hit needs the blocks of its last window there too.
+    std::uint32_t window_blocks = 0;
   };
 
   explicit PrefixCache(const Options& options);
@@ -131,10 +135,12 @@ class PrefixCache {
   void enter(const Sequence& sequence, std::size_t position);
   void cache_whole_blocks(Sequence& sequence, std::size_t tokens_total);
   void announce(const Sequence& sequence, std::size_t first, std::size_t last);
+  void keep_window(const Sequence& sequence, std::size_t first, std::size_t last);
   void link_before(std::uint32_t block, std::uint32_t position);
   void unlink(std::uint32_t block);
 
   const Options options_;
+  WindowGroup window_;
   std::vector<Block> pool_;  // [0] is the null block and the head of the free list
   std::size_t free_count_ = 0;
   struct Entry {

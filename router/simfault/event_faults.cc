@@ -116,6 +116,10 @@ bool EventFaults::deliver(EventMessage& message, const Send& send) {
   return true;
 }
 
+bool EventFaults::cuts_replay(std::uint64_t sequence) {
+  return plan_.draw(FaultKind::CutReplay, {.request = {}, .sequence = sequence}).has_value();
+}
+
 void EventFaults::enqueue(const EventMessage& message, Duration delay) {
   if (queue_.empty() && delay == Duration::zero()) return send_now(message);
   Instant due = clock_.now() + delay;

@@ -41,6 +41,8 @@ class EventFaults {
   // Sends the message now, later, twice or never. False: it must not be replayed either. The
   // payload may be replaced.
   bool deliver(EventMessage& message, const Send& send);
+  // True if the next replay is to be cut short.
+  bool cuts_replay(std::uint64_t sequence);
   // Sends what is kept back.
   void flush();
   // The engine restarts: what is kept back is lost.

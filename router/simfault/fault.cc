@@ -11,9 +11,10 @@ namespace sightline::simfault {
 namespace {
 
 constexpr std::array<std::string_view, kFaultKinds> kNames{
-    "drop",    "duplicate", "reorder",       "delay", "garbage",   "wrong-block-size",
-    "restart", "forget",    "die-midstream", "stall", "status500", "garbage"};
+    "drop",    "duplicate", "reorder",       "delay", "cut-replay", "garbage", "wrong-block-size",
+    "restart", "forget",    "die-midstream", "stall", "status500",  "garbage", "slow-probe"};
 constexpr std::chrono::milliseconds kDelayDefault{100};
+constexpr std::chrono::milliseconds kSlowProbeDefault{3000};
 constexpr std::uint32_t kEngineMax = 1'000'000;
 
 Error invalid(std::string message) {
@@ -55,7 +56,7 @@ Result<FaultKind> read_kind(const std::string& text) {
   if (found != kNames.end()) return static_cast<FaultKind>(found - kNames.begin());
   return invalid("unknown kind \"" + text +
                  "\"; known are drop, duplicate, reorder, delay, restart, forget, die-midstream, "
-                 "stall, status500, garbage, wrong-block-size");
+                 "stall, status500, garbage, wrong-block-size, cut-replay, slow-probe");
 }
 
 Result<Done> read_target(const std::string& text, FaultKind& kind) {
@@ -82,11 +83,16 @@ Result<Done> read_field(const std::string& name, const std::string& text, Fault&
         static_cast<std::uint32_t>(SL_TRY(read_count(name, text, kFaultEventsMax)));
   } else if (name == "lost") {
     fault.lost = SL_TRY(read_flag(name, text));
+  } else if (name == "request") {
+    if (text.empty() || text.size() > kFaultRequestBytesMax) {
+      return out_of_range(name, "1 to " + std::to_string(kFaultRequestBytesMax) + " characters");
+    }
+    fault.request = text;
   } else if (name == "target") {
     SL_TRY(read_target(text, fault.kind));
   } else if (name != "kind") {
     return invalid("unknown field \"" + name +
-                   "\"; known are kind, p, engine, count, ms, after, lost, target");
+                   "\"; known are kind, p, engine, count, ms, after, lost, request, target");
   }
   return Done{};
 }
@@ -97,6 +103,7 @@ Result<Fault> fault_of(const FaultFields& fields) {
   if (kind == fields.end()) return invalid("kind is missing");
   Fault fault{.kind = SL_TRY(read_kind(kind->second))};
   if (fault.kind == FaultKind::Delay) fault.duration = kDelayDefault;
+  if (fault.kind == FaultKind::SlowProbe) fault.duration = kSlowProbeDefault;
   if (fault.kind == FaultKind::DieMidstream) fault.after_events = 1;
   for (const auto& [name, text] : fields) SL_TRY(read_field(name, text, fault));
   if (fault.lost && fault.kind != FaultKind::Drop) return invalid("lost is for kind drop only");
@@ -146,6 +153,7 @@ std::string to_json(const Fault& fault) {
   field("ms", std::to_string(fault.duration.count()));
   field("after", std::to_string(fault.after_events));
   field("lost", fault.lost ? "true" : "false");
+  if (!fault.request.empty()) field("request", json::to_quoted(fault.request));
   if (fault.kind == FaultKind::GarbageEvents) field("target", "\"events\"");
   if (fault.kind == FaultKind::GarbageHttp) field("target", "\"http\"");
   return out + "}";

@@ -29,6 +29,7 @@ Result<Done> FaultPlan::add(const Fault& fault) {
 std::optional<Fault> FaultPlan::draw(FaultKind kind, const Occasion& occasion) {
   for (Active& active : active_) {
     if (active.fault.kind != kind || active.ended()) continue;
+    if (!occasion.request.starts_with(active.fault.request)) continue;
     if (rng_.unit() >= active.fault.probability.value_or(1.0)) continue;
     ++active.struck;
     note(kind, occasion);

@@ -7,6 +7,9 @@
 #include <optional>
 #include <utility>
 
+#include <asio/steady_timer.hpp>
+#include <asio/this_coro.hpp>
+
 #include "common/base/bytes.h"
 #include "common/base/json.h"
 
@@ -21,6 +24,8 @@ using simfault::FaultKind;
 
 constexpr std::string_view kChatPath = "/v1/chat/completions";
 constexpr std::string_view kCompletionPath = "/v1/completions";
+constexpr std::string_view kBlocksPath = "/sim/blocks";
+constexpr std::string_view kFaultPath = "/fault";
 
 std::int64_t unix_seconds(WallTime time) {
   return std::chrono::duration_cast<std::chrono::seconds>(time.time_since_epoch()).count();
@@ -71,7 +76,6 @@ EngineApi::EngineApi(const EngineApiOptions& options, std::shared_ptr<const sima
       clock_(clock),
       processor_cache_(options.processor_cache_bytes),
       ids_(options.id_seed),
-      started_s_(unix_seconds(clock.wall())),
       counts_(parts_.cores.size()),
       last_rank_(parts_.cores.size() - 1) {}
 
@@ -83,7 +87,11 @@ Task<void> EngineApi::handle(const http::Request& request, http::ResponseWriter&
     const std::string id(request.headers.find("x-request-id").value_or(""));
     const simfault::Occasion occasion{.request = id, .sequence = std::nullopt};
     const auto restart = parts_.faults.draw(FaultKind::Restart, occasion);
-    if (restart) parts_.restart(restart->duration);
+    if (restart) {
+      parts_.restart(restart->duration);
+      writer.abort();  // the process that had the request is gone
+      co_return;
+    }
     if (parts_.faults.draw(FaultKind::Forget, occasion)) {
       for (const EngineCore& core : parts_.cores) core.engine.scheduler().forget_prefix_cache();
     }
@@ -97,9 +105,19 @@ Task<void> EngineApi::handle(const http::Request& request, http::ResponseWriter&
     }
     co_return;
   }
+  const bool is_probe = request.method == "GET" && path != kFaultPath && path != kBlocksPath;
+  if (is_probe) co_await answer_later();
   Reply reply = find_and_call(request);
   http::Response response = to_response(std::move(reply));
   co_await writer.send(std::move(response));
+}
+
+// What a router asks an engine that is busy comes late; who orders faults is not kept waiting.
+Task<void> EngineApi::answer_later() {
+  const auto slow = parts_.faults.draw(FaultKind::SlowProbe, {});
+  if (!slow) co_return;
+  asio::steady_timer timer(co_await asio::this_coro::executor, slow->duration);
+  co_await timer.async_wait(use_task);
 }
 
 http::Response EngineApi::to_response(Reply reply) {
@@ -158,10 +176,10 @@ const std::vector<EngineApi::RouteEntry>& EngineApi::routes() {
       {"POST", "/reset_prefix_cache", &EngineApi::reset_prefix_cache},
       {"POST", "/reset_mm_cache", &EngineApi::reset_media_cache},
       {"POST", "/reset_encoder_cache", &EngineApi::reset_encoder_cache},
-      {"GET", "/sim/blocks", &EngineApi::blocks},
-      {"GET", "/fault", &EngineApi::list_faults},
-      {"POST", "/fault", &EngineApi::add_fault},
-      {"DELETE", "/fault", &EngineApi::end_faults},
+      {"GET", kBlocksPath, &EngineApi::blocks},
+      {"GET", kFaultPath, &EngineApi::list_faults},
+      {"POST", kFaultPath, &EngineApi::add_fault},
+      {"DELETE", kFaultPath, &EngineApi::end_faults},
   };
   return table;
 }
@@ -186,7 +204,7 @@ EngineApi::Reply EngineApi::version(const http::Request&) {
 EngineApi::Reply EngineApi::load(const http::Request&) { return {.body = R"({"server_load":0})"}; }
 
 EngineApi::Reply EngineApi::models(const http::Request&) {
-  const std::string created = std::to_string(started_s_);
+  const std::string created = std::to_string(created_now());
   const auto entry = [&](const std::string& name, const std::string& parent_and_length) {
     return "{\"id\":" + json::to_quoted(name) + ",\"object\":\"model\",\"created\":" + created +
            ",\"owned_by\":\"vllm\",\"root\":" + json::to_quoted(model_->path) + "," +

@@ -86,6 +86,7 @@ class EngineApi {
   };
   static const std::vector<RouteEntry>& routes();
 
+  Task<void> answer_later();
   Reply find_and_call(const http::Request& request);
   Reply health(const http::Request& request);
   Reply version(const http::Request& request);
@@ -128,7 +129,6 @@ class EngineApi {
   const Clock& clock_;
   simapi::ProcessorCache processor_cache_;
   Rng ids_;
-  const std::int64_t started_s_;
   // By rank.
   struct Counts {
     std::uint64_t requests = 0;

@@ -12,9 +12,10 @@ using simfault::FaultKind;
 
 // One of each name.
 constexpr std::array kFaultKindsShown{
-    FaultKind::Drop,      FaultKind::Duplicate,     FaultKind::Reorder,       FaultKind::Delay,
-    FaultKind::Restart,   FaultKind::Forget,        FaultKind::DieMidstream,  FaultKind::Stall,
-    FaultKind::Status500, FaultKind::GarbageEvents, FaultKind::WrongBlockSize};
+    FaultKind::Drop,      FaultKind::Duplicate,     FaultKind::Reorder,        FaultKind::Delay,
+    FaultKind::Restart,   FaultKind::Forget,        FaultKind::DieMidstream,   FaultKind::Stall,
+    FaultKind::Status500, FaultKind::GarbageEvents, FaultKind::WrongBlockSize, FaultKind::CutReplay,
+    FaultKind::SlowProbe};
 
 std::string number(double value) {
   std::array<char, 40> text{};

@@ -59,6 +59,10 @@ void add_model(SettingTable& table, SimulateSettings& s) {
                     "The last block of each cache hit is computed again, as vLLM does "
                     "with EAGLE or MTP."},
                    s.drop_last_hit);
+  table.add_integer<std::uint32_t>(
+      {"simulate.window_blocks", "window-blocks", "N",
+       "A hybrid model: blocks of the sliding window of a second cache group; 0 = none."},
+      s.window_blocks, {0, kBlocksMax});
   table.add_number({"simulate.mm_processor_cache_gb", "mm-processor-cache-gb", "GIB",
                     "Processed media remembered by uuid; 0 = none."},
                    s.mm_processor_cache_gb, {0, kCacheGibMax});
@@ -102,13 +106,13 @@ void add_events(SettingTable& table, SimulateSettings& s) {
 }
 
 void add_faults(SettingTable& table, SimulateSettings& s) {
-  table.add_text_list(
-      {"simulate.fault", "fault", "FIELDS",
-       "Fault to inject; repeatable. kind=NAME (drop, duplicate, reorder, delay, "
-       "restart, forget, die-midstream, stall, status500, garbage, wrong-block-size)"
-       "[,p=0.05][,engine=1][,count=N][,ms=N][,after=N][,lost=true]"
-       "[,target=http]."},
-      s.faults);
+  table.add_text_list({"simulate.fault", "fault", "FIELDS",
+                       "Fault to inject; repeatable. kind=NAME (drop, duplicate, reorder, delay, "
+                       "restart, forget, die-midstream, stall, status500, garbage, "
+                       "wrong-block-size, cut-replay, slow-probe)"
+                       "[,p=0.05][,engine=1][,count=N][,ms=N][,after=N][,lost=true]"
+                       "[,request=PREFIX][,target=http]."},
+                      s.faults);
   table.add_integer<std::uint32_t>(
       {"simulate.fault_seed", "fault-seed", "N", "Seed of the faults' draws."}, s.fault_seed,
       {0, UINT32_MAX});
@@ -132,6 +136,7 @@ Result<Done> check_ranges(const SimulateSettings& s) {
            Range{"--threads", double(s.threads), 1, kThreadsMax},
            Range{"--block-size", double(s.block_size), 1, kBlockTokensMax},
            Range{"--blocks", double(s.blocks), 2, kBlocksMax},
+           Range{"--window-blocks", double(s.window_blocks), 0, kBlocksMax},
            Range{"--mm-processor-cache-gb", s.mm_processor_cache_gb, 0, kCacheGibMax},
            Range{"--prefill-tokens-per-s", s.prefill_tokens_per_s, 0, kRateMax},
            Range{"--encoder-tokens-per-s", s.encoder_tokens_per_s, 0, kRateMax},
@@ -212,7 +217,12 @@ Result<Done> validate(const SimulateSettings& settings) {
   SL_TRY(check_ranges(settings));
   SL_TRY(check_ports(settings));
   SL_TRY(check_faults(settings));
-  SL_TRY(simengine::parse_event_format(settings.event_encoding));
+  const auto format = SL_TRY(simengine::parse_event_format(settings.event_encoding));
+  if (settings.window_blocks > 0 && !simengine::tells_group_kinds(format)) {
+    return invalid(
+        "--window-blocks needs events that tell the kind of a cache group: "
+        "--event-encoding v0.22 or later");
+  }
   if (settings.event_hashes != "int" && settings.event_hashes != "bytes") {
     return invalid("--event-hashes must be \"int\" or \"bytes\"");
   }

@@ -55,6 +55,9 @@ struct SimulateSettings {
   std::uint32_t blocks = 4096;
   // The last block of each cache hit is computed again (vLLM with EAGLE or MTP).
   bool drop_last_hit = false;
+  // Blocks of the sliding window of a second cache group, as hybrid models have it, 0..16777216;
+  // 0 = none. Needs events that tell cache groups and their kind (v0.22).
+  std::uint32_t window_blocks = 0;
   // Processed media remembered by uuid, in GiB, 0..1024; 0 = none, then a uuid without bytes
   // fails (vLLM 0.32: --mm-processor-cache-gb, default 4).
   double mm_processor_cache_gb = 4.0;

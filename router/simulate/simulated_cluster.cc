@@ -4,16 +4,17 @@
 
 #include <algorithm>
 #include <condition_variable>
-#include <cstdio>
 #include <future>
 #include <mutex>
 #include <optional>
 #include <utility>
 
 #include <asio/post.hpp>
+#include <unistd.h>
 
 #include "common/base/bounded_queue.h"
 #include "common/base/clock.h"
+#include "common/base/line_writer.h"
 #include "common/base/log.h"
 #include "common/runtime/io_pool.h"
 #include "common/runtime/shutdown.h"
@@ -61,7 +62,8 @@ Result<std::shared_ptr<const simapi::Model>> model_of(const SimulateSettings& s)
 EngineOptions engine_options(const SimulateSettings& s, const simapi::Model& model) {
   return {.scheduler = {.cache = {.block_size = s.block_size,
                                   .blocks = s.blocks,
-                                  .drop_last_hit = s.drop_last_hit},
+                                  .drop_last_hit = s.drop_last_hit,
+                                  .window_blocks = s.window_blocks},
                         .running_max = s.max_running,
                         .step_tokens_max = s.max_batched_tokens,
                         .step_prompt_tokens_max = s.max_batched_tokens,
@@ -350,12 +352,12 @@ Result<int> run_simulate(const SimulateSettings& settings) {
   // Before any thread: blocks the signals in all of them.
   Shutdown shutdown;
   auto cluster = SL_TRY(SimulatedCluster::start(settings));
+  LineWriter out({.fd = STDOUT_FILENO, .thread_name = "sl-out"});
   for (std::size_t i = 0; i < cluster->size(); ++i) {
-    const std::string name = "w" + std::to_string(i);
-    std::printf("engine %zu: --worker '%s'\n", i, cluster->endpoints(i).worker_flag(name).c_str());
+    const std::string flag = cluster->endpoints(i).worker_flag("w" + std::to_string(i));
+    out.write("engine " + std::to_string(i) + ": --worker '" + flag + "'\n");
   }
-  std::printf("ready\n");
-  std::fflush(stdout);
+  out.write("ready\n");
   shutdown.on_stop("engines", [&cluster] { cluster.reset(); });
   shutdown.wait();
   return 0;

@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include <asio/io_context.hpp>
 #include <gtest/gtest.h>
 #include <zmq.h>
 
@@ -121,6 +122,33 @@ TEST(EventPublisher, ReplaysFromTheAskedSequenceInTheNewerFraming) {
   EXPECT_EQ(answers[0][2], sequence_frame(1));
   EXPECT_EQ(answers[1][2], sequence_frame(2));
   EXPECT_EQ(answers[2], (Frames{"", "", kEnd, ""}));
+}
+
+TEST(EventPublisher, ACutReplayHasAHoleAndNoEndAndTheNextOneIsWhole) {
+  asio::io_context context;
+  simfault::FaultPlan plan(1, system_clock());
+  ASSERT_TRUE(plan.add(*simfault::parse_fault("kind=cut-replay,count=1")).ok());
+  simfault::EventFaults faults(context, plan, system_clock());
+  const auto created = EventPublisher::create({.faults = &faults}, system_clock());
+  ASSERT_TRUE(created.ok());
+  const EventPublisher& engine = **created;
+  for (int i = 0; i < 6; ++i) (*created)->publish({AllBlocksCleared{}});
+  Peer dealer(ZMQ_DEALER);
+  dealer.connect(engine.replay_port());
+  // The same peer asks twice: what comes after the hole is the second answer's.
+  for (int i = 0; i < 2; ++i) dealer.send({"", sequence_frame(0)});
+  std::vector<std::string> numbers;
+  do {
+    const Frames answer = dealer.receive();
+    ASSERT_GE(answer.size(), 2U);
+    numbers.push_back(answer[answer.size() - 2]);
+  } while (numbers.back() != kEnd);
+  std::vector<std::string> expected;
+  for (const std::uint64_t number : {0, 1, 4, 5, 0, 1, 2, 3, 4, 5}) {
+    expected.push_back(sequence_frame(number));
+  }
+  expected.push_back(kEnd);
+  EXPECT_EQ(numbers, expected);
 }
 
 TEST(EventPublisher, LeavesTheTopicOutOfReplaysOfOlderReleases) {

@@ -75,6 +75,17 @@ TEST(Faults, AStreamDiesAfterTheOrderedNumberOfEvents) {
   EXPECT_TRUE(complete(url, R"(,"stream":true})").body.ends_with("data: [DONE]\n\n"));
 }
 
+TEST(Faults, ASlowProbeIsAnsweredLaterAndRequestsAtOnce) {
+  const auto cluster = start({"kind=slow-probe,ms=60,count=1"});
+  const std::string& url = cluster->endpoints(0).url;
+  EXPECT_EQ(complete(url).status, 200);
+  EXPECT_EQ(get(url, "/fault?since=0").body.find(R"("strikes":[{)"), std::string::npos);
+  const Instant begin = system_clock().now();
+  EXPECT_EQ(get(url, "/health").status, 200);
+  EXPECT_GE(system_clock().now() - begin, std::chrono::milliseconds(60));
+  EXPECT_NE(get(url, "/fault?since=0").body.find(R"({"kind":"slow-probe")"), std::string::npos);
+}
+
 TEST(Faults, AStalledAnswerComesLaterWhole) {
   const auto cluster = start({"kind=stall,ms=60,count=1"});
   const std::string& url = cluster->endpoints(0).url;

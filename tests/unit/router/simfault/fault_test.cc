@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "router/simfault/fault_plan.h"
+
 namespace sightline::simfault {
 namespace {
 
@@ -28,11 +30,28 @@ TEST(Fault, EveryFieldIsReadAndWrittenAgain) {
 TEST(Fault, EveryKindIsKnownByItsName) {
   for (const std::string name :
        {"drop", "duplicate", "reorder", "delay", "restart", "forget", "die-midstream", "stall",
-        "status500", "garbage", "wrong-block-size"}) {
+        "status500", "garbage", "wrong-block-size", "cut-replay", "slow-probe"}) {
     const auto fault = parse_fault("kind=" + name);
     ASSERT_TRUE(fault.ok()) << name;
     EXPECT_EQ(name_of(fault->kind), name);
   }
+}
+
+TEST(Fault, OneOfSomeRequestsIsReadAndWrittenAgain) {
+  const auto fault = parse_fault("kind=restart,p=1,request=poison-");
+  ASSERT_TRUE(fault.ok());
+  EXPECT_EQ(fault->request, "poison-");
+  EXPECT_NE(to_json(*fault).find(R"("request":"poison-")"), std::string::npos);
+  EXPECT_NE(refusal_of("kind=restart,request=").find("request must be 1 to 128 characters"),
+            std::string::npos);
+}
+
+TEST(Fault, StrikesOnlyTheRequestsThatItNames) {
+  FaultPlan plan(1, system_clock());
+  ASSERT_TRUE(plan.add(*parse_fault("kind=status500,request=poison-")).ok());
+  EXPECT_FALSE(plan.draw(FaultKind::Status500, {.request = "c1-poison-2", .sequence = {}}));
+  EXPECT_FALSE(plan.draw(FaultKind::Status500, {.request = "", .sequence = {}}));
+  EXPECT_TRUE(plan.draw(FaultKind::Status500, {.request = "poison-2", .sequence = {}}));
 }
 
 TEST(Fault, GarbageIsOfEventsUnlessItsTargetIsHttp) {

@@ -49,6 +49,8 @@ TEST(SimulateSettings, RefusesWhatIsOutOfRangeByItsFlag) {
   EXPECT_NE(error_of({"--engines", "0"}).find("--engines"), std::string::npos);
   EXPECT_NE(error_of({"--event-hashes", "hex"}).find("--event-hashes"), std::string::npos);
   EXPECT_NE(error_of({"--event-encoding", "v9"}).find("v0.11"), std::string::npos);
+  EXPECT_NE(error_of({"--event-encoding", "v0.21", "--window-blocks", "4"}).find("v0.22"),
+            std::string::npos);
   EXPECT_NE(error_of({"--base-port", "65535"}).find("below port 65536"), std::string::npos);
 }
 
