@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include <asio/ip/basic_resolver.hpp>
 #include <asio/ip/tcp.hpp>
 #include <asio/post.hpp>
 
@@ -19,27 +18,24 @@ namespace sightline::http {
 namespace {
 
 using asio::ip::tcp;
-using Resolver = asio::ip::basic_resolver<tcp, Executor>;
-using Addresses = std::vector<tcp::endpoint>;
+using Addresses = std::vector<asio::ip::address>;
 
-constexpr std::size_t kResolvedNamesMax = 1024;
-constexpr std::size_t kAddressesMax = 16;
 constexpr std::size_t kUpstreamBufferBytes = 16384;
-
-struct Resolved {
-  Addresses addresses;
-  Instant at;
-};
 
 Error not_connected() {
   return worker_error(ErrorCode::Unavailable, "the upstream server could not be reached", true);
+}
+
+Error no_means() {
+  return overload_error("open-files",
+                        "the router has no descriptor or port for one more connection");
 }
 
 }  // namespace
 
 struct Dial::Lookup {
   Gate done;
-  Addresses addresses;
+  Addresses addresses;  // those of before, until it is done
 };
 
 void Dial::stop() {
@@ -55,9 +51,7 @@ struct Connections::Shard {
   using Bucket = std::vector<std::shared_ptr<Wire>>;
 
   Shard(IoPool& pool, std::size_t thread)
-      : context(pool.context(thread)),
-        deadlines(pool.deadlines(thread)),
-        resolver(context.get_executor()) {}
+      : context(pool.context(thread)), deadlines(pool.deadlines(thread)) {}
 
   void drop(const Endpoint& endpoint, const Wire* wire) {
     const auto bucket = idle.find(endpoint);
@@ -67,6 +61,7 @@ struct Connections::Shard {
     if (found == bucket->second.end()) return;
     const auto dropped = std::move(*found);
     bucket->second.erase(found);
+    --idle_count;
     dropped->watch({});
     dropped->close();
   }
@@ -78,6 +73,7 @@ struct Connections::Shard {
       wire->watch({});
       wire->close();
     }
+    idle_count -= bucket->second.size();
     idle.erase(bucket);
   }
 
@@ -90,19 +86,19 @@ struct Connections::Shard {
 
   asio::io_context& context;
   Deadlines& deadlines;
-  Resolver resolver;
   std::map<Endpoint, Bucket> idle;
-  std::map<Endpoint, Resolved> resolved;
+  std::size_t idle_count = 0;  // connections in `idle`
 };
 
 struct Connections::State {
   IoPool& pool;
   ClientOptions options;
+  hosts::Lookup& names;
   std::vector<std::unique_ptr<Shard>> shards;
 };
 
-Connections::Connections(IoPool& pool, const ClientOptions& options)
-    : state_(std::make_unique<State>(State{pool, options, {}})) {
+Connections::Connections(IoPool& pool, const ClientOptions& options, hosts::Lookup& names)
+    : state_(std::make_unique<State>(State{pool, options, names, {}})) {
   for (std::size_t i = 0; i < pool.size(); ++i) {
     state_->shards.push_back(std::make_unique<Shard>(pool, i));
   }
@@ -121,6 +117,7 @@ std::shared_ptr<Wire> Connections::take_idle(const Endpoint& endpoint) {
   while (!bucket->second.empty()) {
     auto wire = std::move(bucket->second.back());
     bucket->second.pop_back();
+    --shard.idle_count;
     wire->watch({});
     if (wire->is_quiet()) {
       wire->clear_deadline();
@@ -138,7 +135,9 @@ void Connections::keep(const Endpoint& endpoint, std::shared_ptr<Wire> wire) {
   }
   auto& shard = shard_here();
   auto& bucket = shard.idle[endpoint];
-  if (bucket.size() >= state_->options.idle_per_endpoint_max || wire->ended() ||
+  const ClientOptions& options = state_->options;
+  if (bucket.size() >= options.idle_per_endpoint_max ||
+      shard.idle_count >= options.idle_per_thread_max || wire->ended() ||
       !wire->received().empty()) {
     wire->close();
     return;
@@ -147,6 +146,7 @@ void Connections::keep(const Endpoint& endpoint, std::shared_ptr<Wire> wire) {
   wire->watch([&shard, endpoint, kept = wire.get()] { shard.drop(endpoint, kept); });
   wire->set_deadline(state_->options.idle_age_max);
   wire->listen();
+  ++shard.idle_count;
   bucket.push_back(std::move(wire));
 }
 
@@ -160,15 +160,18 @@ Task<Result<std::shared_ptr<Wire>>> Connections::connect(const Endpoint& endpoin
   };
   Deadline deadline(shard.deadlines, give_up);
   deadline.set(timeout);
-  const auto addresses = co_await resolve(endpoint, dial);
+  const auto addresses = co_await resolve(endpoint.host, dial);
   std::shared_ptr<Wire> connected;
   dial.refused_ = !addresses.empty();
+  dial.local_ = !addresses.empty();
   for (const auto& address : addresses) {
     if (dial.stopped_) break;
     dial.wire_ = shard.fresh(state_->options);
-    const auto io = co_await dial.wire_->connect(address);
+    const tcp::endpoint there(address, endpoint.port);
+    const auto io = co_await dial.wire_->connect(there, state_->options.descriptor_max);
     const auto wire = std::exchange(dial.wire_, nullptr);
     dial.refused_ = dial.refused_ && io == Io::Refused;
+    dial.local_ = dial.local_ && io == Io::Local;
     if (io == Io::Done && !dial.stopped_) {
       connected = wire;
       break;
@@ -183,37 +186,38 @@ Task<Result<std::shared_ptr<Wire>>> Connections::connect(const Endpoint& endpoin
   if (dial.stopped_) {
     co_return worker_error(ErrorCode::Cancelled, "connecting was given up", false);
   }
+  if (dial.is_local()) co_return no_means();
   co_return not_connected();
 }
 
-Task<std::vector<tcp::endpoint>> Connections::resolve(const Endpoint& endpoint, Dial& dial) {
+Task<Addresses> Connections::resolve(const std::string& host, Dial& dial) {
   asio::error_code code;
-  const auto literal = asio::ip::make_address(endpoint.host, code);
-  if (!code) co_return Addresses{tcp::endpoint(literal, endpoint.port)};
+  const auto numeric = asio::ip::make_address(host, code);
+  if (!code) co_return Addresses{numeric};
   auto& shard = shard_here();
-  const auto now = system_clock().now();
-  const auto known = shard.resolved.find(endpoint);
-  if (known != shard.resolved.end() && now - known->second.at < state_->options.resolved_age_max) {
-    co_return known->second.addresses;
-  }
   const auto lookup = std::make_shared<Dial::Lookup>();
-  dial.lookup_ = lookup;
-  auto take = [lookup](const asio::error_code& error, const tcp::resolver::results_type& found) {
-    for (const auto& entry : found) {
-      if (error || lookup->addresses.size() == kAddressesMax) break;
-      lookup->addresses.push_back(entry.endpoint());
-    }
-    lookup->done.open();
+  auto later = [weak = std::weak_ptr(lookup), &context = shard.context](const hosts::Found& found) {
+    auto take = [weak, addresses = found.addresses] {
+      const auto waiting = weak.lock();
+      if (!waiting || waiting->done.is_open()) return;
+      waiting->addresses = addresses;
+      waiting->done.open();
+    };
+    asio::post(context, std::move(take));
   };
-  shard.resolver.async_resolve(endpoint.host, std::to_string(endpoint.port),
-                               Resolver::numeric_service, std::move(take));
+  auto known = state_->names.find(host, std::move(later));
+  if (!known.asked_at) co_return std::move(known.found.addresses);
+  lookup->addresses = std::move(known.found.addresses);
+  auto stop_waiting = [&lookup] { lookup->done.open(); };
+  Deadline patience(shard.deadlines, stop_waiting);
+  if (!lookup->addresses.empty()) {
+    const auto waited = system_clock().now() - *known.asked_at;
+    patience.set(std::max(state_->options.lookup_patience - waited, Duration::zero()));
+  }
+  dial.lookup_ = lookup;
   co_await lookup->done.wait();
   dial.lookup_ = nullptr;
-  if (!lookup->addresses.empty() && !dial.stopped_) {
-    if (shard.resolved.size() >= kResolvedNamesMax) shard.resolved.clear();
-    shard.resolved[endpoint] = {lookup->addresses, now};
-  }
-  co_return lookup->addresses;
+  co_return std::move(lookup->addresses);
 }
 
 void Connections::forget(const Endpoint& endpoint) {
@@ -226,8 +230,14 @@ void Connections::forget(const Endpoint& endpoint) {
 
 void Connections::forget_here(const Endpoint& endpoint) { shard_here().drop_all(endpoint); }
 
+Client::Client(IoPool& pool, const ClientOptions& options, hosts::Lookup& names)
+    : connections_(std::make_shared<Connections>(pool, options, names)) {}
+
 Client::Client(IoPool& pool, const ClientOptions& options)
-    : connections_(std::make_shared<Connections>(pool, options)) {}
+    : names_(std::make_unique<hosts::Lookup>(system_clock())),
+      connections_(std::make_shared<Connections>(pool, options, *names_)) {}
+
+Client::~Client() = default;
 
 void Client::forget(const Endpoint& endpoint) { connections_->forget(endpoint); }
 

@@ -6,6 +6,7 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/result.h"
+#include "common/hosts/lookup.h"
 #include "common/runtime/io_pool.h"
 #include "common/runtime/task.h"
 
@@ -31,7 +33,11 @@ struct ClientOptions {
   // vLLM closes idle connections after 5 s (VLLM_HTTP_TIMEOUT_KEEP_ALIVE, 0.32); staying below
   // avoids sending into a closing one.
   Duration idle_age_max = std::chrono::seconds(4);
-  Duration resolved_age_max = std::chrono::seconds(10);  // addresses of a name are reused so long
+  std::size_t idle_per_thread_max = 256;  // of all endpoints together
+  // Connections with a higher descriptor are not used: those are left for others in the process.
+  int descriptor_max = std::numeric_limits<int>::max();
+  // How long the last good addresses of a name wait for the look-up of the present ones.
+  Duration lookup_patience = std::chrono::milliseconds(500);
   std::size_t response_header_bytes_max = 65536;
   std::size_t response_header_fields_max = 200;
 };
@@ -45,7 +51,11 @@ class Connections;
 // IoPool::stop() and before the pool.
 class Client {
  public:
+  // Outlived by the names; stop these before the pool is destroyed.
+  Client(IoPool& pool, const ClientOptions& options, hosts::Lookup& names);
+  // With look-ups of its own.
   Client(IoPool& pool, const ClientOptions& options);
+  ~Client();
 
   // Drops the idle connections to an endpoint on all I/O threads. From any thread.
   void forget(const Endpoint& endpoint);
@@ -54,6 +64,7 @@ class Client {
   [[nodiscard]] const std::shared_ptr<Connections>& connections() const { return connections_; }
 
  private:
+  std::unique_ptr<hosts::Lookup> names_;
   std::shared_ptr<Connections> connections_;
 };
 
@@ -64,6 +75,8 @@ class Dial {
   void stop();
   // True if nobody listens at any of the endpoint's addresses.
   [[nodiscard]] bool refused() const { return refused_ && !stopped_; }
+  // True if none of the endpoint's addresses could be tried for want of means of our own.
+  [[nodiscard]] bool is_local() const { return local_ && !stopped_; }
 
  private:
   friend class Connections;
@@ -72,13 +85,14 @@ class Dial {
   std::shared_ptr<Wire> wire_;
   bool stopped_ = false;
   bool refused_ = false;
+  bool local_ = false;
 };
 
 // The pools behind a Client. Thread safety: all methods but forget() on I/O threads of the pool;
 // each works on the part of the calling thread.
 class Connections : public std::enable_shared_from_this<Connections> {
  public:
-  Connections(IoPool& pool, const ClientOptions& options);
+  Connections(IoPool& pool, const ClientOptions& options, hosts::Lookup& names);
   ~Connections();
 
   [[nodiscard]] const ClientOptions& options() const;
@@ -87,7 +101,8 @@ class Connections : public std::enable_shared_from_this<Connections> {
   std::shared_ptr<Wire> take_idle(const Endpoint& endpoint);
   // Keeps a connection on which a response has been read to its end.
   void keep(const Endpoint& endpoint, std::shared_ptr<Wire> wire);
-  // A new connection within the timeout. Errors: Unavailable, Timeout, Cancelled (blame Worker).
+  // A new connection within the timeout. Errors: Unavailable, Timeout, Cancelled (blame Worker);
+  // Overloaded (blame Internal) for want of descriptors, memory or ports of our own.
   Task<Result<std::shared_ptr<Wire>>> connect(const Endpoint& endpoint, Duration timeout,
                                               Dial& dial);
   void forget(const Endpoint& endpoint);
@@ -98,7 +113,7 @@ class Connections : public std::enable_shared_from_this<Connections> {
   struct Shard;
   struct State;
   Shard& shard_here();
-  Task<std::vector<asio::ip::tcp::endpoint>> resolve(const Endpoint& endpoint, Dial& dial);
+  Task<std::vector<asio::ip::address>> resolve(const std::string& host, Dial& dial);
   std::unique_ptr<State> state_;
 };
 

@@ -182,7 +182,7 @@ Task<Result<Done>> Exchange::start(const Call& call) {
   state.answers_head = call.head.method == "HEAD";
   state.decoder.reset(state.answers_head);
   if (state.cancelled) co_return state.fail(Failure::Cancelled, "");
-  state.wire = state.connections->take_idle(call.endpoint);
+  if (!call.fresh) state.wire = state.connections->take_idle(call.endpoint);
   if (state.wire) {
     auto result = co_await state.converse(call);
     state.kept_closed = state.failure == Failure::NoAnswer;
@@ -192,7 +192,8 @@ Task<Result<Done>> Exchange::start(const Call& call) {
   auto connected =
       co_await state.connections->connect(call.endpoint, call.timeouts.connect, state.dial);
   if (!connected.ok()) {
-    state.failure = state.cancelled ? Failure::Cancelled : Failure::Connect;
+    const auto how = state.dial.is_local() ? Failure::Local : Failure::Connect;
+    state.failure = state.cancelled ? Failure::Cancelled : how;
     co_return std::move(connected).error();
   }
   state.wire = std::move(connected).value();

@@ -32,12 +32,14 @@ struct Call {
   RequestHead head;
   std::span<const std::string_view> body;
   ExchangeTimeouts timeouts;
+  bool fresh = false;  // on a connection of its own, not on a kept one
 };
 
 // How an exchange failed.
 enum class Failure {
   None,
   Connect,    // no connection, or none in time: nothing was sent
+  Local,      // no connection for want of our own descriptors, memory or ports
   NoAnswer,   // connected and sent (perhaps in part), closed before any byte of the response
   BrokenOff,  // closed before the response's end
   Corrupt,    // bytes that are not HTTP
@@ -53,7 +55,7 @@ enum class Failure {
 // connection before. Only the caller knows whether to send it again; the others in the pool, which
 // are likely to be closed too, are dropped.
 // Errors are Unavailable, Timeout, Corrupt, TooLarge (blame Worker, retryable unless a response
-// byte came) and Cancelled; messages name no address.
+// byte came), Overloaded (blame Internal, failure Local) and Cancelled; messages name no address.
 // Thread safety: none; create, use and destroy it on one I/O thread of the client's pool.
 class Exchange {
  public:

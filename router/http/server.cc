@@ -25,6 +25,7 @@ using Acceptor = asio::basic_socket_acceptor<tcp, Executor>;
 
 // Pause after an accept that failed, as when file descriptors have run out.
 constexpr std::chrono::milliseconds kAcceptPause{50};
+constexpr std::chrono::seconds kComplaintInterval{10};  // between log lines about it
 constexpr std::chrono::seconds kForcedCloseGrace{5};
 // Bytes of a request that are read from a connection that is turned away.
 constexpr std::size_t kTurnedAwayBytesMax = 1024 * 1024;
@@ -44,6 +45,7 @@ struct Listener {
   std::shared_ptr<ServerContext> context;
   Acceptor acceptor;
   std::unordered_set<ServerConnection*> connections;
+  Instant next_complaint{};  // about accepts that fail
 };
 
 namespace {
@@ -102,8 +104,7 @@ Task<void> serve_connection(std::shared_ptr<Listener> listener, Wire::Socket soc
 }
 
 // Tells a client that there is no room for its connection, as far as its socket takes that at once.
-void turn_away(const ServerContext& context, Wire::Socket& socket) {
-  const auto error = overload_error("connections-max", "there are too many connections");
+void turn_away(const ServerContext& context, Wire::Socket& socket, const Error& error) {
   const Response response = refusal_response(context.options, 503, error);
   std::string answer;
   append_response_head(answer, {.status = response.status,
@@ -120,10 +121,16 @@ void turn_away(const ServerContext& context, Wire::Socket& socket) {
 
 void admit(const std::shared_ptr<Listener>& listener, Wire::Socket socket) {
   auto& context = *listener->context;
-  if (context.connections.fetch_add(1) >= context.options.limits.connections_max) {
+  const ServerLimits& limits = context.options.limits;
+  if (socket.native_handle() >= limits.descriptor_max) {
+    const auto error =
+        overload_error("open-files", "the router has no descriptor for one more connection");
+    return turn_away(context, socket, error);
+  }
+  if (context.connections.fetch_add(1) >= limits.connections_max) {
     context.connections.fetch_sub(1);
-    turn_away(context, socket);
-    return;
+    const auto error = overload_error("connections-max", "there are too many connections");
+    return turn_away(context, socket, error);
   }
   asio::error_code ignored;
   socket.set_option(tcp::no_delay(true), ignored);
@@ -143,6 +150,21 @@ void stop_accepting(const std::shared_ptr<Listener>& listener) {
   acceptor.close(code);
 }
 
+// Waits until an accept that failed may do better. The log hears of it now and then only.
+Task<void> pause_accepting(const std::shared_ptr<Listener>& listener,
+                           const asio::error_code& code) {
+  const Instant now = system_clock().now();
+  if (now >= listener->next_complaint) {
+    listener->next_complaint = now + kComplaintInterval;
+    log(LogLevel::Warn, "cannot accept a connection", {{"error", code.message()}});
+  }
+  if (const auto& told = listener->context->options.accept_failed) told();
+  Gate paused;
+  Deadline pause(listener->pool.deadlines(listener->index), [&paused] { paused.open(); });
+  pause.set(kAcceptPause);
+  co_await paused.wait();
+}
+
 Task<void> accept_connections(std::shared_ptr<Listener> listener) {
   while (listener->acceptor.is_open()) {
     asio::error_code code;
@@ -153,11 +175,7 @@ Task<void> accept_connections(std::shared_ptr<Listener> listener) {
       continue;
     }
     if (!listener->acceptor.is_open()) break;
-    log(LogLevel::Warn, "cannot accept a connection", {{"error", code.message()}});
-    Gate paused;
-    Deadline pause(listener->pool.deadlines(listener->index), [&paused] { paused.open(); });
-    pause.set(kAcceptPause);
-    co_await paused.wait();
+    co_await pause_accepting(listener, code);
   }
 }
 

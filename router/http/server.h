@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -30,11 +31,12 @@ struct ServerLimits {
   // of their request: 503. Sizes that a header only announces do not count, or headers without
   // bodies could use it up.
   std::size_t total_body_bytes_max = 4ULL * 1024 * 1024 * 1024;
-  std::size_t connections_max = 16384;                 // per server: 503
-  Duration header_timeout = std::chrono::seconds(10);  // first byte to end of header: 408
-  Duration body_timeout = std::chrono::seconds(30);    // without a byte of the body: 408
-  Duration idle_timeout = std::chrono::seconds(75);    // between requests: closed silently
-  Duration write_timeout = std::chrono::seconds(30);   // without the client taking a byte: closed
+  std::size_t connections_max = 16384;                   // per server: 503
+  int descriptor_max = std::numeric_limits<int>::max();  // those above are left for others: 503
+  Duration header_timeout = std::chrono::seconds(10);    // first byte to end of header: 408
+  Duration body_timeout = std::chrono::seconds(30);      // without a byte of the body: 408
+  Duration idle_timeout = std::chrono::seconds(75);      // between requests: closed silently
+  Duration write_timeout = std::chrono::seconds(30);     // without the client taking a byte: closed
 };
 
 struct ServerOptions {
@@ -44,6 +46,9 @@ struct ServerOptions {
   // Makes the answer to a request that the server itself refuses; status is final, Error says why.
   // Empty: a JSON object in OpenAI's error shape.
   std::function<Response(int status, const Error& error)> refusal;
+  // Told of each connection that waits because it cannot be accepted, as without a descriptor. On
+  // any I/O thread; may be empty.
+  std::function<void()> accept_failed;
 };
 
 class ServerConnection;

@@ -30,6 +30,20 @@ constexpr std::size_t kRoomBytesMin = 1024;
 
 bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
 
+// Errors of socket(), connect() and accept() that say nothing about the peer.
+bool is_local(const asio::error_code& code) {
+  switch (code.value()) {
+    case EMFILE:
+    case ENFILE:
+    case ENOBUFS:
+    case ENOMEM:
+    case EADDRNOTAVAIL:
+      return code.category() == asio::error::get_system_category();
+    default:
+      return false;
+  }
+}
+
 }  // namespace
 
 // What is left to send of a list of pieces.
@@ -54,12 +68,16 @@ void Wire::pass_deadline() {
   socket_.cancel(ignored);
 }
 
-Task<Io> Wire::connect(const asio::ip::tcp::endpoint& to) {
+Task<Io> Wire::connect(const asio::ip::tcp::endpoint& to, int descriptor_max) {
   asio::error_code code;
+  socket_.open(to.protocol(), code);
+  if (code) co_return is_local(code) ? Io::Local : Io::Closed;
+  if (socket_.native_handle() >= descriptor_max) co_return Io::Local;
   auto token = asio::redirect_error(use_task, code);
   co_await socket_.async_connect(to, token);
   if (std::exchange(timed_out_, false)) co_return Io::TimedOut;
-  if (code) co_return code == asio::error::connection_refused ? Io::Refused : Io::Closed;
+  if (code == asio::error::connection_refused) co_return Io::Refused;
+  if (code) co_return is_local(code) ? Io::Local : Io::Closed;
   socket_.set_option(asio::ip::tcp::no_delay(true), code);
   co_return code ? Io::Closed : Io::Done;
 }

@@ -27,6 +27,7 @@ enum class Io {
   TimedOut,  // the deadline passed; the connection is still open
   Full,      // the receive buffer holds its maximum
   Refused,   // nobody listens there; connect() alone tells it
+  Local,     // no descriptor, memory or port of ours for it; connect() alone tells it
 };
 
 // A TCP connection with a receive buffer. Receiving may go on in the background, which costs
@@ -51,8 +52,9 @@ class Wire : public std::enable_shared_from_this<Wire> {
         capacity_(buffer.bytes),
         capacity_max_(buffer.bytes_max) {}
 
-  // Connects within the deadline and sets TCP_NODELAY.
-  Task<Io> connect(const asio::ip::tcp::endpoint& to);
+  // Connects within the deadline and sets TCP_NODELAY. Descriptors from descriptor_max on are for
+  // others.
+  Task<Io> connect(const asio::ip::tcp::endpoint& to, int descriptor_max);
 
   // Bytes received and not yet consumed. They move only in more(), listen() and reserve().
   [[nodiscard]] std::string_view received() const {

@@ -6,6 +6,7 @@
 
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "common/base/check.h"
 
@@ -108,7 +109,12 @@ curl_socket_t on_open_socket(void* context, curlsocktype, curl_sockaddr* address
     download.has_refused_address = true;
     return CURL_SOCKET_BAD;
   }
-  return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+  const int opened = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+  if (opened >= 0 && opened < download.limits.descriptor_max) return opened;
+  download.refused =
+      overload_error("open-files", "the router has no descriptor for one more download");
+  if (opened >= 0) close(opened);
+  return CURL_SOCKET_BAD;
 }
 
 }  // namespace

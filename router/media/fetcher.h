@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,7 +25,8 @@ struct FetchLimits {
   std::uint32_t redirects_max = 3;
   std::uint32_t downloads_max = 64;            // at the same time, over all orders
   std::uint64_t held_bytes_max = 512U << 20U;  // arrived and not yet given up, over all orders
-  bool allow_private_addresses = false;        // loopback, private, link-local and the like
+  int descriptor_max = std::numeric_limits<int>::max();  // those above are left for others
+  bool allow_private_addresses = false;  // loopback, private, link-local and the like
 };
 
 // One order runs at most this part of the places that are free, and at least one download: a few

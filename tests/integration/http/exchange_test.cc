@@ -139,6 +139,31 @@ TEST_F(ExchangeTest, SendsTheRequestInPiecesAndReadsTheAnswer) {
   EXPECT_EQ(outcome.failure, Failure::None);
 }
 
+TEST_F(ExchangeTest, BlamesTheRouterForWantOfItsOwnDescriptors) {
+  Client without(pool_, {.descriptor_max = 0});
+  run_task(pool_, [&]() -> Task<void> {
+    Exchange exchange(without);
+    const Call wanted = call();
+    const auto started = co_await exchange.start(wanted);
+    EXPECT_FALSE(started.ok());
+    EXPECT_EQ(exchange.failure(), Failure::Local);
+    EXPECT_FALSE(exchange.connection_refused());
+    EXPECT_EQ(started.error().blame, Blame::Internal);
+    EXPECT_EQ(started.error().limit, "open-files");
+  });
+}
+
+TEST_F(ExchangeTest, UsesNoKeptConnectionWhereAFreshOneIsAskedFor) {
+  serve([](RawListener& listener) {
+    const auto first = accept_and_answer(listener);
+    accept_and_answer(listener);
+  });
+  EXPECT_EQ(run(call()).body, "hello");
+  Call fresh = call();
+  fresh.fresh = true;
+  EXPECT_EQ(run(fresh).body, "hello");
+}
+
 TEST_F(ExchangeTest, UsesAConnectionAgainAfterTheAnswerWasRead) {
   serve([](RawListener& listener) {
     auto socket = listener.accept();
