@@ -22,15 +22,15 @@ READY_S = 30
 class Program:
     """A started program whose output is read line by line; kept for errors."""
 
-    def __init__(self, arguments, log_path):
+    def __init__(self, arguments, log_path, stderr=None):
         self.log_path = pathlib.Path(log_path)
         self.log_path.parent.mkdir(parents=True, exist_ok=True)
         self._log = open(self.log_path, "wb")
         environment = {k: v for k, v in os.environ.items() if not k.startswith("SIGHTLINE_")}
         # In a group of its own: Ctrl-C at the terminal is for the caller, who ends it in order.
         self.process = subprocess.Popen(
-            [str(a) for a in arguments], stdout=subprocess.PIPE, stderr=self._log,
-            env=environment, process_group=0
+            [str(a) for a in arguments], stdout=subprocess.PIPE,
+            stderr=self._log if stderr is None else stderr, env=environment, process_group=0
         )
         self.lines = []
         self._queue = queue.Queue()
@@ -89,7 +89,11 @@ class Stack:
         self.engine_count = engines
         self.engine_flags = options.pop("engine_flags", [])
         self.router_flags = options.pop("router_flags", [])
+        # A file descriptor in place of the log file.
+        self.router_stderr = options.pop("router_stderr", None)
         self.worker_extra = options.pop("worker_extra", "")
+        # Before the router's command line: a program that starts it in surroundings of its own.
+        self.router_prefix = options.pop("router_prefix", [])
         self.ports = options.pop("ports", {"engines": (0, 0, 0), "router": 0, "admin": 0})
         self.simulator = None
         self.router = None
@@ -137,12 +141,14 @@ class Stack:
             value = ",".join(f"{k}={v}" for k, v in worker.items()) + self.worker_extra
             flags += ["--worker", value]
         self.router = Program(
-            [self.build / "bin/sightline", "serve", "--model-path", self.model_path]
+            list(self.router_prefix)
+            + [self.build / "bin/sightline", "serve", "--model-path", self.model_path]
             + ["--served-model-name", self.name]
             + ["--port", self.ports["router"], "--admin-port", self.ports["admin"]]
             + flags
             + list(self.router_flags),
             self.logs / "serve.log",
+            stderr=self.router_stderr,
         )
         match = self.router.wait_for(r"ready: http://[^:]+:(\d+)/v1 \(admin http://[^:]+:(\d+)\)")
         self.port, self.admin_port = int(match.group(1)), int(match.group(2))
@@ -193,6 +199,13 @@ class Stack:
 
     def router_metrics(self):
         return self.get(self.admin_port, "/metrics")[1].decode()
+
+    def router_count(self, name):
+        """Sum of the router's counters of this name, or its value when the name has labels; 0 while
+        nothing was counted."""
+        labels = "" if "{" in name else r"(?:{.*})?"
+        found = re.findall(rf"^{re.escape(name)}{labels} (\d+)$", self.router_metrics(), re.M)
+        return sum(map(int, found))
 
     def wait_until_heard(self):
         """Until the router has applied what every rank of every engine has announced. An engine

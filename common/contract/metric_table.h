@@ -86,6 +86,16 @@ inline constexpr MetricSpec kRelearnsTotal{
     MetricType::Counter,
     "Times the audit had the worker's blocks forgotten and learned anew.",
     {kWorkerLabel}};
+inline constexpr MetricSpec kRelearnsPostponedTotal{
+    "sightline_relearns_postponed_total",
+    MetricType::Counter,
+    "Times it did not have them learned anew, as they had been too lately.",
+    {kWorkerLabel}};
+inline constexpr MetricSpec kOverfullTotal{
+    "sightline_overfull_total",
+    MetricType::Counter,
+    "Times more blocks of an engine of the worker were claimed than it has.",
+    {kWorkerLabel}};
 inline constexpr MetricSpec kPromptTokenMismatchTotal{
     "sightline_prompt_token_mismatch_total",
     MetricType::Counter,
@@ -119,6 +129,9 @@ inline constexpr MetricSpec kWorkerState{"sightline_worker_state",
                                          MetricType::Gauge,
                                          "1 for the state the worker is in, 0 for the others.",
                                          {kWorkerLabel, "state"}};
+inline constexpr MetricSpec kWorkersKeptRouted{
+    "sightline_workers_kept_routed", MetricType::Gauge,
+    "Workers that do not answer in time and stay routed because most are so; 0 otherwise."};
 inline constexpr MetricSpec kWorkerInflight{"sightline_worker_inflight",
                                             MetricType::Gauge,
                                             "Requests that this router has running on the worker.",
@@ -159,6 +172,9 @@ inline constexpr MetricSpec kEventWaitingBlocks{
     MetricType::Gauge,
     "Announced blocks of the worker that wait for their parent.",
     {kWorkerLabel}};
+inline constexpr MetricSpec kEventHeldBytes{
+    "sightline_event_held_bytes", MetricType::Gauge,
+    "Bytes of KV events received and not yet applied, of all workers together."};
 inline constexpr MetricSpec kEventErrorsTotal{"sightline_event_errors_total",
                                               MetricType::Counter,
                                               "KV events that could not be used, by kind.",
@@ -188,8 +204,16 @@ inline constexpr MetricSpec kRankMismatchTotal{
 inline constexpr MetricSpec kRetriesTotal{
     "sightline_retries_total",
     MetricType::Counter,
-    "Requests moved to another worker before their first byte, by reason.",
+    "Requests sent again before their first byte, by the worker that failed them and the reason.",
     {kWorkerLabel, "reason"}};
+inline constexpr MetricSpec kRetriesRefusedTotal{
+    "sightline_retries_refused_total", MetricType::Counter,
+    "Requests not sent again because a fifth of the live ones, and three, were already."};
+inline constexpr MetricSpec kLostRequestsTotal{
+    "sightline_lost_requests_total",
+    MetricType::Counter,
+    "Requests that engines gave no answer to twice: stopped after that, or refused when repeated.",
+    {"outcome"}};
 inline constexpr MetricSpec kClientDisconnectsTotal{
     "sightline_client_disconnects_total", MetricType::Counter,
     "Clients that left before their answer was complete."};
@@ -198,6 +222,9 @@ inline constexpr MetricSpec kConfigReloadsTotal{
     MetricType::Counter,
     "Changes of the configuration file, by result: applied or refused.",
     {"result"}};
+inline constexpr MetricSpec kLogDroppedLinesTotal{
+    "sightline_log_dropped_lines_total", MetricType::Counter,
+    "Lines of the log dropped because whoever reads it was too slow or had gone."};
 inline constexpr MetricSpec kNameLookupsTotal{
     "sightline_name_lookups_total",
     MetricType::Counter,
@@ -223,6 +250,8 @@ inline constexpr std::array kMetricTable = {
     &kPredictionsTotal,
     &kPredictionMissesTotal,
     &kRelearnsTotal,
+    &kRelearnsPostponedTotal,
+    &kOverfullTotal,
     &kPromptTokenMismatchTotal,
     &kUnroutedOverlapTotal,
     &kTokenCacheTextBytesTotal,
@@ -231,6 +260,7 @@ inline constexpr std::array kMetricTable = {
     &kMediaItemsTotal,
     &kLimitHitsTotal,
     &kWorkerState,
+    &kWorkersKeptRouted,
     &kWorkerInflight,
     &kIndexBlocks,
     &kIndexKeys,
@@ -241,6 +271,7 @@ inline constexpr std::array kMetricTable = {
     &kEventRestartsTotal,
     &kEventRelearnsTotal,
     &kEventWaitingBlocks,
+    &kEventHeldBytes,
     &kEventErrorsTotal,
     &kEventsIgnoredTotal,
     &kEventLagSeconds,
@@ -248,8 +279,11 @@ inline constexpr std::array kMetricTable = {
     &kBlockSizeMismatchTotal,
     &kRankMismatchTotal,
     &kRetriesTotal,
+    &kRetriesRefusedTotal,
+    &kLostRequestsTotal,
     &kClientDisconnectsTotal,
     &kConfigReloadsTotal,
+    &kLogDroppedLinesTotal,
     &kNameLookupsTotal,
     &kMetricOverflowTotal,
     &kBuildInfo,

@@ -19,6 +19,9 @@ inline constexpr std::string_view kOverlapHeader = "x-sightline-overlap";
 // The data-parallel rank that answers, where the worker has several.
 inline constexpr std::string_view kRankHeader = "x-sightline-dp-rank";
 
+// Response header that tells OpenAI's SDKs not to send the same request again.
+inline constexpr std::string_view kShouldRetryHeader = "x-should-retry";
+
 // Request header by which vLLM is told the data-parallel rank that is to answer.
 inline constexpr std::string_view kEngineRankHeader = "x-data-parallel-rank";
 

@@ -198,14 +198,20 @@ SettingTable serve_table(ServeSettings& settings) {
        "streams "
        "where the client did not, and strips it again; passive: only where the client asked."},
       settings.audit.usage, {{"inject", AuditUsage::Inject}, {"passive", AuditUsage::Passive}});
+  table.add_size({"events.held_bytes_max", "events-held-bytes-max", "SIZE",
+                  "KV events received and not yet applied, of all engines together; beyond it they "
+                  "are not read, and what an engine then drops is asked for again."},
+                 settings.events.held_bytes_max, {16 * kMiB, 1024 * kGiB});
   add_fleet(table, settings.fleet);
   table.add_choice({"log.level", "log-level", "LEVEL", "Least severe lines to write."},
                    settings.log.level, {std::string("debug"), "info", "warn", "error"});
   table.add_workers(
       {"workers", "worker", "FIELDS",
        "One engine; repeatable. name=w0,url=http://HOST:PORT[,events=tcp://HOST:PORT]"
-       "[,replay=tcp://HOST:PORT][,dp=N][,block_size=N][,drain=true]: only url is needed, the "
-       "rest is asked of the engine. Workers of flags, environment and file add up."},
+       "[,replay=tcp://HOST:PORT][,dp=N][,block_size=N][,copies=KIND][,drain=true]"
+       "[,api_key_file=FILE]: "
+       "vLLM tells its events from 0.31, so only url is needed; before, events and replay too. "
+       "Workers of flags, environment and file add up."},
       settings.workers);
   return table;
 }

@@ -94,6 +94,12 @@ struct AuditSettings {
   AuditUsage usage = AuditUsage::Inject;
 };
 
+// How the engines' KV events are taken in.
+struct EventSettings {
+  // Received and not yet applied, of all engines together; beyond it their sockets are not read.
+  std::uint64_t held_bytes_max = 512 << 20;
+};
+
 // How workers are watched.
 struct FleetSettings {
   milliseconds probe_interval{5'000};     // health of each worker
@@ -115,6 +121,7 @@ struct ServeSettings {
   MediaSettings media;
   RoutingSettings routing;
   AuditSettings audit;
+  EventSettings events;
   FleetSettings fleet;
   LogSettings log;
   std::vector<WorkerSpec> workers;  // of all sources; of the same name the strongest source's

@@ -14,10 +14,13 @@
 namespace sightline::contract {
 namespace {
 
-constexpr std::array<std::string_view, 7> kFields = {"name", "url",        "events", "replay",
-                                                     "dp",   "block_size", "drain"};
+constexpr std::array<std::string_view, 9> kFields = {
+    "name", "url", "events", "replay", "dp", "block_size", "copies", "drain", "api_key_file"};
+constexpr std::string_view kRefCount = "refcount";
+constexpr std::string_view kLastCopy = "last-copy";
 constexpr std::size_t kNameBytesMax = 63;
 constexpr std::size_t kUrlBytesMax = 1024;
+constexpr std::size_t kPathBytesMax = 4095;  // PATH_MAX without its zero
 constexpr std::uint32_t kBlockSizeMax = 65536;
 constexpr std::uint32_t kPortMax = 65535;
 
@@ -92,6 +95,26 @@ Result<std::string> read_endpoint(const NamedField& field) {
   return field.value;
 }
 
+Result<Done> read_copies(const std::string& text, WorkerSpec& spec) {
+  if (text != kRefCount && text != kLastCopy) {
+    return invalid("copies=" + text.substr(0, kUrlBytesMax) + " must be refcount or last-copy");
+  }
+  spec.copies = text == kLastCopy ? Copies::LastCopy : Copies::RefCount;
+  return Done{};
+}
+
+// A comma would end the field in a flag, and control characters do not belong into log lines.
+Result<std::string> read_path(const NamedField& field) {
+  const bool is_plain = std::all_of(field.value.begin(), field.value.end(), [](char c) {
+    return static_cast<unsigned char>(c) >= ' ' && c != 127 && c != ',';
+  });
+  if (field.value.empty() || field.value.size() > kPathBytesMax || !is_plain) {
+    return invalid(field.name + "= must be the path of a file, without commas, at most " +
+                   std::to_string(kPathBytesMax) + " bytes");
+  }
+  return field.value;
+}
+
 Result<Done> read_field(const NamedField& field, WorkerSpec& spec) {
   if (field.name == "url") return read_url(field.value, spec);
   if (field.name == "name") {
@@ -117,6 +140,10 @@ Result<Done> read_field(const NamedField& field, WorkerSpec& spec) {
       return invalid("block_size=" + field.value + " is not a whole number in 1..65536");
     }
     spec.block_size = *number;
+  } else if (field.name == "copies") {
+    return read_copies(field.value, spec);
+  } else if (field.name == "api_key_file") {
+    spec.api_key_file = SL_TRY(read_path(field));
   } else {
     if (field.value != "true" && field.value != "false") {
       return invalid("drain=" + field.value + " must be true or false");
@@ -226,7 +253,9 @@ std::string worker_text(const WorkerSpec& worker) {
   if (!worker.replay.empty()) text += ",replay=" + worker.replay;
   if (worker.ranks != 0) text += ",dp=" + std::to_string(worker.ranks);
   if (worker.block_size != 0) text += ",block_size=" + std::to_string(worker.block_size);
+  if (worker.copies == Copies::LastCopy) text += ",copies=" + std::string(kLastCopy);
   if (worker.drain) text += ",drain=true";
+  if (!worker.api_key_file.empty()) text += ",api_key_file=" + worker.api_key_file;
   return text;
 }
 

@@ -14,6 +14,12 @@ namespace sightline::contract {
 
 inline constexpr std::uint32_t kRanksMax = 64;  // data-parallel ranks of one worker
 
+// What an engine's events mean where it holds several copies of one block.
+enum class Copies : std::uint8_t {
+  RefCount,  // a removal for each copy
+  LastCopy,  // a removal when the last copy is gone
+};
+
 // What the operator of the router says about one worker (one engine API server). Everything but
 // the URL may be left out: the engine is asked for it, and what is given here wins.
 struct WorkerSpec {
@@ -29,7 +35,10 @@ struct WorkerSpec {
   std::string replay;            // ZMQ endpoint of the replay socket, likewise; empty: ask
   std::uint32_t ranks = 0;       // data-parallel ranks behind the URL, 0: ask the engine
   std::uint32_t block_size = 0;  // tokens per KV block, 0: ask the engine
-  bool drain = false;            // finish what runs, take no new requests
+  Copies copies = Copies::RefCount;
+  bool drain = false;  // finish what runs, take no new requests
+  // File with the engine's API key, for the router's own calls; empty: they carry none.
+  std::string api_key_file;
 
   bool operator==(const WorkerSpec&) const = default;
 };

@@ -50,6 +50,17 @@ void EventMetrics::tell_index(std::uint64_t blocks_total, std::uint64_t refused_
   metrics_.counter(contract::kIndexRefusedBlocksTotal).add(static_cast<double>(more));
 }
 
+void EventMetrics::tell_held(std::size_t bytes, std::uint64_t hits_total) {
+  const std::lock_guard lock(mutex_);
+  metrics_.gauge(contract::kEventHeldBytes).set(static_cast<double>(bytes));
+  const std::uint64_t more = hits_total - std::min(hits_total, held_hits_total_);
+  held_hits_total_ += more;
+  if (more > 0) {
+    metrics_.counter(contract::kLimitHitsTotal, {"events.held_bytes_max"})
+        .add(static_cast<double>(more));
+  }
+}
+
 double EventMetrics::Followed::rise(std::string_view key, std::uint64_t total) {
   std::uint64_t& last = totals[key];
   // An older reading than the last one changes nothing.
@@ -93,7 +104,9 @@ void EventMetrics::advance_unused(Followed& engine, const EngineStatus& status) 
       {"other_rank", status.other_rank_messages},
       {"late_join", stream.late_joins},
       {"state_dropped", stream.drops},
+      {"replay_cut", stream.replays_cut},
       {"replay_timeout", stream.replay_timeouts},
+      {"message_without_end", status.overruns},
       {"buffer_overflow", stream.buffer_overflows},
   };
   const auto count = [&](const contract::MetricSpec& spec, const auto& causes) {

@@ -32,6 +32,8 @@ class EventMetrics {
 
   // The whole index as it is now.
   void tell_index(std::uint64_t blocks_total, std::uint64_t refused_total);
+  // Of all engines: bytes that wait, and how often as many did as may.
+  void tell_held(std::size_t bytes, std::uint64_t hits_total);
   // All engines of one worker as they are now.
   void tell(const std::string& worker, std::span<const events::EngineStatus> engines);
 
@@ -49,7 +51,8 @@ class EventMetrics {
   runtime::Metrics& metrics_;
   std::mutex mutex_;  // guards what follows
   std::map<EngineId, Followed> engines_;
-  std::uint64_t refused_total_ = 0;  // as last told
+  std::uint64_t refused_total_ = 0;    // as last told
+  std::uint64_t held_hits_total_ = 0;  // likewise
 };
 
 }  // namespace sightline::admin

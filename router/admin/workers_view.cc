@@ -37,7 +37,8 @@ std::string events_json(const std::optional<EngineStatus>& status) {
          std::to_string(status->stream.relearns) + R"(,"waiting_blocks":)" +
          std::to_string(status->waiting_blocks) + R"(,"unknown_events":)" +
          std::to_string(status->normaliser.ignored_type) + R"(,"hybrid_cache":)" +
-         (status->hybrid_cache ? "true" : "false") + "}";
+         (status->hybrid_cache ? "true" : "false") + R"(,"upper_bound":)" +
+         (status->upper_bound ? "true" : "false") + "}";
 }
 
 using Sources = WorkersView::Sources;
@@ -46,19 +47,24 @@ std::string audit_json(const audit::Tally& tally) {
   return R"({"equal":)" + std::to_string(tally.equal) + R"(,"over":)" + std::to_string(tally.over) +
          R"(,"under":)" + std::to_string(tally.under) + R"(,"untold":)" +
          std::to_string(tally.untold) + R"(,"not_reused":)" + std::to_string(tally.not_reused) +
-         R"(,"unexplained":)" + std::to_string(tally.unexplained) + R"(,"relearned":)" +
-         std::to_string(tally.relearned) + "}";
+         R"(,"upper_bound":)" + std::to_string(tally.upper_bound) + R"(,"not_judged":)" +
+         std::to_string(tally.not_judged) + R"(,"unexplained":)" +
+         std::to_string(tally.unexplained) + R"(,"overfull":)" + std::to_string(tally.overfull) +
+         R"(,"relearned":)" + std::to_string(tally.relearned) + R"(,"postponed":)" +
+         std::to_string(tally.postponed) + R"(,"relearned_because":)" +
+         text_or_null(std::string(tally.relearned_because)) + "}";
 }
 
 // A rank is as its worker is, but for what is known of its own events.
 std::string state_json(const Worker& worker, const fleet::EngineEndpoints* engine) {
   auto state = worker.state;
   std::string reason = worker.reason;
-  const bool is_doubted = engine == nullptr || !engine->unverified.empty();
-  if (state == fleet::WorkerState::Ready && is_doubted) {
+  if (state == fleet::WorkerState::Ready && engine != nullptr) {
+    if (!engine->unverified.empty()) state = fleet::WorkerState::Unverified;
+    reason = engine->unverified.empty() ? engine->incomplete : engine->unverified;
+  } else if (state == fleet::WorkerState::Ready) {
     state = fleet::WorkerState::Unverified;
-    reason =
-        engine == nullptr ? "the engine tells no event endpoint of this rank" : engine->unverified;
+    reason = "the engine tells no event endpoint of this rank";
   }
   return R"("state":)" + json::to_quoted(name_of(state)) + R"(,"reason":)" + text_or_null(reason);
 }
@@ -68,7 +74,8 @@ std::string rank_json(const Worker& worker, const fleet::Rank& rank, const Sourc
   const std::string out =
       R"({"rank":)" + std::to_string(rank.number) + "," + state_json(worker, engine) +
       R"(,"in_flight":)" + std::to_string(rank.load->read({}).in_flight) + R"(,"running":)" +
-      std::to_string(rank.running) + R"(,"waiting":)" + std::to_string(rank.waiting);
+      std::to_string(rank.running) + R"(,"waiting":)" + std::to_string(rank.waiting) +
+      R"(,"gpu_blocks":)" + count_or_null(rank.gpu_blocks);
   if (engine == nullptr) {
     return out + R"(,"events_endpoint":null,"replay_endpoint":null,"blocks":0)" +
            R"(,"events":null,"audit":null})";
@@ -99,13 +106,14 @@ std::string worker_json(const Worker& worker, const Sources& view) {
   if (!worker.engines.empty()) first = view.subscriber.status(worker.engines.front().engine);
   return R"({"name":)" + json::to_quoted(worker.name) + R"(,"url":)" + json::to_quoted(worker.url) +
          R"(,"state":)" + json::to_quoted(name_of(worker.state)) + R"(,"reason":)" +
-         text_or_null(worker.reason) + R"(,"block_size":)" + count_or_null(worker.block_size) +
-         R"(,"block_size_configured":)" + count_or_null(worker.block_size_configured) +
-         R"(,"revision":)" + std::to_string(worker.revision) + R"(,"blocks":)" +
-         std::to_string(blocks) + R"(,"in_flight":)" + std::to_string(in_flight_of(worker)) +
-         R"(,"running":)" + std::to_string(worker.running) + R"(,"waiting":)" +
-         std::to_string(worker.waiting) + R"(,"ranks":[)" + ranks + R"(],"events":)" +
-         events_json(first) + "}";
+         text_or_null(worker.reason) + R"(,"version":)" +
+         text_or_null(worker.version ? worker.version->text : "") + R"(,"block_size":)" +
+         count_or_null(worker.block_size) + R"(,"block_size_configured":)" +
+         count_or_null(worker.block_size_configured) + R"(,"revision":)" +
+         std::to_string(worker.revision) + R"(,"blocks":)" + std::to_string(blocks) +
+         R"(,"in_flight":)" + std::to_string(in_flight_of(worker)) + R"(,"running":)" +
+         std::to_string(worker.running) + R"(,"waiting":)" + std::to_string(worker.waiting) +
+         R"(,"ranks":[)" + ranks + R"(],"events":)" + events_json(first) + "}";
 }
 
 }  // namespace
@@ -132,6 +140,7 @@ void WorkersView::refresh() {
   metrics_.gauge(contract::kEventThreadTurnSeconds)
       .set(std::chrono::duration<double>(sources_.subscriber.turn_age()).count());
   event_metrics_.tell_index(sources_.index.blocks_total(), sources_.index.refused_total());
+  event_metrics_.tell_held(sources_.subscriber.held_bytes(), sources_.subscriber.held_hits());
   const auto snapshot = sources_.fleet.snapshot();
   for (const auto& worker : snapshot->workers) {
     std::uint64_t blocks = 0;

@@ -2,13 +2,14 @@
 // Copyright The Sightline Authors
 #include "router/audit/judge.h"
 
+#include <algorithm>
+
 namespace sightline::audit {
 namespace {
 
 // All but one block, or half of them.
 bool was_mostly_kept(const Claim& claim) {
-  const std::size_t missing = claim.blocks.size() - claim.reused_blocks;
-  return missing <= 1 || missing <= claim.reused_blocks;
+  return claim.missing.size() <= 1 || claim.missing.size() <= claim.reused_blocks;
 }
 
 }  // namespace
@@ -21,6 +22,10 @@ std::string_view name_of(OverCause cause) {
       return "unknown";
     case OverCause::NotReused:
       return "not_reused";
+    case OverCause::UpperBound:
+      return "upper_bound";
+    case OverCause::NotJudged:
+      return "not_judged";
     case OverCause::Unexplained:
       return "unexplained";
   }
@@ -33,10 +38,26 @@ bool Judge::Standing::doubts_replay(Instant now) const {
   return !kept_since || now - *relearned < kReplayTrustedAfter;
 }
 
+Relearn Judge::Standing::relearn(Instant now) {
+  const bool is_first = !relearned || now - *relearned >= 2 * Duration(kRelearnPauseMax);
+  if (!is_first && now - *relearned < pause) return Relearn::Postponed;
+  const Relearn how = doubts_replay(now) ? Relearn::FromNewEvents : Relearn::FromReplay;
+  pause = is_first ? Duration(kRelearnPauseMin) : std::min<Duration>(2 * pause, kRelearnPauseMax);
+  relearned = now;
+  strikes = 0;
+  return how;
+}
+
 void Judge::agreed(EngineId engine, Instant answered) {
   Standing& standing = standings_[engine];
+  ++standing.row;
   standing.agreed = answered;
   standing.holds_more = false;
+}
+
+std::uint64_t Judge::row(EngineId engine) const {
+  const auto found = standings_.find(engine);
+  return found == standings_.end() ? 0 : found->second.row;
 }
 
 Verdict Judge::over(const Claim& claim, Instant now) {
@@ -45,26 +66,27 @@ Verdict Judge::over(const Claim& claim, Instant now) {
   if (standing.relearned && claim.decided <= *standing.relearned) {
     return {.cause = OverCause::Removed};
   }
-  const auto withdrawn = journal_.withdrawn_since(claim.removals, claim.engine, claim.blocks);
+  // The engine had the first missing block no more: what it reused explains nothing.
+  const auto withdrawn = journal_.withdrawn_since(claim.removals, claim.engine, claim.missing);
   if (!withdrawn) return {.cause = OverCause::Unknown};
   if (*withdrawn) return {.cause = OverCause::Removed};
   const bool mostly_kept = was_mostly_kept(claim);
   if (standing.holds_more && mostly_kept) return {.cause = OverCause::NotReused};
-  const bool row_goes_on = !standing.agreed || *standing.agreed < standing.struck;
+  const bool row_goes_on = standing.struck_row == claim.row;
   standing.strikes = row_goes_on ? standing.strikes + 1 : 1;
-  standing.struck = claim.answered;
+  standing.struck_row = claim.row;
   Verdict verdict{.cause = OverCause::Unexplained, .strikes = standing.strikes};
   if (standing.strikes < kStrikesMax) return verdict;
-  standing.strikes = 0;
-  const bool doubts_replay = standing.doubts_replay(now);
-  if (doubts_replay && mostly_kept) {
+  if (standing.doubts_replay(now) && mostly_kept) {
+    standing.strikes = 0;
     standing.holds_more = true;
     verdict.cause = OverCause::NotReused;
     return verdict;
   }
-  verdict.relearn = doubts_replay ? Relearn::FromNewEvents : Relearn::FromReplay;
-  standing.relearned = now;
+  verdict.relearn = standing.relearn(now);
   return verdict;
 }
+
+Relearn Judge::overfull(EngineId engine, Instant now) { return standings_[engine].relearn(now); }
 
 }  // namespace sightline::audit

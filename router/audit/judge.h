@@ -28,14 +28,20 @@ inline constexpr std::uint32_t kStrikesMax = 2;
 // soon, or before any promise was kept, the announcements themselves are what is wrong, and only
 // new ones are believed.
 inline constexpr std::chrono::seconds kReplayTrustedAfter{60};
+// An engine that was learned anew is not learned anew again before this time, which doubles with
+// each time that follows; after a rest of twice the longest one it begins again. What is wrong by
+// the engine's nature comes back each time, and forgetting loses what is right.
+inline constexpr std::chrono::seconds kRelearnPauseMin{10};
+inline constexpr std::chrono::seconds kRelearnPauseMax{640};
 
 // Blocks that an engine was expected to reuse for a request, and what it says it did reuse.
 struct Claim {
   EngineId engine;
-  std::vector<keys::BlockKey> blocks;  // expected to be reused, at least one
-  std::size_t reused_blocks = 0;       // fewer than those
-  std::uint64_t removals = 0;          // the journal's position before the index was asked
-  Instant decided{};                   // when the index was asked
+  std::size_t reused_blocks = 0;
+  std::vector<keys::BlockKey> missing;  // expected to be reused after those, at least one
+  std::uint64_t row = 0;                // as Judge::row() said when the answer came
+  std::uint64_t removals = 0;           // the journal's position before the index was asked
+  Instant decided{};                    // when the index was asked
   Instant answered{};
 };
 
@@ -44,11 +50,17 @@ enum class OverCause : std::uint8_t {
   Removed,      // announced since the decision: evicted, cleared, restarted
   Unknown,      // the journal does not reach back that far
   NotReused,    // held, as learning anew has shown, but the engine does not reuse all it holds
+  UpperBound,   // cache groups that do not count may lack what the others hold
+  NotJudged,    // it was not known in time whether all of its announcements were applied
   Unexplained,  // the index claimed what the engine had not
 };
 std::string_view name_of(OverCause cause);
 
-enum class Relearn : std::uint8_t { No, FromReplay, FromNewEvents };
+// Postponed: it would be due, but the engine was learned anew too lately.
+enum class Relearn : std::uint8_t { No, Postponed, FromReplay, FromNewEvents };
+constexpr bool is_due(Relearn relearn) {
+  return relearn == Relearn::FromReplay || relearn == Relearn::FromNewEvents;
+}
 
 struct Verdict {
   OverCause cause = OverCause::Unexplained;
@@ -67,21 +79,29 @@ class Judge {
 
   // The engine reused at least what was expected of it, which was something: a row ends.
   void agreed(EngineId engine, Instant answered);
-  // The engine reused less. Call it once kAnnouncementDelay has passed since the answer.
+  // Two claims of an engine with the same row have no kept promise between them.
+  [[nodiscard]] std::uint64_t row(EngineId engine) const;
+  // The engine reused less. Call it once all is applied that the engine had announced
+  // kAnnouncementDelay after its answer.
   Verdict over(const Claim& claim, Instant now);
+  // The index claims more blocks of the engine than it has room for.
+  Relearn overfull(EngineId engine, Instant now);
   // The engine left.
   void forget(EngineId engine) { standings_.erase(engine); }
 
  private:
   struct Standing {
     std::uint32_t strikes = 0;
-    Instant struck{};  // when the answer of the last strike came
+    std::uint64_t row = 0;         // promises kept
+    std::uint64_t struck_row = 0;  // of the last strike
     std::optional<Instant> agreed;
     std::optional<Instant> relearned;
+    Duration pause{};         // after that
     bool holds_more = false;  // than it reuses, by its nature
 
     // What was learned last has proved wrong again.
     [[nodiscard]] bool doubts_replay(Instant now) const;
+    Relearn relearn(Instant now);
   };
 
   const index::RemovalJournal& journal_;

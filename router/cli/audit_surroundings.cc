@@ -2,31 +2,74 @@
 // Copyright The Sightline Authors
 #include "router/cli/audit_surroundings.h"
 
+#include <algorithm>
+#include <utility>
+
 namespace sightline::cli {
 namespace {
 
 // Why blocks that an engine holds may be missing from the index.
-std::string_view why_incomplete(const events::Lacks& lacks, const index::PrefixIndex& index) {
-  if (index.refused_total() > 0 || lacks.no_room) return "index_full";
+std::string_view why_incomplete(const events::EngineStatus& status,
+                                const index::PrefixIndex& index) {
+  const events::Lacks& lacks = status.lacks;
+  if (index.refused(status.engine) > 0 || lacks.no_room) return "index_full";
   if (lacks.forgotten) return "forgotten";
   if (lacks.unknown_content) return "unknown_content";
   return {};
 }
 
+audit::Heard heard_of(const events::EngineStatus& status) {
+  return {.is_sound = status.health == events::EngineHealth::Verified,
+          .is_upper_bound = status.upper_bound,
+          .caught_up = status.caught_up};
+}
+
+// Blocks that the rank's cache has; 0: not known. Blocks of another size than those of its events
+// are another number of them.
+std::uint64_t room_of(const fleet::Worker& worker, const fleet::EngineEndpoints& engine) {
+  const auto rank = std::find_if(worker.ranks.begin(), worker.ranks.end(),
+                                 [&](const auto& r) { return r.number == engine.rank; });
+  const bool is_known =
+      rank != worker.ranks.end() && rank->gpu_block_size == engine.block_size_events;
+  return is_known ? rank->gpu_blocks : 0;
+}
+
+std::vector<audit::Overfull> overfull(const AuditSources& sources) {
+  std::vector<audit::Overfull> found;
+  const auto snapshot = sources.fleet.snapshot();
+  for (const auto& worker : snapshot->workers) {
+    for (const fleet::EngineEndpoints& engine : worker->engines) {
+      const std::uint64_t room = room_of(*worker, engine);
+      if (room == 0) continue;
+      const std::uint64_t claimed = sources.index.blocks(engine.engine);
+      if (claimed <= room) continue;
+      const auto status = sources.subscriber.status(engine.engine);
+      if (!status || !heard_of(*status).is_sound || status->upper_bound) continue;
+      found.push_back({engine.engine, worker->name, claimed, room});
+    }
+  }
+  return found;
+}
+
 }  // namespace
 
-audit::Surroundings audit_surroundings(subscriber::EventSubscriber& subscriber,
-                                       const index::PrefixIndex& index,
-                                       const index::RemovalJournal& journal) {
-  audit::Surroundings around{.journal = journal, .why_incomplete = {}, .relearn = {}};
-  around.why_incomplete = [&subscriber, &index](EngineId engine) -> std::string_view {
-    const auto status = subscriber.status(engine);
-    return status ? why_incomplete(status->lacks, index) : "forgotten";
-  };
-  around.relearn = [&subscriber](EngineId engine, audit::Relearn how) {
-    subscriber.relearn(engine, how == audit::Relearn::FromReplay);
-  };
-  return around;
+audit::Surroundings audit_surroundings(const AuditSources& sources) {
+  return {.journal = sources.journal,
+          .why_incomplete = [sources](EngineId engine) -> std::string_view {
+            const auto status = sources.subscriber.status(engine);
+            return status ? why_incomplete(*status, sources.index) : "forgotten";
+          },
+          .heard = [sources](EngineId engine) -> std::optional<audit::Heard> {
+            const auto status = sources.subscriber.status(engine);
+            if (!status) return std::nullopt;
+            return heard_of(*status);
+          },
+          .look = [sources](EngineId engine) { sources.subscriber.look(engine); },
+          .overfull = [sources] { return overfull(sources); },
+          .relearn =
+              [sources](EngineId engine, audit::Relearn how) {
+                sources.subscriber.relearn(engine, how == audit::Relearn::FromReplay);
+              }};
 }
 
 }  // namespace sightline::cli

@@ -3,14 +3,21 @@
 #pragma once
 
 #include "router/audit/audit.h"
+#include "router/fleet/fleet.h"
 #include "router/index/prefix_index.h"
 #include "router/subscriber/zmq_subscriber.h"
 
 namespace sightline::cli {
 
-// Joins the audit to the events and the index. All outlive it.
-audit::Surroundings audit_surroundings(subscriber::EventSubscriber& subscriber,
-                                       const index::PrefixIndex& index,
-                                       const index::RemovalJournal& journal);
+// Whom the audit asks. All outlive it.
+struct AuditSources {
+  subscriber::EventSubscriber& subscriber;
+  const fleet::Fleet& fleet;
+  const index::PrefixIndex& index;
+  const index::RemovalJournal& journal;
+};
+
+// Joins the audit to the events, the fleet and the index.
+audit::Surroundings audit_surroundings(const AuditSources& sources);
 
 }  // namespace sightline::cli

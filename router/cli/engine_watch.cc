@@ -19,28 +19,35 @@ std::uint64_t seed_nobody_knows() {
   return seed;
 }
 
+// An engine that has announced nothing may have nothing, unless nobody can say.
+fleet::EarlierBlocks earlier_blocks(const events::EngineStatus& status) {
+  if (status.lacks.forgotten && status.replay_silent) return fleet::EarlierBlocks::Refused;
+  const bool is_missed = status.sequence && status.lacks.forgotten;
+  return is_missed ? fleet::EarlierBlocks::Missed : fleet::EarlierBlocks::Known;
+}
+
 }  // namespace
 
-EngineWatch::EngineWatch(fleet::Fleet& fleet, subscriber::EventSubscriber& subscriber,
-                         const prepare::Model& model, std::string scope_model)
-    : fleet_(fleet), subscriber_(subscriber), model_(model), scope_model_(std::move(scope_model)) {}
+EngineWatch::EngineWatch(subscriber::EventSubscriber& subscriber, const prepare::Model& model,
+                         std::string scope_model)
+    : subscriber_(subscriber), model_(model), scope_model_(std::move(scope_model)) {}
 
 void EngineWatch::engine_ready(const fleet::EngineEndpoints& engine) {
   subscriber::EngineEndpoints endpoints{.events = engine.events, .bind = engine.bind};
   if (!engine.replay.empty()) endpoints.replay = engine.replay;
   events::NormaliserOptions options{.engine = engine.engine, .model = scope_model_};
   if (engine.several_ranks) options.rank = engine.rank;
+  options.adapters = engine.adapters;
   options.hash_seed = seed_nobody_knows();
+  if (engine.copies == contract::Copies::LastCopy) options.copies = events::CopyPolicy::LastCopy;
   if (engine.block_size_explicit > 0) options.block_size_configured = engine.block_size_explicit;
   const prompt::Placeholders& placeholders = model_.profile.placeholders;
   for (const auto& token : {placeholders.image, placeholders.video}) {
     if (token) options.media_tokens.push_back(*token);
   }
-  const auto added = subscriber_.add(endpoints, std::move(options));
-  if (added.ok()) return;
-  fleet_.set_event_health(engine.engine, "its events cannot be read: " + added.error().message);
-  log(LogLevel::Error, "cannot follow the events of a worker",
-      {{"worker", engine.worker}, {"rank", engine.rank}, {"error", added.error().message}});
+  // A video of some families is one run for each of its frames.
+  if (placeholders.image) options.run_tokens.push_back(*placeholders.image);
+  subscriber_.add(endpoints, std::move(options));
 }
 
 void EngineWatch::engine_removed(EngineId engine) { subscriber_.remove(engine); }
@@ -51,7 +58,18 @@ void tell_fleet(fleet::Fleet& fleet, const events::EngineStatus& status) {
   if (size && status.sequence) {
     fleet.set_block_size_from_events(status.engine, *size, status.block_size_conflict.has_value());
   }
-  fleet.set_event_health(status.engine, reason_of(status.health));
+  fleet.set_event_health(status.engine, reason_of(status.health), earlier_blocks(status));
+}
+
+void tell_refusal(fleet::Fleet& fleet, EngineId engine, const Error& error) {
+  fleet.set_event_health(engine, "its events cannot be read: " + error.message);
+  const auto worker = fleet.snapshot()->find(engine);
+  if (!worker) return;
+  for (const auto& endpoints : worker->engines) {
+    if (endpoints.engine != engine) continue;
+    log(LogLevel::Error, "cannot follow the events of a worker",
+        {{"worker", worker->name}, {"rank", endpoints.rank}, {"error", error.message}});
+  }
 }
 
 }  // namespace sightline::cli

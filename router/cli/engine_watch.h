@@ -17,14 +17,13 @@ namespace sightline::cli {
 class EngineWatch {
  public:
   // All outlive this; scope_model as for requests.
-  EngineWatch(fleet::Fleet& fleet, subscriber::EventSubscriber& subscriber,
-              const prepare::Model& model, std::string scope_model);
+  EngineWatch(subscriber::EventSubscriber& subscriber, const prepare::Model& model,
+              std::string scope_model);
 
   void engine_ready(const fleet::EngineEndpoints& engine);
   void engine_removed(EngineId engine);
 
  private:
-  fleet::Fleet& fleet_;
   subscriber::EventSubscriber& subscriber_;
   const prepare::Model& model_;
   const std::string scope_model_;
@@ -32,5 +31,9 @@ class EngineWatch {
 
 // Tells the fleet what has changed in an engine's events: SubscriberOptions::on_change.
 void tell_fleet(fleet::Fleet& fleet, const events::EngineStatus& status);
+
+// Tells the fleet, and the log, that an engine's events cannot be followed: on_refused. An engine
+// that the fleet does not have any more is passed over.
+void tell_refusal(fleet::Fleet& fleet, EngineId engine, const Error& error);
 
 }  // namespace sightline::cli

@@ -15,8 +15,22 @@ constexpr std::size_t kOpenFilesMax = 1'000'000;
 // Of one engine: libzmq's sockets for events, their monitor and a replay take two each and their
 // connections one each; probes and a few requests take the rest.
 constexpr std::size_t kOpenFilesPerEngine = 16;
-// Of the process: clients, listeners, threads, log.
+// Of simulated engines: clients, listeners, threads, log.
 constexpr std::size_t kOpenFilesBase = 1024;
+
+// Of a router without clients and engines: standard streams, log, configuration, libraries; and of
+// each I/O thread its listener, epoll, timer and wake-up.
+constexpr std::size_t kOwnFiles = 48;
+constexpr std::size_t kOwnFilesPerThread = 4;
+// Left for the admin port, probes and files, whatever clients do.
+constexpr std::size_t kSpareFiles = 32;
+// Engines that may come later, by a new configuration or with more ranks than were told.
+constexpr std::size_t kLaterEnginesMin = 8;
+// A download has a connection, and a pair of sockets while its host's name is looked up.
+constexpr std::size_t kOpenFilesPerDownload = 3;
+constexpr std::size_t kIdlePerThread = 256;  // or one for each engine, if these are more
+// Fewer clients would be no router; the spare descriptors are all that is certain then.
+constexpr std::size_t kClientsMin = 8;
 
 }  // namespace
 
@@ -38,6 +52,41 @@ void check_open_files(std::size_t limit, std::size_t engines) {
       "the limit of open files is low for so many engines: raise it with ulimit -n, LimitNOFILE= "
       "of the unit, or the container's ulimits",
       {{"limit", limit}, {"needed", needed}, {"engines", engines}});
+}
+
+OpenFilesPlan plan_open_files(std::size_t limit, const contract::ServeSettings& settings,
+                              std::size_t io_threads) {
+  std::size_t engines = 0;
+  for (const auto& worker : settings.workers) engines += std::max(worker.ranks, 1U);
+  engines += std::max(engines, kLaterEnginesMin);
+  const std::size_t spare = std::min(kSpareFiles, limit / 8);
+  // Where the limit is very low, nobody may take what another needs.
+  const std::size_t own = kOwnFiles + kOwnFilesPerThread * io_threads;
+  const std::size_t followed = std::min(engines * kOpenFilesPerEngine, limit / 4);
+  const std::size_t downloads =
+      std::min<std::size_t>(settings.media.downloads_max * kOpenFilesPerDownload, limit / 8);
+  const std::size_t taken = spare + own + followed + downloads;
+  const std::size_t rest = limit - std::min(limit, taken);
+  const std::size_t idle =
+      std::clamp<std::size_t>(rest / 8 / io_threads, 1, std::max(kIdlePerThread, engines));
+  const std::size_t shared = rest - std::min(rest, idle * io_threads);
+  // A client has its own connection, and one to an engine while its request runs.
+  const std::size_t requests =
+      std::min<std::size_t>(settings.server.concurrent_requests_max, shared / 2);
+  const std::size_t clients = std::max(shared - requests, kClientsMin);
+  return {.clients_max = std::min<std::size_t>(clients, settings.server.connections_max),
+          .idle_per_thread_max = idle,
+          .descriptor_max = static_cast<int>(limit - spare)};
+}
+
+void tell_plan(std::size_t limit, const OpenFilesPlan& plan, std::size_t clients_wanted) {
+  if (plan.clients_max >= clients_wanted) return;
+  log(LogLevel::Warn,
+      "fewer connections of clients than server.connections_max, so that engines and the admin "
+      "port "
+      "have theirs: raise the limit of open files with ulimit -n, LimitNOFILE= of the unit, or the "
+      "container's ulimits",
+      {{"limit", limit}, {"connections_max", plan.clients_max}, {"wanted", clients_wanted}});
 }
 
 }  // namespace sightline::cli

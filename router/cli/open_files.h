@@ -3,6 +3,9 @@
 #pragma once
 
 #include <cstddef>
+#include <vector>
+
+#include "common/contract/serve_settings.h"
 
 namespace sightline::cli {
 
@@ -10,7 +13,24 @@ namespace sightline::cli {
 // far that is. Call before threads start.
 std::size_t raise_open_files();
 
-// Warns if that is too little to follow the events of so many engines and serve requests beside.
+// Warns if that is too little for so many simulated engines and their clients.
 void check_open_files(std::size_t limit, std::size_t engines);
+
+// What a router may open at the same time, so that it has a descriptor for all of it.
+struct OpenFilesPlan {
+  std::size_t clients_max = 0;          // connections on the client port
+  std::size_t idle_per_thread_max = 0;  // kept connections to engines, of each I/O thread
+  // Clients, requests and downloads use only descriptors below: those above are for the admin port,
+  // probes, logs and files, whatever was counted wrong.
+  int descriptor_max = 0;
+};
+
+// Pure: shares the limit out. The workers of the settings are counted with their ranks, and as many
+// again as may come later.
+OpenFilesPlan plan_open_files(std::size_t limit, const contract::ServeSettings& settings,
+                              std::size_t io_threads);
+
+// Says where clients get fewer connections than configured, and what to do about it.
+void tell_plan(std::size_t limit, const OpenFilesPlan& plan, std::size_t clients_wanted);
 
 }  // namespace sightline::cli

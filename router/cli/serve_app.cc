@@ -16,6 +16,7 @@
 #include "common/contract/identity_key.h"
 #include "common/contract/metric_table.h"
 #include "common/contract/names.h"
+#include "common/hosts/lookup.h"
 #include "common/runtime/admin_server.h"
 #include "common/runtime/io_pool.h"
 #include "common/runtime/metrics.h"
@@ -26,6 +27,7 @@
 #include "router/audit/audit.h"
 #include "router/cli/audit_surroundings.h"
 #include "router/cli/engine_watch.h"
+#include "router/cli/engines_check.h"
 #include "router/fleet/config_watch.h"
 #include "router/fleet/fleet.h"
 #include "router/fleet/fleet_control.h"
@@ -64,10 +66,6 @@ Result<contract::IdentityKey> load_identity(const std::string& path) {
   return key;
 }
 
-std::size_t threads_or_cores(std::uint32_t wanted) {
-  return wanted > 0 ? wanted : std::max(1U, std::thread::hardware_concurrency());
-}
-
 prepare::TokenCacheOptions token_cache_options(const contract::ModelSettings& model) {
   prepare::TokenCacheOptions options{.bytes_max = model.token_cache_bytes_max};
   const std::span secret(options.secret);
@@ -81,22 +79,29 @@ IoPoolOptions pool_options(const contract::ServerSettings& server) {
           .compute_threads = threads_or_cores(server.compute_threads)};
 }
 
-media::FetchLimits fetch_limits(const contract::MediaSettings& media) {
+media::FetchLimits fetch_limits(const contract::MediaSettings& media, const OpenFilesPlan& plan) {
   return {.image_bytes_max = media.image_bytes_max,
           .connect_timeout = media.connect_timeout,
           .total_timeout = media.fetch_timeout,
           .redirects_max = media.redirects_max,
           .downloads_max = media.downloads_max,
           .held_bytes_max = media.held_bytes_max,
+          .descriptor_max = plan.descriptor_max,
           .allow_private_addresses = media.allow_private_addresses};
 }
 
-http::ServerLimits server_limits(const contract::ServerSettings& server) {
+http::ClientOptions client_options(const OpenFilesPlan& plan) {
+  return {.idle_per_thread_max = plan.idle_per_thread_max, .descriptor_max = plan.descriptor_max};
+}
+
+http::ServerLimits server_limits(const contract::ServerSettings& server,
+                                 const OpenFilesPlan& plan) {
   http::ServerLimits limits;
   limits.header_bytes_max = server.header_bytes_max;
   limits.body_bytes_max = server.body_bytes_max;
   limits.total_body_bytes_max = server.total_body_bytes_max;
-  limits.connections_max = server.connections_max;
+  limits.connections_max = plan.clients_max;
+  limits.descriptor_max = plan.descriptor_max;
   limits.header_timeout = server.header_timeout;
   limits.idle_timeout = server.idle_timeout;
   limits.body_timeout = server.idle_timeout;
@@ -105,6 +110,10 @@ http::ServerLimits server_limits(const contract::ServerSettings& server) {
 }
 
 }  // namespace
+
+std::size_t threads_or_cores(std::uint32_t wanted) {
+  return wanted > 0 ? wanted : std::max(1U, std::thread::hardware_concurrency());
+}
 
 // Declared in the order of making; stop() and the destructor go backwards.
 struct ServeApp::Parts {
@@ -115,14 +124,15 @@ struct ServeApp::Parts {
         model(std::move(loaded)),
         token_cache(*model->tokenizer, token_cache_options(options.settings.model), metrics),
         pool(pool_options(options.settings.server)),
-        engines(pool, {}),
-        fetcher(fetch_limits(options.settings.media)) {}
+        engines(pool, client_options(options.open_files), names),
+        fetcher(fetch_limits(options.settings.media, options.open_files)) {}
 
   ServeOptions options;
   contract::IdentityKey identity;
   keys::Scheme scheme;
   std::shared_ptr<const prepare::Model> model;
   runtime::Metrics metrics;
+  hosts::Lookup names{system_clock(), &metrics};
   prepare::TokenCache token_cache;
   index::RemovalJournal removals;
   index::ExactIndex index{index::kBlocksMax, removals};
@@ -145,7 +155,10 @@ struct ServeApp::Parts {
   std::unique_ptr<fleet::ConfigWatch> config;
   std::atomic<bool> stopped = false;  // read by the admin port's threads
 
+  std::uint64_t dropped_lines = 0;  // of the log, counted so far
+
   Result<Done> build();
+  void refresh_metrics();
   Result<Done> listen();
   void add_admin_routes();
   Result<Done> watch_config();
@@ -164,17 +177,28 @@ Result<Done> ServeApp::Parts::build() {
                                               workers_view->engine_removed(e);
                                               watch->engine_removed(e);
                                               audit->forget(e);
+                                            },
+                                        .last_event =
+                                            [this](EngineId e) {
+                                              const auto status = subscriber->status(e);
+                                              return status ? status->heard_at : Instant{};
                                             }};
   fleet.emplace(fleet::Fleet::Options{.probe_interval = settings.fleet.probe_interval}, listeners,
                 metrics, system_clock());
   subscriber::SubscriberOptions subscription;
+  subscription.held_bytes_max = settings.events.held_bytes_max;
   subscription.on_change = [this](const events::EngineStatus& s) { tell_fleet(*fleet, s); };
+  subscription.on_refused = [this](EngineId e, const Error& why) { tell_refusal(*fleet, e, why); };
+  subscription.names = &names;
   subscriber =
       SL_TRY(subscriber::EventSubscriber::create(subscription, scheme, index, system_clock()));
-  audit.emplace(audit::Audit::Options{}, audit_surroundings(*subscriber, index, removals), metrics,
-                system_clock());
-  watch.emplace(*fleet, *subscriber, *model, proxy::scope_model(settings));
-  control.emplace(settings.fleet, *fleet, metrics, system_clock());
+  audit.emplace(audit::Audit::Options{}, audit_surroundings({*subscriber, *fleet, index, removals}),
+                metrics, system_clock());
+  watch.emplace(*subscriber, *model, proxy::scope_model(settings));
+  control.emplace(
+      settings.fleet,
+      fleet::FleetControl::Surroundings{
+          .fleet = *fleet, .names = names, .metrics = metrics, .clock = system_clock()});
   services.emplace(proxy::Services{.settings = settings,
                                    .identity = identity,
                                    .scheme = scheme,
@@ -195,8 +219,15 @@ Result<Done> ServeApp::Parts::build() {
   explain.emplace(*services, proxy->pipeline());
   index_view.emplace(admin::IndexView{.fleet = *fleet, .index = index, .scheme = scheme});
   metrics.gauge(contract::kBuildInfo, {SL_VERSION}).set(1);
-  metrics.before_scrape([this] { workers_view->refresh(); });
+  metrics.before_scrape([this] { refresh_metrics(); });
   return Done{};
+}
+
+void ServeApp::Parts::refresh_metrics() {
+  workers_view->refresh();
+  const std::uint64_t dropped = log_dropped_total();
+  const auto lines = metrics.counter(contract::kLogDroppedLinesTotal);
+  lines.add(static_cast<double>(dropped - std::exchange(dropped_lines, dropped)));
 }
 
 Result<Done> ServeApp::Parts::listen() {
@@ -204,9 +235,12 @@ Result<Done> ServeApp::Parts::listen() {
   control->start(settings.workers);
   http::ServerOptions server_options{.host = settings.server.host,
                                      .port = settings.server.port,
-                                     .limits = server_limits(settings.server)};
+                                     .limits = server_limits(settings.server, options.open_files)};
   server_options.refusal = [this](int status, const Error& error) {
     return api->refusal(status, error);
+  };
+  server_options.accept_failed = [this] {
+    metrics.counter(contract::kLimitHitsTotal, {"open-files"}).add();
   };
   auto answer = [this](http::Request& http, http::ResponseWriter& client) {
     return api->handle(http, client);
@@ -226,6 +260,7 @@ void ServeApp::Parts::add_admin_routes() {
     if (!stopped) return Done{};
     return Error{ErrorCode::Unavailable, Blame::Internal, true, "draining", {}, {}};
   });
+  admin->add_check("engines", [this] { return check_engines(*fleet->snapshot()); });
   admin->add_route("GET", std::string(contract::kWorkersPath),
                    [this](const runtime::AdminRequest&) {
                      return runtime::AdminResponse{.body = workers_view->json()};
@@ -270,6 +305,10 @@ Result<std::unique_ptr<ServeApp>> ServeApp::create(ServeOptions options) {
 std::uint16_t ServeApp::port() const { return parts_->server->port(); }
 std::uint16_t ServeApp::admin_port() const { return parts_->admin->port(); }
 
+void ServeApp::reread_config() {
+  if (parts_->config) parts_->config->reread();
+}
+
 void ServeApp::stop() {
   if (parts_->stopped.exchange(true)) return;
   parts_->config.reset();
@@ -282,6 +321,7 @@ void ServeApp::stop() {
   }
   if (parts_->admin) parts_->admin->stop();
   if (parts_->control) parts_->control->stop();
+  parts_->names.stop();
   parts_->pool.stop();
 }
 

@@ -9,6 +9,8 @@
 #include "common/contract/serve_settings.h"
 #include "common/runtime/shutdown.h"
 
+#include "router/cli/open_files.h"
+
 namespace sightline::cli {
 
 // Makes the worker list from the whole configuration when the file has changed.
@@ -18,7 +20,11 @@ struct ServeOptions {
   contract::ServeSettings settings;
   std::string config_file;  // watched for changes of the workers; empty: none
   ReadWorkers read_workers;
+  OpenFilesPlan open_files;
 };
+
+// Threads for a setting of which 0 means one per core.
+std::size_t threads_or_cores(std::uint32_t wanted);
 
 // `sightline serve` put together: every part is made, wired, started and stopped here.
 // Thread safety: create() and run() from main.
@@ -31,6 +37,9 @@ class ServeApp {
 
   [[nodiscard]] std::uint16_t port() const;
   [[nodiscard]] std::uint16_t admin_port() const;
+
+  // Rereads the configuration file as if it had changed; without one, nothing. Not during stop().
+  void reread_config();
 
   // Stops accepting, lets running answers finish for up to drain_timeout, then ends everything.
   void stop();

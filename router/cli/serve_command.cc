@@ -2,6 +2,9 @@
 // Copyright The Sightline Authors
 #include <cstdio>
 
+#include <unistd.h>
+
+#include "common/base/line_writer.h"
 #include "common/base/log.h"
 #include "common/contract/load_settings.h"
 #include "common/runtime/shutdown.h"
@@ -24,7 +27,8 @@ only: the engine is asked for its event endpoints and block size, and what you g
 )";
 
 int fail(const std::string& message, int status) {
-  std::fprintf(stderr, "sightline serve: %s\n", message.c_str());
+  flush_log();
+  write_last_words(STDERR_FILENO, "sightline serve: " + message + "\n");
   return status;
 }
 
@@ -62,15 +66,20 @@ int serve_command(const Invocation& invocation) {
   if (!checked.ok()) return fail(checked.error().message, 2);
   const auto logging = start_log(settings.log.level);
   if (!logging.ok()) return fail(logging.error().message, 2);
-  check_open_files(raise_open_files(), settings.workers.size());
+  const std::size_t open_files = raise_open_files();
+  const OpenFilesPlan plan =
+      plan_open_files(open_files, settings, threads_or_cores(settings.server.io_threads));
+  tell_plan(open_files, plan, settings.server.connections_max);
 
   const std::string host = settings.server.host;
   const std::string admin_host = settings.admin.host;
-  auto app = ServeApp::create({settings, loaded->config_file, workers_reader(invocation)});
+  const std::string config_file = loaded->config_file;
+  auto app = ServeApp::create({settings, config_file, workers_reader(invocation), plan});
   if (!app.ok()) return fail(app.error().message, 1);
-  std::printf("ready: http://%s:%u/v1 (admin http://%s:%u)\n", host.c_str(), (*app)->port(),
-              admin_host.c_str(), (*app)->admin_port());
-  std::fflush(stdout);
+  LineWriter out({.fd = STDOUT_FILENO, .thread_name = "sl-out"});
+  out.write("ready: http://" + host + ":" + std::to_string((*app)->port()) + "/v1 (admin http://" +
+            admin_host + ":" + std::to_string((*app)->admin_port()) + ")\n");
+  if (!config_file.empty()) shutdown.on_hangup([&app] { (*app)->reread_config(); });
   shutdown.on_stop("serve", [&app] { (*app)->stop(); });
   shutdown.wait();
   return 0;

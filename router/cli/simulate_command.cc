@@ -2,6 +2,9 @@
 // Copyright The Sightline Authors
 #include <cstdio>
 
+#include <unistd.h>
+
+#include "common/base/line_writer.h"
 #include "common/base/log.h"
 #include "common/contract/load_settings.h"
 
@@ -23,11 +26,13 @@ given to `sightline serve` as it is, then "ready".
 
 Faults are injected by --fault, or by POST /fault on an engine's port with the same fields as JSON;
 GET /fault lists what struck, DELETE /fault ends them. p is the chance (1) per event message or per
-request, count the number of strikes after which a fault ends.
+request, count the number of strikes after which a fault ends, request=PREFIX the only requests
+that it strikes, by their x-request-id.
   drop              an event message is not sent, only replayed; lost=true: nor replayed
   duplicate         an event message is sent twice
   reorder           an event message is sent after the next one
   delay             an event message, and all behind it, is sent ms later (100)
+  cut-replay        the next replay loses messages in its middle, and its end marker
   garbage           an event message cannot be decoded; target=http: an answer is not HTTP
   wrong-block-size  events tell smaller blocks, until the engine restarts
   restart           the process ends, and begins again after ms (0); by POST without p: at once
@@ -35,11 +40,13 @@ request, count the number of strikes after which a fault ends.
   die-midstream     the connection ends after so many events of an answer: after (1)
   stall             an answer is silent for ms, after so many events; ms=0: until the client leaves
   status500         an answer is a 500
+  slow-probe        a GET is answered after ms (3000), as by an engine that is busy
 
 )";
 
 int fail(const std::string& message, int status) {
-  std::fprintf(stderr, "sightline simulate: %s\n", message.c_str());
+  flush_log();
+  write_last_words(STDERR_FILENO, "sightline simulate: " + message + "\n");
   return status;
 }
 

@@ -68,6 +68,11 @@ class CacheGroups {
     return known_.begin()->first;
   }
   [[nodiscard]] bool has_uncounted() const { return known_.size() > counting(); }
+  // A prefix may be lost though nothing of it was withdrawn from the groups that count: there are
+  // others, or the only one holds no whole prefixes.
+  [[nodiscard]] bool is_upper_bound() const {
+    return has_uncounted() || (prefix_groups_ == 0 && !known_.empty());
+  }
 
  private:
   static bool holds_prefix(SpecKind kind) { return kind != SpecKind::Other; }

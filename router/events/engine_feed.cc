@@ -29,6 +29,10 @@ std::string_view reason_of(EngineHealth health) {
       return "waiting for the first event connection";
     case EngineHealth::AddressInUse:
       return "its events' address is in use by another engine or process: give each its own";
+    case EngineHealth::NameUnknown:
+      return "the host name of its events is not known";
+    case EngineHealth::NameUnanswered:
+      return "no name server answers for the host name of its events";
     case EngineHealth::Disconnected:
       return "event connection lost";
     case EngineHealth::Replaying:
@@ -45,6 +49,7 @@ EngineFeed::EngineFeed(NormaliserOptions normaliser, StreamOptions stream,
                        const keys::Scheme& scheme, index::PrefixIndex& index)
     : engine_(normaliser.engine),
       rank_(normaliser.rank),
+      has_replay_(stream.replay_available),
       stream_(stream),
       state_(std::move(normaliser), scheme, index) {}
 
@@ -112,12 +117,15 @@ EngineStatus EngineFeed::status() const {
           .batch_timestamp_s = batch_timestamp_s_,
           .lag = lag_,
           .replaying = stream_.replaying(),
+          .has_replay = has_replay_,
+          .replay_silent = stream_.replay_silent(),
           .block_size = state_.block_size(),
           .block_size_conflict = state_.block_size_conflict(),
           .is_other_rank = is_other_rank_,
           .other_rank_messages = other_rank_messages_,
           .undecodable_messages = undecodable_messages_,
           .hybrid_cache = state_.has_uncounted_groups(),
+          .upper_bound = state_.is_upper_bound(),
           .waiting_blocks = state_.waiting(),
           .lacks = state_.lacks(),
           .stream = stream_.statistics(),

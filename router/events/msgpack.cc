@@ -2,9 +2,11 @@
 // Copyright The Sightline Authors
 #include "router/events/msgpack.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
+#include <limits>
 #include <vector>
 
 namespace sightline::events {
@@ -251,6 +253,32 @@ std::optional<ByteView> MsgpackReader::skip(std::size_t nesting_max) {
     open_counts.push_back(*inside);
   }
   return bytes_.subspan(begin, position_ - begin);
+}
+
+std::optional<std::vector<std::uint32_t>> MsgpackReader::counts(std::size_t size) {
+  const auto count = peek() == Kind::Array ? array() : std::nullopt;
+  if (!count || *count != size) return std::nullopt;
+  std::vector<std::uint32_t> all;
+  all.reserve(size);
+  for (std::size_t i = 0; i < size; ++i) {
+    const auto value = integer();
+    if (!value || value->negative) return std::nullopt;
+    constexpr std::uint64_t kLargest = std::numeric_limits<std::uint32_t>::max();
+    all.push_back(static_cast<std::uint32_t>(std::min(value->bits, kLargest)));
+  }
+  return all;
+}
+
+bool is_empty_value(ByteView value, std::size_t nesting_max) {
+  MsgpackReader reader(value);
+  if (reader.nil()) return true;
+  const auto count = reader.peek() == MsgpackReader::Kind::Array ? reader.array() : std::nullopt;
+  if (!count) return false;
+  for (std::size_t i = 0; i < *count; ++i) {
+    const auto element = reader.skip(nesting_max);
+    if (!element || !is_empty_value(*element, nesting_max)) return false;
+  }
+  return true;
 }
 
 }  // namespace sightline::events

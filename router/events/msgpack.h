@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "common/base/bytes.h"
 
@@ -55,6 +56,8 @@ class MsgpackReader {
   // Number of elements or of pairs that follow; at most the bytes left (half of them for pairs).
   std::optional<std::size_t> array();
   std::optional<std::size_t> map();
+  // An array of so many numbers from 0 on; those beyond 32 bits are read as the largest.
+  std::optional<std::vector<std::uint32_t>> counts(std::size_t size);
 
   // Consumes the next value whole, whatever it is, and returns its bytes. Nothing when it is cut
   // short, holds more than nesting_max levels of arrays and maps, or the reserved byte.
@@ -74,5 +77,8 @@ class MsgpackReader {
   ByteView bytes_;
   std::size_t position_ = 0;
 };
+
+// Nil, or an array of what is empty: says nothing. No deeper nested than this.
+bool is_empty_value(ByteView value, std::size_t nesting_max);
 
 }  // namespace sightline::events

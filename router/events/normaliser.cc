@@ -4,8 +4,9 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <utility>
+
+#include "common/base/check.h"
 
 namespace sightline::events {
 
@@ -15,21 +16,25 @@ constexpr std::array kTiers = {index::Tier::Gpu, index::Tier::Cpu, index::Tier::
 
 std::size_t slot_of(index::Tier tier) { return static_cast<std::size_t>(tier); }
 
-std::span<const std::int64_t> block_of(const BlockStored& event, std::size_t i) {
-  return std::span(event.tokens).subspan(i * event.block_size, event.block_size);
-}
-
 }  // namespace
 
 EngineState::EngineState(NormaliserOptions options, const keys::Scheme& scheme,
                          index::PrefixIndex& index)
     : options_(std::move(options)),
-      scheme_(scheme),
       index_(index),
+      content_({.model = options_.model,
+                .media = {.all = options_.media_tokens, .runs = options_.run_tokens},
+                .vocabulary_size = options_.vocabulary_size},
+               scheme),
       handles_(0, EngineHashing(options_.hash_seed)),
+      handle_bytes_(options_.handle_bytes),
+      open_items_(0, EngineHashing(options_.hash_seed)),
       waiting_(options_.waiting) {}
 
 void EngineState::apply(const EventBatch& batch) {
+  batch_time_s_ = batch.timestamp_s;
+  handles_allowed_ =
+      std::min(options_.handles_max, handles_.size() + handle_bytes_.room() / kHandleBytes);
   // All groups of a batch first: a hybrid model announces a block once per group, and whether a
   // group counts depends on the others.
   for (const auto& event : batch.events) {
@@ -44,13 +49,26 @@ void EngineState::apply(const EventBatch& batch) {
     }
     std::visit([this](const auto& known) { apply_event(known); }, event);
   }
+  settle_handle_bytes();
+}
+
+// All engines of a budget are on one thread: what was there at the batch's start is there.
+void EngineState::settle_handle_bytes() {
+  const std::size_t bytes = handles_.size() * kHandleBytes;
+  if (bytes <= handle_bytes_.bytes()) {
+    handle_bytes_.remove(handle_bytes_.bytes() - bytes);
+  } else {
+    SL_CHECK(handle_bytes_.add(bytes - handle_bytes_.bytes()));
+  }
 }
 
 void EngineState::reset() {
   forget();
   groups_.clear();
+  content_.forget_encoding();
   block_size_seen_.reset();
   ignoring_ = false;
+  settle_handle_bytes();
 }
 
 std::optional<std::uint32_t> EngineState::block_size() const {
@@ -64,6 +82,7 @@ void EngineState::forget() {
     if (handle.key) known.push_back(*handle.key);
   }
   handles_.clear();
+  open_items_.clear();
   waiting_.clear();
   lacks_ = {};
   // Not over what all engines hold, which an engine could ask for with every message.
@@ -97,11 +116,14 @@ void EngineState::apply_event(const BlockRemoved& event) {
   }
   const auto tier = *event.tier;
   std::vector<keys::BlockKey> removed;
-  for (const auto hash : event.hashes) {
+  for (std::size_t i = 0; i < event.hashes.size(); ++i) {
+    const auto hash = event.hashes[i];
+    Loss loss{.tier = tier, .group = event.group};
+    if (!event.copies_left.empty()) loss.left = event.copies_left[i];
     const bool has_waited = waiting_.cancel(hash, tier) > 0;
     const auto entry = handles_.find(hash);
     const bool was_held = entry != handles_.end() && held_everywhere(entry->second, tier);
-    if (entry == handles_.end() || !give_up_copy(entry->second, tier, event.group)) {
+    if (entry == handles_.end() || !give_up_copy(entry->second, loss)) {
       if (!has_waited) ++statistics_.unknown_removal;
       continue;
     }
@@ -110,21 +132,26 @@ void EngineState::apply_event(const BlockRemoved& event) {
     const bool gone = std::all_of(handle.copies.begin(), handle.copies.end(), [](const Copies& c) {
       return std::all_of(c.tiers.begin(), c.tiers.end(), [](auto count) { return count == 0; });
     });
-    if (gone) handles_.erase(entry);
+    if (gone) {
+      handles_.erase(entry);
+      open_items_.erase(hash);
+    }
   }
   if (removed.empty()) return;
   index_.remove(options_.engine, tier, removed);
   statistics_.blocks_removed += removed.size();
 }
 
-bool EngineState::give_up_copy(Handle& handle, index::Tier tier,
-                               std::optional<std::int64_t> group) const {
+bool EngineState::give_up_copy(Handle& handle, const Loss& loss) const {
+  // Of one of several groups that is not named, what is left of the others is not told.
+  const bool is_told = loss.left && (loss.group || handle.copies.size() == 1);
   bool had_one = false;
   for (auto& copies : handle.copies) {
-    auto& count = copies.tiers[slot_of(tier)];
+    auto& count = copies.tiers[slot_of(loss.tier)];
     // Which group is not told: what is gone may be any of them.
-    if (count == 0 || (group && copies.group != *group)) continue;
-    count = options_.copies == CopyPolicy::LastCopy ? 0 : count - 1;
+    if (count == 0 || (loss.group && copies.group != *loss.group)) continue;
+    const std::uint32_t counted = options_.copies == CopyPolicy::LastCopy ? 0 : count - 1;
+    count = is_told ? *loss.left : counted;
     had_one = true;
   }
   return had_one;
@@ -231,7 +258,7 @@ void EngineState::store_after(const std::optional<keys::BlockKey>& parent, const
   place.report = reports_reused(event, place);
   auto key = parent;
   for (std::size_t i = 0; i < count; ++i) {
-    if (key) key = key_of(event, i, *key);
+    if (key) key = content_.key_of(i, *key);
     if (!key) {
       ++statistics_.unknown_content;
       lacks_.unknown_content = true;
@@ -241,71 +268,28 @@ void EngineState::store_after(const std::optional<keys::BlockKey>& parent, const
       lacks_.no_room = true;
       break;
     }
+    if (const auto open = content_.open_after(i); open && key) {
+      open_items_.insert_or_assign(event.hashes[i], *open);
+    }
   }
   flush_stores(place.tier);
 }
 
-EngineState::Start EngineState::start_of(const BlockStored& event) const {
-  if (event.parent) {
-    const auto parent = handles_.find(*event.parent);
-    if (parent == handles_.end()) return {.announced = false, .key = std::nullopt};
-    return {.announced = true, .key = parent->second.key};
+EngineState::Start EngineState::start_of(const BlockStored& event) {
+  if (!event.parent) {
+    content_.begin(event, {.is_first = true, .open = std::nullopt});
+    const auto& adapter = event.lora_name;
+    if (adapter && !options_.adapters.believes(*adapter, batch_time_s_)) return {};
+    return {.announced = true, .key = content_.root()};
   }
-  if (event.lora_unnamed) return {.announced = true, .key = std::nullopt};
-  keys::Scope scope{
-      .model = options_.model, .cache_salt = event.cache_salt, .lora = event.lora_name};
-  if (!event.extras.empty() && !event.extras[0].strings.empty()) {
-    const auto& strings = event.extras[0].strings;
-    // Without offsets a bare string beside media is as likely the media's identifier.
-    const bool certain = event.offsets_stated || !has_media_token(block_of(event, 0));
-    const bool contradicts = scope.cache_salt && scope.cache_salt != strings[0];
-    if (strings.size() != 1 || !certain || contradicts) {
-      return {.announced = true, .key = std::nullopt};
-    }
-    scope.cache_salt = strings[0];
+  const auto parent = handles_.find(*event.parent);
+  if (parent == handles_.end()) return {.announced = false, .key = std::nullopt};
+  content::Place place;
+  if (const auto open = open_items_.find(*event.parent); open != open_items_.end()) {
+    place.open = open->second;
   }
-  return {.announced = true, .key = scheme_.root(scope)};
-}
-
-bool EngineState::has_media_token(std::span<const std::int64_t> block) const {
-  return std::any_of(block.begin(), block.end(), [this](std::int64_t token) {
-    return std::find(options_.media_tokens.begin(), options_.media_tokens.end(), token) !=
-           options_.media_tokens.end();
-  });
-}
-
-bool EngineState::read_tokens(const BlockStored& event, std::size_t i) {
-  constexpr std::int64_t kTokenIds = std::int64_t{std::numeric_limits<TokenId>::max()} + 1;
-  const std::int64_t bound =
-      options_.vocabulary_size > 0 ? std::int64_t{options_.vocabulary_size} : kTokenIds;
-  block_tokens_.clear();
-  for (const auto token : block_of(event, i)) {
-    if (token < 0 || token >= bound) return false;
-    block_tokens_.push_back(static_cast<TokenId>(token));
-  }
-  return true;
-}
-
-bool EngineState::read_media(const BlockStored& event, std::size_t i) {
-  block_media_.clear();
-  if (!event.extras.empty()) {
-    const auto& extra = event.extras[i];
-    if (extra.opaque) return false;
-    // At the root a bare string is the salt; elsewhere it is media of an old encoding.
-    if (!extra.strings.empty() && (i > 0 || event.parent)) return false;
-    for (const auto& media : extra.media) {
-      const auto offset = static_cast<std::int32_t>(media.offset);
-      if (offset != media.offset) return false;
-      block_media_.push_back({.id = media.id, .offset = offset});
-    }
-  }
-  return !block_media_.empty() || !has_media_token(block_of(event, i));
-}
-
-std::optional<keys::BlockKey> EngineState::key_of(const BlockStored& event, std::size_t i,
-                                                  keys::BlockKey parent) {
-  if (event.unclear || !read_tokens(event, i) || !read_media(event, i)) return std::nullopt;
-  return scheme_.next(parent, scheme_.local(block_tokens_, block_media_));
+  content_.begin(event, place);
+  return {.announced = true, .key = parent->second.key};
 }
 
 bool EngineState::reports_reused(const BlockStored& event, const Place& place) const {
@@ -332,7 +316,7 @@ bool EngineState::held_everywhere(const Handle& handle, index::Tier tier) const 
 }
 
 bool EngineState::take(EngineHash hash, std::optional<keys::BlockKey> key, const Place& place) {
-  if (handles_.size() >= options_.handles_max && !handles_.contains(hash)) return false;
+  if (handles_.size() >= handles_allowed_ && !handles_.contains(hash)) return false;
   const auto [entry, is_new] = handles_.try_emplace(hash);
   if (is_new) {
     entry->second.key = key;

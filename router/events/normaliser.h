@@ -6,22 +6,28 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "common/base/byte_budget.h"
+
+#include "router/content/block_content.h"
 #include "router/events/cache_groups.h"
 #include "router/events/normaliser_facts.h"
 #include "router/events/vllm_codec.h"
 #include "router/events/waiting_stores.h"
 #include "router/index/prefix_index.h"
 #include "router/keys/block_key.h"
+#include "router/vllm/adapters.h"
 
 namespace sightline::events {
 
-// Blocks of one engine whose hashes are remembered, indexed or not; about 300 MB when full.
+// Blocks of one engine whose hashes are remembered, indexed or not; about 300 MB when full, and 150
+// more where the engine tells no offsets of media (vLLM before 0.19) and all end within a picture.
 inline constexpr std::size_t kHandlesMax = 2'000'000;
+// What one of them takes: about so much, measured with one copy each.
+inline constexpr std::size_t kHandleBytes = 150;
 
 // What a BlockRemoved means where an engine holds several copies of one block.
 enum class CopyPolicy : std::uint8_t {
@@ -35,15 +41,21 @@ struct NormaliserOptions {
   // Tokens per block as the operator configured them; nothing: what the events say is taken.
   std::optional<std::uint32_t> block_size_configured = std::nullopt;
   // Placeholder tokens of the model's image, video and audio items. A block that contains one but
-  // names no item with an offset has unknown content.
+  // names no item has unknown content.
   std::vector<TokenId> media_tokens = {};
+  // Those of them of which each item is one run: see content::read_bare_identifiers.
+  std::vector<TokenId> run_tokens = {};
   // Token ids of the model are below this (SGLang's media sentinels are above); 0: any 32 bits.
   TokenId vocabulary_size = 0;
   CopyPolicy copies = CopyPolicy::RefCount;
   std::size_t handles_max = kHandlesMax;
+  // For those of all engines together, kHandleBytes each; outlives the state. None: no bound.
+  ByteBudget* handle_bytes = nullptr;
   // The data-parallel rank that its batches must state; nothing: whatever they state is taken, as
   // an engine that is alone at its address may count itself among others.
   std::optional<std::int64_t> rank = std::nullopt;
+  // What is announced under an adapter's name earlier than this says has unknown content.
+  vllm::AdapterBeliefs adapters = {};
   // Not to be known to the engine: see EngineHashing.
   std::uint64_t hash_seed = 0;
   WaitingStores::Limits waiting = {};
@@ -66,6 +78,8 @@ struct NormaliserOptions {
 //   from a copy, so requests that ask for reports must not reach an engine: the proxy edits them.
 //   From one that did otherwise, at most one block per report outlives its removal, until the
 //   engine clears its cache, restarts or announces a loss.
+//   Where the engine tells with a removal how many copies are left, that is so, whatever was
+//   counted; a block that was never announced is not held for it.
 // - A GPU event whose block size differs from the configured one, or from the engine's first one,
 //   drops the engine from the index until reset(), and block_size_conflict() tells the caller to
 //   exclude the worker. Events of other tiers neither set the size nor contradict it: those of
@@ -95,6 +109,8 @@ class EngineState {
   [[nodiscard]] const NormaliserStatistics& statistics() const { return statistics_; }
   // Some cache groups do not count: what they evict is not known, so claims are an upper bound.
   [[nodiscard]] bool has_uncounted_groups() const { return groups_.has_uncounted(); }
+  // By the kinds of its cache groups, what is claimed of it is an upper bound.
+  [[nodiscard]] bool is_upper_bound() const { return groups_.is_upper_bound(); }
   // Blocks whose hashes are remembered, of known content or not.
   [[nodiscard]] std::size_t handles() const { return handles_.size(); }
   // Blocks that wait for their parent.
@@ -121,6 +137,7 @@ class EngineState {
   std::optional<std::int64_t> counted_group(const BlockStored& event);
   bool accept_block_size(std::uint32_t block_size);
   void forget();
+  void settle_handle_bytes();
 
   // What an event is about: blocks of one cache group on one tier.
   struct Place {
@@ -138,14 +155,8 @@ class EngineState {
   void store_after(const std::optional<keys::BlockKey>& parent, const BlockStored& event,
                    Place place);
   void take_waiting(std::vector<EngineHash> announced);
-  [[nodiscard]] Start start_of(const BlockStored& event) const;
-  // Key of block i of the event; nothing: its content is not certain.
-  std::optional<keys::BlockKey> key_of(const BlockStored& event, std::size_t i,
-                                       keys::BlockKey parent);
-  // Fill the scratch of block i; false: not certain.
-  bool read_tokens(const BlockStored& event, std::size_t i);
-  bool read_media(const BlockStored& event, std::size_t i);
-  [[nodiscard]] bool has_media_token(std::span<const std::int64_t> block) const;
+  // Also begins to read what the event's blocks hold.
+  Start start_of(const BlockStored& event);
 
   // Takes one announced block in; false: no room.
   bool take(EngineHash hash, std::optional<keys::BlockKey> key, const Place& place);
@@ -153,26 +164,35 @@ class EngineState {
   void withdraw(Handle& handle);
   void flush_stores(index::Tier tier);
   [[nodiscard]] static std::uint32_t copies_of(const Handle& handle, const Place& place);
+  // What one removal of a block says.
+  struct Loss {
+    index::Tier tier = index::Tier::Gpu;
+    std::optional<std::int64_t> group;  // nothing: any of them
+    std::optional<std::uint32_t> left;  // copies, where it is told
+  };
   // One copy less in the group, or in every one; false: there was none.
-  bool give_up_copy(Handle& handle, index::Tier tier, std::optional<std::int64_t> group) const;
+  bool give_up_copy(Handle& handle, const Loss& loss) const;
   [[nodiscard]] bool held_everywhere(const Handle& handle, index::Tier tier) const;
   [[nodiscard]] bool reports_reused(const BlockStored& event, const Place& place) const;
 
   const NormaliserOptions options_;
-  const keys::Scheme& scheme_;
   index::PrefixIndex& index_;
 
+  content::BlockContent content_;
   std::unordered_map<EngineHash, Handle, EngineHashing> handles_;
+  HeldBytes handle_bytes_;           // of them, as of the last batch
+  std::size_t handles_allowed_ = 0;  // by this engine's and all engines' bound, for this batch
+  // Of handles of known content that end within an item, where the engine tells no offsets.
+  std::unordered_map<EngineHash, content::OpenItem, EngineHashing> open_items_;
   WaitingStores waiting_;
   CacheGroups groups_;
   std::optional<std::uint32_t> block_size_seen_;
   std::optional<std::uint32_t> block_size_conflict_;
   Lacks lacks_;
   NormaliserStatistics statistics_;
-  bool ignoring_ = false;                      // block sizes disagreed since the last reset
-  std::vector<TokenId> block_tokens_;          // scratch: tokens of one block
-  std::vector<keys::BlockMedia> block_media_;  // scratch: its media
-  std::vector<keys::BlockKey> to_store_;       // scratch: keys of one event for the index
+  double batch_time_s_ = 0;               // the engine's clock, of the batch being applied
+  bool ignoring_ = false;                 // block sizes disagreed since the last reset
+  std::vector<keys::BlockKey> to_store_;  // scratch: keys of one event for the index
 };
 
 }  // namespace sightline::events

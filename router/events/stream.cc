@@ -16,9 +16,14 @@ constexpr std::size_t kSequenceBytes = 8;
 // Digests kept of the last messages applied: bounds the overlap of replay and live messages that
 // is recognised. What is older counts as a restart, which is safe.
 constexpr std::size_t kRecentMax = 16'384;
-// Replays in a row before the live messages are taken as they come: a replay socket of another
+// Before the live messages are taken as they come: replays in a row that bring nothing new, and
+// replays from the beginning without a live message applied between, as a replay socket of another
 // engine would be asked for ever.
 constexpr std::uint32_t kAskAgainMax = 4;
+// The same of a replay socket that has never answered: each costs the time of its silence.
+constexpr std::uint32_t kAskSilentMax = 1;
+// Of the room for all streams together.
+constexpr std::size_t kScarceBytes = 1U << 20U;
 
 Error corrupt(std::string message) {
   return worker_error(ErrorCode::Corrupt, std::move(message), false);
@@ -59,7 +64,9 @@ std::array<std::uint8_t, 8> replay_start(std::uint64_t sequence) {
   return bytes;
 }
 
-EventStream::EventStream(StreamOptions options) : options_(options) {}
+bool is_scarce(const ByteBudget& held) { return held.room() < kScarceBytes; }
+
+EventStream::EventStream(StreamOptions options) : options_(options), held_(options.held) {}
 
 StreamStep EventStream::start() {
   StreamStep step;
@@ -71,25 +78,25 @@ StreamStep EventStream::live(Message message) {
   StreamStep step;
   if (mode_ == Mode::Live) {
     take_live(std::move(message), step);
-    return step;
+  } else {
+    keep(std::move(message), false);
   }
-  if (buffered_.size() >= options_.buffered_messages_max ||
-      buffered_bytes_ + message.payload.size() > options_.buffered_bytes_max) {
-    ++statistics_.buffer_overflows;
-    dropped_ = true;
-    return step;
-  }
-  buffered_bytes_ += message.payload.size();
-  buffered_.push_back(std::move(message));
   return step;
+}
+
+bool EventStream::wants_live() const {
+  if (mode_ == Mode::Live) return true;
+  if (options_.held != nullptr && is_scarce(*options_.held)) return false;
+  return buffered_.size() < options_.buffered_messages_max &&
+         held_.bytes() < options_.buffered_bytes_max;
 }
 
 StreamStep EventStream::reconnected(bool in_order) {
   StreamStep step;
-  buffered_.clear();  // of the lost connection: if they are of this process, the replay has them
-  buffered_bytes_ = 0;
+  clear_buffered();  // of the lost connection: if they are of this process, the replay has them
   gap_open_ = false;
-  asked_again_ = 0;
+  silent_ = false;
+  barren_ = beginnings_ = 0;
   if (last_ && !(in_order && options_.replay_available)) forget(step);
   if (options_.replay_available) ask(last_ ? Mode::Filling : Mode::Joining, step);
   return step;
@@ -98,7 +105,7 @@ StreamStep EventStream::reconnected(bool in_order) {
 StreamStep EventStream::relearn(bool replay) {
   StreamStep step;
   ++statistics_.relearns;
-  asked_again_ = 0;
+  barren_ = beginnings_ = 0;
   forget(step);
   if (replay && options_.replay_available) {
     ask(Mode::Joining, step);
@@ -115,27 +122,58 @@ StreamStep EventStream::relearn(bool replay) {
 StreamStep EventStream::replayed(Message message) {
   StreamStep step;
   if (mode_ == Mode::Live) return step;
-  if (mode_ == Mode::Filling && !verified_) {
-    verified_ = message.sequence == last_ && seen(message);
-    if (!verified_) {
-      // Another life of the publisher, or our place has left its buffer.
-      forget(step);
-      ask(Mode::Joining, step);
-    }
-    return step;
-  }
+  answered_ = true;
+  silent_ = false;
+  if (mode_ == Mode::Filling && !verified_ && !verify(message, step)) return step;
   if (last_ && message.sequence <= *last_) return step;
-  if (last_ && message.sequence > *last_ + 1) forget(step);
+  if (last_ && message.sequence > *last_ + 1) {
+    if (continues_live()) {
+      finish(true, false, step);
+      return step;
+    }
+    if (barren_ < asks_max()) {
+      ask_on(step);
+      return step;
+    }
+    forget(step);  // the replays before this one had the same hole
+  }
   if (!last_ && message.sequence > 0) ++statistics_.late_joins;
   progressed_ = true;
+  barren_ = 0;
   accept(std::move(message), step);
+  if (meets_live()) finish(true, false, step);
   return step;
+}
+
+// The first answer of a replay from the last message applied. False: it is done with.
+bool EventStream::verify(const Message& message, StreamStep& step) {
+  if (message.sequence == last_ && seen(message)) {
+    verified_ = true;
+    return false;
+  }
+  // Another life of the publisher, or our place has left its buffer.
+  const bool is_beginning = message.sequence > *last_;
+  forget(step);
+  mode_ = Mode::Joining;
+  if (!is_beginning) ask(Mode::Joining, step);
+  return is_beginning;
 }
 
 StreamStep EventStream::replay_ended(bool timed_out) {
   StreamStep step;
   if (mode_ == Mode::Live) return step;
-  if (timed_out) ++statistics_.replay_timeouts;
+  if (!timed_out) silent_ = false;
+  if (timed_out && !progressed_) ++statistics_.replay_timeouts;
+  const bool closed = continues_live();
+  if (!closed && progressed_) {
+    // What came was perhaps only what found room, or taken before the rest was sent.
+    timed_out ? ask_on(step) : ask(Mode::Filling, step);
+    return step;
+  }
+  if (!closed && timed_out && barren_ < asks_max()) {
+    ask(last_ ? Mode::Filling : Mode::Joining, step);
+    return step;
+  }
   if (mode_ == Mode::Filling && !verified_) {
     // No answer, or the publisher does not know our last message: a new life, shorter than the
     // old one. Either way nothing vouches for what we hold.
@@ -145,25 +183,46 @@ StreamStep EventStream::replay_ended(bool timed_out) {
       return step;
     }
   }
-  const bool closed = last_ && !buffered_.empty() && buffered_.front().sequence <= *last_ + 1;
-  if (gap_open_ && closed) ++statistics_.gaps_recovered;
   // Cut short, and no live message says that nothing is missing after what came.
   if (timed_out && last_ && !closed) forget(step);
+  silent_ = timed_out && !answered_;
+  finish(closed, timed_out || !progressed_, step);
+  return step;
+}
+
+// The live messages kept begin no later than after the last message applied.
+bool EventStream::continues_live() const {
+  return !buffered_.empty() && buffered_.front().sequence <= (last_ ? *last_ + 1 : 0);
+}
+
+// The replay has come to the live messages, which vouch for all that follows.
+bool EventStream::meets_live() {
+  bool met = false;
+  while (!buffered_.empty() && buffered_.front().sequence <= *last_ && seen(buffered_.front())) {
+    pop_buffered();
+    ++statistics_.duplicates;
+    met = true;
+  }
+  return met;
+}
+
+// closed: nothing is missing before the live messages; exhausted: another replay would bring no
+// more.
+void EventStream::finish(bool closed, bool exhausted, StreamStep& step) {
+  if (gap_open_ && closed) ++statistics_.gaps_recovered;
   gap_open_ = false;
   mode_ = Mode::Live;
-  // What brought something new was perhaps taken before the message that is missing was sent.
-  exhausted_ = timed_out || !progressed_;
+  exhausted_ = exhausted;
   drain(step);
   recover_dropped(step);
   exhausted_ = false;
-  return step;
 }
 
 // A message that found no room is missing now, whenever the next one comes to show it. A replay
 // asked for from here on brings it. Where nothing is held, nothing can be wrong.
 void EventStream::recover_dropped(StreamStep& step) {
   if (mode_ != Mode::Live || !std::exchange(dropped_, false) || !last_) return;
-  if (asked_again_ < kAskAgainMax) {
+  if (barren_ < asks_max()) {
     ask(Mode::Filling, step);
   } else {
     forget(step);
@@ -172,9 +231,7 @@ void EventStream::recover_dropped(StreamStep& step) {
 
 void EventStream::drain(StreamStep& step) {
   while (mode_ == Mode::Live && !buffered_.empty()) {
-    auto message = std::move(buffered_.front());
-    buffered_.pop_front();
-    buffered_bytes_ -= message.payload.size();
+    auto message = pop_buffered();
     const bool is_stale = !recent_.empty() && message.sequence < recent_.front().sequence;
     if (is_stale) {  // from before all that the replay still had
       ++statistics_.duplicates;
@@ -200,8 +257,8 @@ void EventStream::take_live(Message message, StreamStep& step) {
     if (can_ask()) {
       if (!first) ++statistics_.gaps;
       gap_open_ = !first;
-      put_back(std::move(message));
       ask(first ? Mode::Joining : Mode::Filling, step);
+      keep(std::move(message), true);
       return;
     }
     if (!first) {
@@ -211,7 +268,7 @@ void EventStream::take_live(Message message, StreamStep& step) {
     ++statistics_.late_joins;
   }
   exhausted_ = false;
-  asked_again_ = 0;
+  barren_ = beginnings_ = 0;
   accept(std::move(message), step);
 }
 
@@ -227,16 +284,46 @@ void EventStream::accept(Message message, StreamStep& step) {
 void EventStream::ask(Mode mode, StreamStep& step) {
   mode_ = mode;
   verified_ = false;
+  answered_ = false;
   progressed_ = false;
   dropped_ = false;
-  ++asked_again_;
+  ++barren_;
+  if (mode == Mode::Joining) ++beginnings_;
   step.replay_from = mode == Mode::Joining ? 0 : *last_;
   ++statistics_.replays;
 }
 
-void EventStream::put_back(Message message) {
-  buffered_bytes_ += message.payload.size();
-  buffered_.push_front(std::move(message));
+// The replay that runs has brought its unbroken part.
+void EventStream::ask_on(StreamStep& step) {
+  ++statistics_.replays_cut;
+  ask(Mode::Filling, step);
+}
+
+// For the end of the replay, before what is kept or after it. One message always has room, but for
+// what all streams hold.
+void EventStream::keep(Message message, bool first) {
+  const auto bytes = message.payload.size();
+  const bool has_room = buffered_.empty() || first ||
+                        (buffered_.size() < options_.buffered_messages_max &&
+                         held_.bytes() < options_.buffered_bytes_max);
+  if (!has_room || !held_.add(bytes)) {
+    ++statistics_.buffer_overflows;
+    dropped_ = true;
+    return;
+  }
+  buffered_.insert(first ? buffered_.begin() : buffered_.end(), std::move(message));
+}
+
+Message EventStream::pop_buffered() {
+  auto message = std::move(buffered_.front());
+  buffered_.pop_front();
+  held_.remove(message.payload.size());
+  return message;
+}
+
+void EventStream::clear_buffered() {
+  buffered_.clear();
+  held_.clear();
 }
 
 void EventStream::forget(StreamStep& step) {
@@ -244,12 +331,16 @@ void EventStream::forget(StreamStep& step) {
   step.apply.clear();  // the drop comes first, and these belong before it
   last_.reset();
   recent_.clear();
+  gap_open_ = false;  // not to be recovered any more
   ++statistics_.drops;
 }
 
 bool EventStream::can_ask() const {
-  return options_.replay_available && !exhausted_ && asked_again_ < kAskAgainMax;
+  return options_.replay_available && !exhausted_ && barren_ < asks_max() &&
+         beginnings_ < kAskAgainMax;
 }
+
+std::uint32_t EventStream::asks_max() const { return silent_ ? kAskSilentMax : kAskAgainMax; }
 
 bool EventStream::seen(const Message& message) const {
   // recent_ holds consecutive numbers that end with last_.

@@ -8,8 +8,10 @@
 #include <deque>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
+#include "common/base/byte_budget.h"
 #include "common/base/bytes.h"
 #include "common/base/result.h"
 
@@ -35,10 +37,11 @@ std::array<std::uint8_t, 8> replay_start(std::uint64_t sequence);
 
 struct StreamOptions {
   bool replay_available = false;
-  // Live messages kept while a replay runs; beyond either, new ones are dropped, and another replay
-  // is asked for when this one ends.
-  std::size_t buffered_messages_max = 20'000;
-  std::size_t buffered_bytes_max = 256U << 20U;
+  // Live messages kept while a replay runs; beyond either the stream wants no more of them. One
+  // message is kept whatever its size.
+  std::size_t buffered_messages_max = 256;
+  std::size_t buffered_bytes_max = 4U << 20U;
+  ByteBudget* held = nullptr;  // of these, of all streams together; outlives them; none: no bound
 };
 
 struct StreamStatistics {
@@ -50,7 +53,8 @@ struct StreamStatistics {
   std::uint64_t drops = 0;            // times the state had to be forgotten
   std::uint64_t late_joins = 0;       // the first message applied was not number 0
   std::uint64_t replays = 0;          // replays asked for
-  std::uint64_t replay_timeouts = 0;  // of these, without an end
+  std::uint64_t replays_cut = 0;      // of these, whose answers had a hole or lacked their end
+  std::uint64_t replay_timeouts = 0;  // of these, that brought nothing and had no end
   std::uint64_t buffer_overflows = 0;
   std::uint64_t relearns = 0;  // times somebody asked to learn the state anew
 };
@@ -62,12 +66,19 @@ struct StreamStep {
   std::optional<std::uint64_t> replay_from;  // then ask for a replay (a running one is void)
 };
 
+// Almost no room is left: nothing is taken that would have to be kept.
+bool is_scarce(const ByteBudget& held);
+
 // Sequence logic of one publisher.
 //
 // It starts by asking for a replay from 0 and keeps live messages meanwhile. A gap asks for a
 // replay from the last message applied, whose bytes must come again: a publisher that restarted
 // and counted past our number would otherwise pass for the old one. Payloads are compared by
-// digest. What replay does not cover drops the state, and the messages go on from there.
+// digest.
+// vLLM drops answers that find no room on its socket, from the middle as from the end, the end
+// marker too. So a replay vouches for its unbroken beginning only. That is kept, and the rest asked
+// for from there on, until the answers reach the live messages or bring nothing new. What replays
+// without anything new leave missing drops the state, and the messages go on from there.
 // Numbers alone cannot show a restart whose lost messages are exactly as many as were applied
 // before it: tell the stream of every reconnect.
 // Thread safety: none. Pure: no clock; the caller ends a silent replay with replay_ended(true).
@@ -77,7 +88,11 @@ class EventStream {
 
   // Call once, first.
   StreamStep start();
+  // What is told while the stream does not want it may be dropped, and asked for again.
   StreamStep live(Message message);
+  [[nodiscard]] bool wants_live() const;
+  // The publisher was lost: live messages kept for the end of a replay are its former life's.
+  void lost() { clear_buffered(); }
   // The publisher was lost and is here again, perhaps as another process: has it say so by a
   // replay, with which messages lost meanwhile come. Without replay nothing can vouch for what is
   // held, so it is dropped. in_order: no message was taken after the loss and before this; else
@@ -88,10 +103,14 @@ class EventStream {
   StreamStep relearn(bool replay);
   // An answer of the replay asked for last. Ignored while none runs.
   StreamStep replayed(Message message);
-  // The replay asked for last came to its end, or its time was up.
+  // The replay asked for last came to its end, or fell silent without one.
   StreamStep replay_ended(bool timed_out);
 
   [[nodiscard]] bool replaying() const { return mode_ != Mode::Live; }
+  // The replay asked for last has brought something new.
+  [[nodiscard]] bool replay_progressed() const { return progressed_; }
+  // The replay socket was asked again and again and answered nothing: the stream goes on without.
+  [[nodiscard]] bool replay_silent() const { return silent_; }
   // Number of the last message applied.
   [[nodiscard]] std::optional<std::uint64_t> last_sequence() const { return last_; }
   [[nodiscard]] const StreamStatistics& statistics() const { return statistics_; }
@@ -107,27 +126,38 @@ class EventStream {
     std::uint64_t digest = 0;
   };
 
+  bool verify(const Message& message, StreamStep& step);
   void accept(Message message, StreamStep& step);
+  bool meets_live();
+  void finish(bool closed, bool exhausted, StreamStep& step);
+  [[nodiscard]] bool continues_live() const;
   void take_live(Message message, StreamStep& step);
   void drain(StreamStep& step);
   void recover_dropped(StreamStep& step);
   void ask(Mode mode, StreamStep& step);
-  void put_back(Message message);
+  void ask_on(StreamStep& step);
+  void keep(Message message, bool first);
+  Message pop_buffered();
+  void clear_buffered();
   void forget(StreamStep& step);
   [[nodiscard]] bool can_ask() const;
+  [[nodiscard]] std::uint32_t asks_max() const;
   [[nodiscard]] bool seen(const Message& message) const;
 
   const StreamOptions options_;
   Mode mode_ = Mode::Live;
-  bool gap_open_ = false;          // Filling because messages are missing
-  bool verified_ = false;          // Filling: the message at last_ came again unchanged
-  bool progressed_ = false;        // the replay has brought something new
-  std::uint32_t asked_again_ = 0;  // replays since a live message was applied
-  bool exhausted_ = false;         // a replay has ended, and another one would bring no more
+  bool gap_open_ = false;         // Filling because messages are missing
+  bool verified_ = false;         // Filling: the message at last_ came again unchanged
+  bool answered_ = false;         // the replay has said anything
+  bool progressed_ = false;       // the replay has brought something new
+  bool silent_ = false;           // as replay_silent()
+  std::uint32_t barren_ = 0;      // replays in a row that have brought nothing new (yet)
+  std::uint32_t beginnings_ = 0;  // replays from 0 since a live message was applied
+  bool exhausted_ = false;        // a replay has ended, and another one would bring no more
   std::optional<std::uint64_t> last_;
   std::deque<Applied> recent_;
   std::deque<Message> buffered_;
-  std::size_t buffered_bytes_ = 0;
+  HeldBytes held_;        // by buffered_
   bool dropped_ = false;  // a live message found no room since the last replay was asked for
   StreamStatistics statistics_;
 };

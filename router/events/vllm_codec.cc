@@ -38,8 +38,8 @@ constexpr std::size_t kNamedFrom = 6;  // there, named fields may follow in a ma
 constexpr std::array<std::string_view, 18> kContentNames = {
     "salt",  "key",   "lora",   "adapter", "mm_",    "modal",     "media",  "image", "video",
     "audio", "embed", "digest", "content", "prompt", "namespace", "tenant", "token", "hash"};
-constexpr std::array<std::string_view, 4> kRemovedFields = {"block_hashes", "medium", "group_idx",
-                                                            "locality"};
+constexpr std::array<std::string_view, 5> kRemovedFields = {"block_hashes", "medium", "group_idx",
+                                                            "locality", "remaining_copy_counts"};
 
 // The bytes of each field's value; empty where the event has none.
 template <std::size_t kCount>
@@ -70,21 +70,8 @@ struct Budget {
 
 bool is_absent(ByteView field) { return field.empty() || MsgpackReader(field).peek() == Kind::Nil; }
 
-// Nil, or an array of what is empty: says nothing. Its nesting is bounded by who cut it out.
-bool is_empty(ByteView value) {
-  MsgpackReader reader(value);
-  if (reader.nil()) return true;
-  const auto count = reader.peek() == Kind::Array ? reader.array() : std::nullopt;
-  if (!count) return false;
-  for (std::size_t i = 0; i < *count; ++i) {
-    const auto element = reader.skip(kNestingMax);
-    if (!element || !is_empty(*element)) return false;
-  }
-  return true;
-}
-
 void note_unknown_field(std::string_view name, ByteView value, BlockStored& event) {
-  if (name == "type" || is_empty(value)) return;
+  if (name == "type" || is_empty_value(value, kNestingMax)) return;
   event.unknown_field = true;
   event.unclear |=
       std::any_of(kContentNames.begin(), kContentNames.end(),
@@ -238,8 +225,7 @@ bool read_extra(MsgpackReader& reader, const std::optional<std::string>& lora, B
                 Budget& budget) {
   if (reader.nil()) return true;
   const auto count = reader.array();
-  if (!count || *count > kMediaPerBlockMax) return false;
-  if (!budget.spend(&Budget::extras, *count)) return false;
+  if (!count || *count > kMediaPerBlockMax || !budget.spend(&Budget::extras, *count)) return false;
   for (std::size_t i = 0; i < *count; ++i) {
     const auto kind = reader.peek();
     if (kind == Kind::Array) {
@@ -247,7 +233,8 @@ bool read_extra(MsgpackReader& reader, const std::optional<std::string>& lora, B
     } else if (kind == Kind::Text) {
       auto text = read_text(reader);
       if (!text) return false;
-      if (i != 0 || !lora || *text != *lora) extra.strings.push_back(std::move(*text));
+      extra.names_lora |= i == 0 && lora == *text;
+      if (i != 0 || !extra.names_lora) extra.strings.push_back(std::move(*text));
     } else {
       if (!reader.skip(kNestingMax)) return false;
       extra.opaque = true;
@@ -311,10 +298,15 @@ KvEvent read_stored(const RawEvent& raw, Budget& budget) {
 KvEvent read_removed(const RawEvent& raw, Budget& budget) {
   Fields<kRemovedFields.size()> fields{};
   if (!read_fields(raw, kRemovedFields, fields)) return broken(false, "fields cannot be read");
-  const auto& [hashes, medium, group, locality] = fields;
+  const auto& [hashes, medium, group, locality, copies] = fields;
   BlockRemoved event;
   if (!read_hashes(hashes, event.hashes, budget))
     return broken(false, "block_hashes of BlockRemoved");
+  if (!is_absent(copies)) {
+    auto counts = MsgpackReader(copies).counts(event.hashes.size());
+    if (!counts) return broken(false, "remaining_copy_counts of BlockRemoved");
+    event.copies_left = std::move(*counts);
+  }
   if (!read_group(group, event.group)) return broken(false, "group_idx of BlockRemoved");
   event.tier = tier_of(medium);
   event.remote = is_remote(locality);

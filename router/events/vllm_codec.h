@@ -13,8 +13,8 @@
 #include "common/base/result.h"
 #include "common/base/rng.h"
 
+#include "router/content/announced_content.h"
 #include "router/index/prefix_index.h"
-#include "router/keys/block_key.h"
 
 // What engines announce about their prefix caches, after decoding and before normalisation.
 namespace sightline::events {
@@ -51,42 +51,24 @@ class EngineHashing {
 // kv_cache_spec_kind of vLLM 0.22 and later. Only Full and Mla hold whole prefixes.
 enum class SpecKind : std::uint8_t { Unstated, Full, Mla, Other };
 
-// One pair [identifier, offset] of a block's extra keys (vLLM 0.19 and later).
-struct MediaReference {
-  keys::IdentifierHash id;
-  std::int64_t offset = 0;  // start of the item - start of the block
-};
+using content::BlockExtra;
+using content::MediaReference;
 
-// The extra keys of one block, the LoRA name left out.
-struct BlockExtra {
-  std::vector<MediaReference> media;  // in the order of the prompt
-  std::vector<std::string> strings;   // cache salt, or bare media identifiers in old encodings
-  bool opaque = false;                // holds something else: prompt embeds, unknown shapes
-};
-
-struct BlockStored {
+struct BlockStored : content::AnnouncedContent {
   std::vector<EngineHash> hashes;  // chained, in order
   std::optional<EngineHash> parent;
-  // Of the whole range. 64 bits: SGLang's media sentinels reach 2^62. A value above int64 is
-  // read as -1, which no vocabulary holds.
-  std::vector<std::int64_t> tokens;
-  std::uint32_t block_size = 0;  // tokens; 0 in placeholder events of offloading tiers
-  std::optional<std::string> lora_name;
-  bool lora_unnamed = false;  // a LoRA request, but the encoding has no name (vLLM before 0.14)
   std::optional<index::Tier> tier = index::Tier::Gpu;  // nothing: a medium unknown to us
-  std::vector<BlockExtra> extras;                      // empty, or one per hash
-  // The encoding gives media keys an offset, so a bare string is a cache salt.
-  bool offsets_stated = false;
-  std::optional<std::int64_t> group;  // cache group (vLLM 0.20 and later)
+  std::optional<std::int64_t> group;                   // cache group (vLLM 0.20 and later)
   SpecKind kind = SpecKind::Unstated;
-  bool remote = false;                    // locality REMOTE: not held by this engine itself
-  std::optional<std::string> cache_salt;  // of the whole event (SGLang)
-  bool unclear = false;                   // a field that may name the content cannot be read
-  bool unknown_field = false;             // a field unknown to this build is not empty
+  bool remote = false;         // locality REMOTE: not held by this engine itself
+  bool unknown_field = false;  // a field unknown to this build is not empty
 };
 
 struct BlockRemoved {
   std::vector<EngineHash> hashes;
+  // Copies that are left of each block after it, where the engine tells (a field proposed for vLLM
+  // in 2026): empty, or one per hash.
+  std::vector<std::uint32_t> copies_left;
   std::optional<index::Tier> tier = index::Tier::Gpu;
   std::optional<std::int64_t> group;
   bool remote = false;

@@ -3,6 +3,7 @@
 #include "router/fleet/config_watch.h"
 
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
@@ -19,6 +20,7 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
+#include "common/base/log.h"
 #include "common/runtime/worker_thread.h"
 
 namespace sightline::fleet {
@@ -75,12 +77,13 @@ struct ConfigWatch::State {
       : options(std::move(watch_options)),
         changed(std::move(callback)),
         notify(inotify_init1(IN_CLOEXEC | IN_NONBLOCK)),
-        stopped(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+        asked(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
   const Options options;
   const std::function<void(Result<std::string>)> changed;
   const FileDescriptor notify;
-  const FileDescriptor stopped;
+  const FileDescriptor asked;  // to reread, or to end
+  std::atomic<bool> is_ending = false;
   std::optional<std::string> last;  // content last told, nothing while it cannot be read
   std::optional<WorkerThread> thread;
 
@@ -111,33 +114,62 @@ struct ConfigWatch::State {
     }
   }
 
-  // Waits for an event; false when the watch ends. No timeout: for ever.
-  [[nodiscard]] bool wait(int timeout_ms, bool& has_event) const {
-    std::array<pollfd, 2> polled = {{{notify.get(), POLLIN, 0}, {stopped.get(), POLLIN, 0}}};
+  enum class Woken : std::uint8_t { Timeout, Event, Reread, End };
+
+  // Waits for an event or what is asked. No timeout: for ever.
+  [[nodiscard]] Woken wait(int timeout_ms) const {
+    std::array<pollfd, 2> polled = {{{notify.get(), POLLIN, 0}, {asked.get(), POLLIN, 0}}};
     const int ready = poll(polled.data(), polled.size(), timeout_ms);
-    has_event = ready > 0 && (polled[0].revents & POLLIN) != 0;
-    return polled[1].revents == 0;
+    if (is_ending) return Woken::End;
+    if (ready <= 0) return Woken::Timeout;
+    std::uint64_t times = 0;
+    if (read(asked.get(), &times, sizeof times) > 0) return Woken::Reread;
+    return Woken::Event;
   }
 
-  void look() {
+  void ask() const {
+    const std::uint64_t one = 1;
+    // The counter of an eventfd takes a 1 unless as many wait as nobody can send.
+    [[maybe_unused]] const auto written = write(asked.get(), &one, sizeof one);
+  }
+
+  // True if there was something to tell.
+  bool look() {
     Result<std::string> content = read_config_file(options.file);
     std::optional<std::string> now;
     if (content.ok()) now = *content;
-    if (now == last) return;
+    if (now == last) return false;
     last = std::move(now);
     changed(std::move(content));
+    return true;
+  }
+
+  void reread() {
+    if (look()) return;
+    log(LogLevel::Info,
+        last ? "the configuration file was reread: it is as it was"
+             : "the configuration file still cannot be read",
+        {{"file", options.file}});
+  }
+
+  // Reads the file when its events pause. False: the watch ends.
+  bool settle() {
+    for (int i = 0; i < kQuietWaitsMax; ++i) {
+      const Woken woken = wait(static_cast<int>(options.debounce.count()));
+      if (woken == Woken::End) return false;
+      if (woken == Woken::Timeout) break;
+      take_events();
+    }
+    look();
+    return true;
   }
 
   void run() {
-    bool has_event = false;
-    while (wait(-1, has_event)) {
-      if (!has_event || !take_events()) continue;
-      for (int i = 0; i < kQuietWaitsMax; ++i) {
-        if (!wait(static_cast<int>(options.debounce.count()), has_event)) return;
-        if (!has_event) break;
-        take_events();
-      }
-      look();
+    for (;;) {
+      const Woken woken = wait(-1);
+      if (woken == Woken::End) return;
+      if (woken == Woken::Reread) reread();
+      if (woken == Woken::Event && take_events() && !settle()) return;
     }
   }
 };
@@ -145,11 +177,12 @@ struct ConfigWatch::State {
 ConfigWatch::ConfigWatch(std::unique_ptr<State> state) : state_(std::move(state)) {}
 
 ConfigWatch::~ConfigWatch() {
-  const std::uint64_t one = 1;
-  // The counter of an eventfd takes a first 1 always.
-  [[maybe_unused]] const auto written = write(state_->stopped.get(), &one, sizeof one);
+  state_->is_ending = true;
+  state_->ask();
   state_->thread.reset();
 }
+
+void ConfigWatch::reread() { state_->ask(); }
 
 Result<std::unique_ptr<ConfigWatch>> ConfigWatch::create(
     Options options, std::function<void(Result<std::string>)> changed) {
@@ -157,7 +190,7 @@ Result<std::unique_ptr<ConfigWatch>> ConfigWatch::create(
   const std::string& file = state->options.file;
   fs::path directory = fs::path(file).parent_path();
   if (directory.empty()) directory = ".";
-  const bool is_open = state->notify.get() >= 0 && state->stopped.get() >= 0;
+  const bool is_open = state->notify.get() >= 0 && state->asked.get() >= 0;
   if (!is_open || inotify_add_watch(state->notify.get(), directory.c_str(), kEvents) < 0) {
     const std::string why = std::generic_category().message(errno);
     return file_error(ErrorCode::Unavailable, file, "its directory cannot be watched: " + why);

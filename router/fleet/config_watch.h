@@ -39,6 +39,11 @@ class ConfigWatch {
   struct State;
   explicit ConfigWatch(std::unique_ptr<State> state);  // by create()
   ~ConfigWatch();  // ends the thread; no call of `changed` runs after it
+
+  // Reads the file as if it had changed, on the watch's thread; content that is as it was is said
+  // so in the log.
+  void reread();
+
   ConfigWatch(const ConfigWatch&) = delete;
   ConfigWatch& operator=(const ConfigWatch&) = delete;
 

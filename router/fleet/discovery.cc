@@ -33,10 +33,22 @@ std::string text_of(const json::Value& object, std::string_view name) {
   return text && text->size() <= kNameBytesMax ? std::string(*text) : std::string();
 }
 
+// A path; of what is too long for one the end.
+std::string root_of(const json::Value& entry) {
+  const auto member = entry.find("root");
+  const auto text = member ? member->string() : std::nullopt;
+  if (!text) return {};
+  return std::string(text->substr(text->size() - std::min(text->size(), kRootBytesMax)));
+}
+
 ServedModel model_of(const json::Value& entry) {
   ServedModel model;
   model.id = text_of(entry, "id");
   model.parent = text_of(entry, "parent");
+  model.root = root_of(entry);
+  const auto created = entry.find("created");
+  const auto time_s = created ? created->integer() : std::nullopt;
+  if (time_s && *time_s > 0) model.created_s = static_cast<double>(*time_s);
   const auto length = entry.find("max_model_len");
   const auto tokens = length ? length->integer() : std::nullopt;
   if (tokens && *tokens > 0 && *tokens <= kModelLenMax) {
@@ -70,6 +82,13 @@ Result<std::vector<ServedModel>> parse_models(std::string body) {
     models.push_back(std::move(model));
   }
   return models;
+}
+
+Result<vllm::Version> parse_version(std::string body) {
+  const auto document = SL_TRY(parse_object(std::move(body), "/version"));
+  auto version = vllm::parse_version(text_of(document.root(), "version"));
+  if (!version) return corrupt("/version: no version of the form 0.32.0");
+  return std::move(*version);
 }
 
 Result<std::vector<EventSource>> parse_event_sources(std::string body) {
@@ -157,8 +176,8 @@ namespace {
 
 std::string why_unknown(const Error& error) {
   if (error.code == ErrorCode::NotFound) {
-    return "the engine does not tell its KV event endpoints (no /kv_event_sources): add events= "
-           "to this worker";
+    return "the engine does not tell its KV event endpoints (no /kv_event_sources, which vLLM has "
+           "from 0.31): add events= to this worker";
   }
   return "its KV event endpoints are not known: " + error.message;
 }
@@ -255,6 +274,29 @@ bool find_ranks(const contract::WorkerSpec& spec, const std::vector<std::uint32_
 
 }  // namespace
 
+std::string text_of(AdapterNews news) {
+  return news == AdapterNews::Full
+             ? "more adapters than are remembered: blocks of others are not known"
+             : "a name stands for another adapter: blocks are learned anew";
+}
+
+AdapterNews take_facts(Worker& view, const Probe& probe) {
+  if (probe.version) {
+    view.version.reset();  // it is asked for where another process may be there
+    if (probe.version->ok()) view.version = **probe.version;
+  }
+  if (!probe.models.ok()) return AdapterNews::None;
+  set_models(view, *probe.models);
+  std::vector<vllm::ToldAdapter> adapters;
+  for (const ServedModel& model : view.models) {
+    if (!model.parent.empty()) adapters.push_back({model.id, model.root, model.created_s});
+  }
+  const bool had_room = view.adapters.beliefs().others;
+  if (!view.adapters.learn(adapters)) return AdapterNews::None;
+  const bool has_room = view.adapters.beliefs().others;
+  return had_room && !has_room ? AdapterNews::Full : AdapterNews::Other;
+}
+
 bool tells_endpoints(const Probe& probe) {
   if (probe.sources.ok()) return true;
   // An engine that never tells its event sources tells its ranks by its metrics.
@@ -284,6 +326,7 @@ Discovery discover(const contract::WorkerSpec& spec, const Probe& probe) {
     engine.worker = spec.name;
     engine.several_ranks = found.ranks.size() > 1;
     engine.block_size_explicit = spec.block_size;
+    engine.copies = spec.copies;
   }
   return found;
 }

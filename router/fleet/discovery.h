@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,7 @@ namespace sightline::fleet {
 using contract::kRanksMax;
 inline constexpr std::size_t kModelsMax = 256;         // entries of /v1/models
 inline constexpr std::size_t kNameBytesMax = 256;      // of a model id or an endpoint
+inline constexpr std::size_t kRootBytesMax = 4096;     // of a model's path, as in Linux
 inline constexpr std::int64_t kModelLenMax = 1 << 30;  // tokens
 
 // Events of one rank as the engine configured them.
@@ -32,6 +34,9 @@ struct EventSource {
 
 // GET /v1/models. An entry with a parent is a LoRA adapter. Errors: Corrupt.
 Result<std::vector<ServedModel>> parse_models(std::string body);
+
+// GET /version: {"version":"0.32.0"}. Errors: Corrupt.
+Result<vllm::Version> parse_version(std::string body);
 
 // GET /kv_event_sources: object keyed by rank, sorted by rank here; may be empty. Errors: Corrupt.
 Result<std::vector<EventSource>> parse_event_sources(std::string body);
@@ -59,8 +64,22 @@ struct Probe {
   Result<std::vector<ServedModel>> models = std::vector<ServedModel>{};
   Result<std::vector<EventSource>> sources = std::vector<EventSource>{};
   Result<EngineLoad> load = EngineLoad{};
-  bool refused = false;  // nothing listens: down at once, without a second look
+  bool refused = false;     // nothing listens: down at once, without a second look
+  bool is_unwell = false;   // the engine itself says that it cannot serve
+  std::string key_problem;  // why there is no key for it, where one is configured
+  std::optional<Result<vllm::Version>> version = std::nullopt;  // nothing: it was not asked for
 };
+
+// Why what was learned under an adapter's name is not to be believed.
+enum class AdapterNews : std::uint8_t {
+  None,   // it is
+  Other,  // a name stands for another adapter
+  Full,   // there are more adapters than are remembered
+};
+std::string text_of(AdapterNews news);
+
+// Takes over what the engine told of its models and its version.
+AdapterNews take_facts(Worker& view, const Probe& probe);
 
 // What ranks a worker has and where their events are, after its configuration and what the engine
 // tells.

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "common/base/result.h"
 
@@ -23,6 +24,7 @@ class EngineClient {
   struct Options {
     std::chrono::milliseconds timeout{2'000};  // of a whole call
     std::size_t answer_bytes_max = 4 << 20;    // vLLM's /metrics is about 70 KB
+    hosts::Lookup* names = nullptr;            // outlived by them; null: look-ups of its own
   };
 
   explicit EngineClient(const Options& options);
@@ -30,10 +32,15 @@ class EngineClient {
   EngineClient(const EngineClient&) = delete;
   EngineClient& operator=(const EngineClient&) = delete;
 
-  // Asks /health, /v1/models, /kv_event_sources and /metrics at once, and calls back exactly once.
-  void start_probe(const http::Endpoint& engine, std::function<void(Probe)> done);
+  // Asks /health, /v1/models, /kv_event_sources and /metrics at once, and /version where that is
+  // wanted. Calls back exactly once. The key, if any, goes along as bearer token; an answer 401 or
+  // 403 is ErrorCode::Unauthorized.
+  enum class AskVersion : bool { No, Yes };
+  void start_probe(const http::Endpoint& engine, AskVersion ask_version,
+                   std::function<void(Probe)> done, const std::string& api_key = {});
   // Asks /metrics only.
-  void start_load(const http::Endpoint& engine, std::function<void(Result<EngineLoad>)> done);
+  void start_load(const http::Endpoint& engine, std::function<void(Result<EngineLoad>)> done,
+                  const std::string& api_key = {});
 
   // Gives up what runs and waits for its callbacks. Nothing may be started after it. Idempotent.
   void stop();

@@ -12,41 +12,11 @@
 #include "common/base/log.h"
 #include "common/base/published.h"
 
+#include "router/fleet/effects.h"
+
 namespace sightline::fleet {
 
 using contract::WorkerSpec;
-
-namespace {
-
-// A probe that times out may be bad luck, a second one is not.
-constexpr std::uint32_t kFailedProbesMax = 1;
-
-// What is to be done after the lock is released, in this order.
-struct Effects {
-  struct Line {
-    LogLevel level;
-    std::string message;
-    std::vector<LogField> fields;
-  };
-  std::vector<Line> lines;
-  std::vector<EngineId> removed;
-  std::vector<EngineEndpoints> ready;
-  std::vector<std::string> gone_workers;
-};
-
-struct Member {
-  WorkerSpec spec;
-  Worker view;
-  std::shared_ptr<const Worker> published;
-  Standing standing;
-  bool is_probed = false;             // a probe is under way
-  std::uint32_t failed_probes = 0;    // in a row
-  std::uint32_t failed_requests = 0;  // in a row, those while suspect not counted
-  std::optional<Instant> suspect_until;
-  Instant next_probe;
-};
-
-}  // namespace
 
 class Fleet::State {
  public:
@@ -69,6 +39,9 @@ class Fleet::State {
   std::uint64_t revision = 0;
   std::uint32_t next_engine = 0;
   std::function<void()> probe_sooner;
+  bool is_changed = true;  // a published worker, or the list, since publish()
+  SlowShare share;
+  bool slow_stay_routed = false;
 
   Member* find(std::string_view name) {
     const auto found = std::find_if(members.begin(), members.end(),
@@ -79,16 +52,7 @@ class Fleet::State {
   // The member that a probe was taken for, unless it was replaced since.
   Member* find(const WorkerSpec& spec) {
     Member* member = find(spec.name);
-    return member != nullptr && same_but_for_drain(spec, member->spec) ? member : nullptr;
-  }
-
-  Member new_member(const WorkerSpec& spec) const {
-    Member member;
-    member.spec = spec;
-    member.standing.block_size_explicit = spec.block_size;
-    member.next_probe = clock.now();
-    member.view = view_of(spec);
-    return member;
+    return member != nullptr && is_same_engine(spec, member->spec) ? member : nullptr;
   }
 
   static void drop_engines(Member& member, Effects& effects) {
@@ -112,31 +76,52 @@ class Fleet::State {
     if (same_endpoints(member.view.engines, engines)) return;
     drop_engines(member, effects);
     for (EngineEndpoints& engine : engines) {
-      engine.engine = EngineId{next_engine++};
-      engine.unverified = "waiting for the first event connection";
+      begin_to_follow(engine, EngineId{next_engine++}, member.view);
       effects.ready.push_back(engine);
     }
     member.view.engines = std::move(engines);
   }
 
-  // Draws the verdict, and makes it known where it changed. Any change of `view` is published.
+  // Draws the verdict, and has it published where it changed, with any change of `view`.
   void settle(Member& member, Effects& effects) {
+    if (share.count(member)) keep_slow(effects);
+    const Ballot ballot = ballot_of(member.view, member.standing);
+    if (std::exchange(member.ballot, ballot) != ballot || !member.published) vote(effects);
+    settle_one(member, effects);
+  }
+
+  // Takes over what the votes say of all; verdicts are drawn where that is news.
+  void vote(Effects& effects) {
     std::vector<Worker*> sound;
     for (Member& m : members) {
-      if (m.standing.is_alive && conflict_of(m.view, m.standing).empty()) sound.push_back(&m.view);
+      if (m.ballot.is_sound) sound.push_back(&m.view);
     }
     guess_block_sizes(sound);
     const std::uint32_t common = common_block_size(sound);
     for (Member& m : members) {
       const bool is_same = std::exchange(m.standing.block_size_common, common) == common &&
                            m.published && m.published->block_size == m.view.block_size;
-      if (&m == &member || !is_same) settle_one(m, effects);
+      if (!is_same) settle_one(m, effects);
+    }
+  }
+
+  // After the share of slow workers may have changed.
+  void keep_slow(Effects& effects) {
+    const bool stay = share.is_large();
+    metrics.gauge(contract::kWorkersKeptRouted).set(stay ? static_cast<double>(share.slow) : 0);
+    if (std::exchange(slow_stay_routed, stay) == stay) return;
+    effects.tell(LogLevel::Warn,
+                 stay ? "most workers do not answer in time: they stay routed"
+                      : "workers that do not answer in time are left out again",
+                 {{"slow", share.slow}, {"workers", share.routed}});
+    for (Member& m : members) {
+      m.standing.stays_routed = stay;
+      if (m.published) settle_one(m, effects);
     }
   }
 
   void settle_one(Member& member, Effects& effects) {
-    member.standing.is_drained = member.spec.drain;
-    member.standing.is_suspect = member.suspect_until.has_value();
+    member.ballot = ballot_of(member.view, member.standing);
     Verdict verdict = judge(member.view, member.standing);
     const bool is_new = !member.published;
     if (is_new || verdict.state != member.view.state || verdict.reason != member.view.reason) {
@@ -144,13 +129,14 @@ class Fleet::State {
       member.view.state = verdict.state;
       member.view.reason = std::move(verdict.reason);
       member.view.revision = revision + 1;
-      effects.lines.push_back({level_of(member.view.state),
-                               "worker state",
-                               {{"worker", member.spec.name},
-                                {"state", name_of(member.view.state)},
-                                {"reason", member.view.reason}}});
+      effects.tell(level_of(member.view.state), "worker state",
+                   {{"worker", member.spec.name},
+                    {"state", name_of(member.view.state)},
+                    {"reason", member.view.reason}});
     }
+    if (!is_new && *member.published == member.view) return;
     member.published = std::make_shared<const Worker>(member.view);
+    is_changed = true;
   }
 
   void set_state_metric(const Member& member, WorkerState now) const {
@@ -161,6 +147,7 @@ class Fleet::State {
   }
 
   void publish() {
+    if (!std::exchange(is_changed, false)) return;
     auto next = std::make_shared<FleetSnapshot>();
     next->revision = ++revision;
     for (const Member& member : members) next->workers.push_back(member.published);
@@ -182,68 +169,73 @@ class Fleet::State {
     std::vector<Member> next;
     for (const WorkerSpec& spec : workers) {
       Member* old = find(spec.name);
-      if (old != nullptr && same_but_for_drain(old->spec, spec)) {
+      if (old != nullptr && is_same_engine(old->spec, spec)) {
         old->spec = spec;
+        old->standing.is_drained = spec.drain;
         next.push_back(std::move(*old));
         old->spec.name.clear();
       } else {
-        next.push_back(new_member(spec));
+        next.push_back(new_member(spec, clock.now()));
       }
     }
     members.swap(next);
     for (Member& old : next) {
       if (old.spec.name.empty()) continue;
       drop_engines(old, effects);
-      count_failing(old, 0);
+      forget_failures(old);
+      share.leave(old);
       if (find(old.spec.name) != nullptr) continue;
       effects.gone_workers.push_back(old.spec.name);
-      effects.lines.push_back({LogLevel::Info, "worker removed", {{"worker", old.spec.name}}});
+      effects.tell(LogLevel::Info, "worker removed", {{"worker", old.spec.name}});
     }
-    for (Member& member : members) settle(member, effects);
-  }
-
-  void count_failing(Member& member, std::uint32_t failed_requests) {
-    if (member.failed_requests == 0 && failed_requests != 0) ++failing_workers;
-    if (member.failed_requests != 0 && failed_requests == 0) --failing_workers;
-    member.failed_requests = failed_requests;
-  }
-
-  [[nodiscard]] Duration backoff(std::uint32_t failures) const {
-    Duration wait = options.suspect_backoff;
-    for (std::uint32_t i = 1; i < failures && wait < options.suspect_backoff_max; ++i) wait *= 2;
-    return std::min(wait, options.suspect_backoff_max);
-  }
-
-  void probe_failed(Member& member, const Probe& probe, Effects& effects) {
-    ++member.failed_probes;
-    member.standing.failure = probe.health.error().message;
-    member.next_probe =
-        clock.now() + std::min(options.probe_interval, backoff(member.failed_probes));
-    if (!member.standing.is_alive) return;
-    if (probe.refused || member.failed_probes > kFailedProbesMax) {
-      member.standing.is_alive = false;
-      member.suspect_until.reset();
-      // Its cache is gone with it; if only the network was, the replay brings all of it back.
-      drop_engines(member, effects);
-    } else {
-      member.suspect_until = member.next_probe;
+    for (Member& member : members) {
+      member.standing.stays_routed = slow_stay_routed;
+      share.count(member);
     }
+    keep_slow(effects);
+    vote(effects);
+    for (Member& member : members) settle_one(member, effects);
+    is_changed = true;
+  }
+
+  // After `failed_requests` was `before`.
+  void count_failing(const Member& member, std::uint32_t before) {
+    if (before == 0 && member.failed_requests != 0) ++failing_workers;
+    if (before != 0 && member.failed_requests == 0) --failing_workers;
+  }
+
+  void forget_failures(Member& member) {
+    count_failing(member, std::exchange(member.failed_requests, 0));
+  }
+
+  // When the last event of the worker came. Without the lock.
+  [[nodiscard]] Instant last_event(std::string_view name) const {
+    Instant last{};
+    const auto worker = snapshot.read()->find(name);
+    if (!worker || !listeners.last_event) return last;
+    for (const EngineEndpoints& engine : worker->engines) {
+      last = std::max(last, listeners.last_event(engine.engine));
+    }
+    return last;
   }
 
   void probe_answered(Member& member, const Probe& probe, Effects& effects) {
     const Instant now = clock.now();
-    member.failed_probes = 0;
-    member.standing.is_alive = member.standing.was_alive = true;
-    if (member.suspect_until && now >= *member.suspect_until) member.suspect_until.reset();
-    member.next_probe = member.suspect_until.value_or(now + options.probe_interval);
-    if (probe.models.ok()) set_models(member.view, *probe.models);
-    const bool is_open = member.view.engines.empty() && member.standing.rank_conflict.empty();
-    if (is_open || tells_endpoints(probe)) {
-      Discovery found = discover(member.spec, probe);
-      set_ranks(member.view, found.ranks);
-      learn_rank_conflict(member, std::move(found.rank_conflict));
-      member.standing.unknown_events = std::move(found.reason);
-      set_engines(member, std::move(found.engines), effects);
+    note_life(member, now, options);
+    note_refused_calls(member, probe);
+    const AdapterNews adapters = take_facts(member.view, probe);
+    if (adapters == AdapterNews::Full) {
+      metrics.counter(contract::kLimitHitsTotal, {vllm::kAdaptersLimit}).add();
+    }
+    if (adapters != AdapterNews::None) {
+      drop_engines(member, effects);  // learned anew, below
+      effects.tell(LogLevel::Warn, text_of(adapters), {{"worker", member.spec.name}});
+    }
+    if (std::optional<Discovery> found = news_of(member, probe, now, options)) {
+      set_ranks(member.view, found->ranks);
+      learn_rank_conflict(member, std::move(found->rank_conflict));
+      member.standing.unknown_events = std::move(found->reason);
+      set_engines(member, std::move(found->engines), effects);
     }
     if (probe.load.ok()) set_load(member.view, member.standing, *probe.load);
   }
@@ -272,10 +264,9 @@ class Fleet::State {
     if (!engine.has_several_block_sizes && (configured == 0 || configured == told)) return;
     metrics.counter(contract::kBlockSizeMismatchTotal, {member.spec.name}).add();
     const bool is_harmless = conflict_of(member.view, member.standing).empty();
-    effects.lines.push_back(
-        {is_harmless ? LogLevel::Info : LogLevel::Warn,
-         "the events tell another block size",
-         {{"worker", member.spec.name}, {"events", told}, {"configured", configured}}});
+    effects.tell(is_harmless ? LogLevel::Info : LogLevel::Warn,
+                 "the events tell another block size",
+                 {{"worker", member.spec.name}, {"events", told}, {"configured", configured}});
   }
 };
 
@@ -304,33 +295,35 @@ void Fleet::set_block_size_from_events(EngineId engine, std::uint32_t tokens, bo
   });
 }
 
-void Fleet::set_event_health(EngineId engine, std::string_view unverified) {
+void Fleet::set_event_health(EngineId engine, std::string_view unverified, EarlierBlocks earlier) {
   state_->change(engine, [&](Member& member, EngineEndpoints& endpoints, Effects& effects) {
-    if (std::exchange(endpoints.unverified, unverified) == unverified) return false;
+    if (!fleet::set_event_health(endpoints, unverified, earlier)) return false;
     if (!member.view.has_several_ranks()) return true;
     // The worker's own line says nothing while another rank is well.
-    effects.lines.push_back({unverified.empty() ? LogLevel::Info : LogLevel::Warn,
-                             "rank state",
-                             {{"worker", member.spec.name},
-                              {"rank", endpoints.rank},
-                              {"state", unverified.empty() ? "ready" : "unverified"},
-                              {"reason", unverified}}});
+    effects.tell(unverified.empty() ? LogLevel::Info : LogLevel::Warn, "rank state",
+                 {{"worker", member.spec.name},
+                  {"rank", endpoints.rank},
+                  {"state", unverified.empty() ? "ready" : "unverified"},
+                  {"reason", unverified.empty() ? endpoints.incomplete : unverified}});
     return true;
   });
 }
 
-void Fleet::report_failure(std::string_view worker, std::string_view reason) {
+void Fleet::report_failure(std::string_view worker, const Error& error) {
+  const Instant last_event = state_->last_event(worker);
   Effects effects;
   std::function<void()> wake;
   {
     const std::lock_guard lock(state_->mutex);
     Member* member = state_->find(worker);
-    // Requests that fail together are one failure.
-    if (member == nullptr || !member->standing.is_alive || member->suspect_until) return;
-    state_->count_failing(*member, member->failed_requests + 1);
-    member->standing.failure = "requests fail: " + std::string(reason);
-    member->suspect_until = state_->clock.now() + state_->backoff(member->failed_requests);
-    member->next_probe = *member->suspect_until;
+    if (member == nullptr) return;
+    const Instant now = state_->clock.now();
+    const bool had_event = last_event > now - 2 * state_->options.probe_interval;
+    const std::uint32_t before = member->failed_requests;
+    const RequestBlame blame = note_failed_request(
+        *member, error, {now, had_event || member->view.life->raised_lately()}, state_->options);
+    if (blame == RequestBlame::None) return;
+    state_->count_failing(*member, before);
     state_->settle(*member, effects);
     state_->publish();
     wake = state_->probe_sooner;
@@ -342,7 +335,7 @@ void Fleet::report_failure(std::string_view worker, std::string_view reason) {
 void Fleet::report_success(std::string_view worker) {
   if (state_->failing_workers == 0) return;
   const std::lock_guard lock(state_->mutex);
-  if (Member* member = state_->find(worker)) state_->count_failing(*member, 0);
+  if (Member* member = state_->find(worker)) state_->forget_failures(*member);
 }
 
 Fleet::DueProbes Fleet::take_due_probes() {
@@ -353,6 +346,8 @@ Fleet::DueProbes Fleet::take_due_probes() {
     if (member.is_probed) continue;
     if (member.next_probe <= now) {
       member.is_probed = true;
+      const Instant before = std::exchange(member.probe_began, now);
+      member.view.life->begin_period(now - before < state_->options.probe_interval);
       due.workers.push_back(member.spec);
     } else {
       due.next = std::min(due.next, member.next_probe);
@@ -367,6 +362,7 @@ void Fleet::on_probe_sooner(std::function<void()> wake) {
 }
 
 void Fleet::apply_probe(const WorkerSpec& spec, const Probe& probe) {
+  const Instant last_event = probe.health.ok() ? Instant{} : state_->last_event(spec.name);
   Effects effects;
   {
     const std::lock_guard lock(state_->mutex);
@@ -376,7 +372,11 @@ void Fleet::apply_probe(const WorkerSpec& spec, const Probe& probe) {
     if (probe.health.ok()) {
       state_->probe_answered(*member, probe, effects);
     } else {
-      state_->probe_failed(*member, probe, effects);
+      const bool had_event = last_event > member->probe_began;
+      const Moment moment{state_->clock.now(), had_event || member->view.life->raised()};
+      if (note_failed_probe(*member, probe, moment, state_->options)) {
+        state_->drop_engines(*member, effects);
+      }
     }
     state_->settle(*member, effects);
     state_->publish();

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <condition_variable>
 #include <functional>
+#include <limits>
 #include <mutex>
 #include <optional>
 #include <stop_token>
@@ -15,27 +16,40 @@
 #include "common/base/log.h"
 #include "common/runtime/worker_thread.h"
 
+#include "router/fleet/api_keys.h"
 #include "router/fleet/engine_client.h"
 
 namespace sightline::fleet {
 
 using contract::WorkerSpec;
 
+namespace {
+
+// Probes that do not ask for a version, after the worker told none and after it told one.
+constexpr std::uint32_t kProbesWithoutVersion = 11;
+constexpr std::uint32_t kNever = std::numeric_limits<std::uint32_t>::max();
+
+bool is_refused(const auto& part) {
+  return !part.ok() && part.error().code == ErrorCode::Unauthorized;
+}
+
+}  // namespace
+
 // Shared with callbacks, which may come until the client has stopped.
 struct FleetControl::State : std::enable_shared_from_this<FleetControl::State> {
-  State(const contract::FleetSettings& fleet_settings, Fleet& controlled_fleet,
-        runtime::Metrics& fleet_metrics, const Clock& fleet_clock)
+  State(const contract::FleetSettings& fleet_settings, const Surroundings& around)
       : settings(fleet_settings),
-        fleet(controlled_fleet),
-        metrics(fleet_metrics),
-        clock(fleet_clock),
-        client({.timeout = fleet_settings.probe_timeout}) {}
+        fleet(around.fleet),
+        metrics(around.metrics),
+        clock(around.clock),
+        client({.timeout = fleet_settings.probe_timeout, .names = &around.names}) {}
 
   // A worker and the readings of its load.
   struct Watched {
     WorkerSpec spec;
     Instant next_scrape{};
-    bool is_scraped = false;  // a reading is under way
+    bool is_scraped = false;                  // a reading is under way
+    std::uint32_t probes_before_version = 0;  // until its version is asked for
   };
 
   const contract::FleetSettings settings;
@@ -46,6 +60,7 @@ struct FleetControl::State : std::enable_shared_from_this<FleetControl::State> {
   std::optional<WorkerThread> thread;
 
   // Only the control thread, after start():
+  ApiKeys keys;
   std::vector<Watched> workers;
   std::unordered_map<std::string, std::size_t> places;  // in `workers`, by the worker's name
 
@@ -77,11 +92,13 @@ struct FleetControl::State : std::enable_shared_from_this<FleetControl::State> {
     for (const WorkerSpec& spec : next) {
       const Watched* known = find(spec.name);
       watched.push_back(known != nullptr ? *known : Watched{});
+      if (!is_same_engine(watched.back().spec, spec)) watched.back().probes_before_version = 0;
       watched.back().spec = spec;
     }
     workers = std::move(watched);
     places.clear();
     for (std::size_t i = 0; i < workers.size(); ++i) places[workers[i].spec.name] = i;
+    keys.keep(next);
     fleet.set_workers(next);
   }
 
@@ -93,17 +110,45 @@ struct FleetControl::State : std::enable_shared_from_this<FleetControl::State> {
   Instant start_probes() {
     const Fleet::DueProbes due = fleet.take_due_probes();
     for (const WorkerSpec& spec : due.workers) {
-      client.start_probe({spec.host, spec.port}, [self = shared_from_this(), spec](Probe probe) {
+      Watched* worker = find(spec.name);
+      const bool asks = worker != nullptr && asks_version(*worker);
+      const auto ask = asks ? EngineClient::AskVersion::Yes : EngineClient::AskVersion::No;
+      const ApiKeys::Key& key = keys.of(spec, clock.now());
+      auto done = [self = shared_from_this(), spec, problem = key.problem](Probe probe) {
+        probe.key_problem = problem;
         self->post([self, spec, probe = std::move(probe)] { self->probed(spec, probe); });
-      });
+      };
+      client.start_probe({spec.host, spec.port}, ask, std::move(done), key.key);
     }
     return due.next;
   }
 
+  static bool asks_version(Watched& worker) {
+    if (worker.probes_before_version == 0) return true;
+    if (worker.probes_before_version != kNever) --worker.probes_before_version;
+    return false;
+  }
+
+  // A server that tells none may have been slow to start, or be none of vLLM's.
+  static std::uint32_t pause_after(const Result<vllm::Version>& version) {
+    if (version.ok()) return kNever;
+    const auto code = version.error().code;
+    return code == ErrorCode::NotFound || code == ErrorCode::Corrupt ? kProbesWithoutVersion : 0;
+  }
+
   void probed(const WorkerSpec& spec, const Probe& probe) {
+    if (is_refused(probe.models) || is_refused(probe.sources) || is_refused(probe.load)) {
+      keys.refused(spec, clock.now());
+    }
     fleet.apply_probe(spec, probe);
     Watched* worker = find(spec.name);
-    if (worker != nullptr) worker->next_scrape = clock.now() + settings.scrape_interval;
+    if (worker == nullptr || !is_same_engine(worker->spec, spec)) return;
+    worker->next_scrape = clock.now() + settings.scrape_interval;
+    if (!probe.health.ok()) {
+      worker->probes_before_version = 0;  // another version may answer when it is well again
+    } else if (probe.version) {
+      worker->probes_before_version = pause_after(*probe.version);
+    }
   }
 
   // Only workers that answer; the others' probes bring their load when they do.
@@ -130,13 +175,15 @@ struct FleetControl::State : std::enable_shared_from_this<FleetControl::State> {
     auto done = [self = shared_from_this(), spec = watched.spec](Result<EngineLoad> load) {
       self->post([self, spec, load = std::move(load)] { self->scraped(spec, load); });
     };
-    client.start_load({watched.spec.host, watched.spec.port}, std::move(done));
+    client.start_load({watched.spec.host, watched.spec.port}, std::move(done),
+                      keys.of(watched.spec, clock.now()).key);
   }
 
   void scraped(const WorkerSpec& spec, const Result<EngineLoad>& load) {
     Watched* worker = find(spec.name);
     if (worker == nullptr) return;
     worker->is_scraped = false;
+    if (is_refused(load)) keys.refused(spec, clock.now());
     if (load.ok()) fleet.apply_load(spec, *load);
   }
 
@@ -166,9 +213,8 @@ struct FleetControl::State : std::enable_shared_from_this<FleetControl::State> {
   }
 };
 
-FleetControl::FleetControl(const contract::FleetSettings& settings, Fleet& fleet,
-                           runtime::Metrics& metrics, const Clock& clock)
-    : state_(std::make_shared<State>(settings, fleet, metrics, clock)) {}
+FleetControl::FleetControl(const contract::FleetSettings& settings, const Surroundings& around)
+    : state_(std::make_shared<State>(settings, around)) {}
 
 FleetControl::~FleetControl() { stop(); }
 

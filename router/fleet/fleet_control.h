@@ -8,6 +8,7 @@
 #include "common/base/clock.h"
 #include "common/base/result.h"
 #include "common/contract/serve_settings.h"
+#include "common/hosts/lookup.h"
 #include "common/runtime/metrics.h"
 
 #include "router/fleet/fleet.h"
@@ -19,9 +20,14 @@ namespace sightline::fleet {
 // Thread safety: set_workers and reload_workers from any thread; the rest from one.
 class FleetControl {
  public:
-  // Fleet, metrics and clock must outlive it.
-  FleetControl(const contract::FleetSettings& settings, Fleet& fleet, runtime::Metrics& metrics,
-               const Clock& clock);
+  // All of them must outlive it.
+  struct Surroundings {
+    Fleet& fleet;
+    hosts::Lookup& names;  // of the workers' hosts
+    runtime::Metrics& metrics;
+    const Clock& clock;
+  };
+  FleetControl(const contract::FleetSettings& settings, const Surroundings& around);
   ~FleetControl();  // as stop()
   FleetControl(const FleetControl&) = delete;
   FleetControl& operator=(const FleetControl&) = delete;

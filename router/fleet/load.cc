@@ -128,6 +128,8 @@ class LoadReader {
       case Metric::CacheConfig: {
         const auto size = whole_number(label_of(sample.labels, "block_size"), kBlockSizeMax);
         if (block_sizes_.size() < kRanksMax) block_sizes_.insert(size.value_or(0));
+        const auto blocks = whole_number(label_of(sample.labels, "num_gpu_blocks"), kGpuBlocksMax);
+        sums.gpu_blocks = std::max(sums.gpu_blocks, blocks.value_or(0));
         return;
       }
     }
@@ -143,7 +145,8 @@ class LoadReader {
       const RankLoad rank{.number = number,
                           .running = bounded(sums.running),
                           .waiting = bounded(sums.waiting),
-                          .kv_usage = sums.kv_usage};
+                          .kv_usage = sums.kv_usage,
+                          .gpu_blocks = sums.gpu_blocks};
       load.running = bounded(load.running + sums.running);
       load.waiting = bounded(load.waiting + sums.waiting);
       load.kv_usage = std::max(load.kv_usage, rank.kv_usage);
@@ -158,6 +161,7 @@ class LoadReader {
     double running = 0;
     double waiting = 0;
     double kv_usage = 0;
+    std::uint32_t gpu_blocks = 0;
   };
 
   static std::uint32_t bounded(double count) {

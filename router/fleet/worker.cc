@@ -3,7 +3,7 @@
 #include "router/fleet/worker.h"
 
 #include <algorithm>
-#include <map>
+#include <tuple>
 #include <utility>
 
 namespace sightline::fleet {
@@ -70,7 +70,8 @@ void set_load(Worker& view, const Standing& standing, const EngineLoad& load) {
   view.waiting = load.waiting;
   view.kv_usage = load.kv_usage;
   for (Rank& rank : view.ranks) {
-    RankLoad own{rank.number, load.running, load.waiting, load.kv_usage};
+    RankLoad own{rank.number, load.running, load.waiting, load.kv_usage,
+                 load.ranks.size() == 1 ? load.ranks.front().gpu_blocks : 0};
     if (view.has_several_ranks()) {
       const auto told = std::find_if(load.ranks.begin(), load.ranks.end(),
                                      [&rank](const auto& r) { return r.number == rank.number; });
@@ -79,6 +80,8 @@ void set_load(Worker& view, const Standing& standing, const EngineLoad& load) {
     rank.running = own.running;
     rank.waiting = own.waiting;
     rank.kv_usage = own.kv_usage;
+    rank.gpu_blocks = own.gpu_blocks;
+    rank.gpu_block_size = load.block_size;
   }
   if (standing.block_size_explicit != 0 || load.block_size == 0) return;
   view.block_size_configured = load.block_size;
@@ -94,6 +97,30 @@ bool set_block_size(EngineEndpoints& engine, std::uint32_t block_size, bool has_
   engine.block_size_events = block_size;
   engine.has_several_block_sizes = has_several;
   return !is_known;
+}
+
+void begin_to_follow(EngineEndpoints& engine, EngineId id, const Worker& view) {
+  engine.engine = id;
+  engine.unverified = "waiting for the first event connection";
+  engine.adapters = view.adapters.beliefs();
+}
+
+bool set_event_health(EngineEndpoints& engine, std::string_view unverified, EarlierBlocks earlier) {
+  std::string_view incomplete;
+  if (earlier == EarlierBlocks::Refused) {
+    incomplete = "its replay endpoint gives no answer: blocks stored before are unknown";
+  } else if (earlier == EarlierBlocks::Missed && engine.replay.empty()) {
+    incomplete = "joined late and has no replay endpoint: blocks stored before are unknown";
+  }
+  const bool is_known = engine.unverified == unverified && engine.incomplete == incomplete;
+  engine.unverified = unverified;
+  engine.incomplete = incomplete;
+  return !is_known;
+}
+
+bool ServedModel::operator==(const ServedModel& other) const {
+  return std::tie(id, parent, max_model_len, root) ==
+         std::tie(other.id, other.parent, other.max_model_len, other.root);
 }
 
 void set_models(Worker& view, const std::vector<ServedModel>& models) {
@@ -127,13 +154,10 @@ std::string conflict_of(const Worker& worker, const Standing& standing) {
   return standing.rank_conflict;
 }
 
-Verdict judge(const Worker& worker, const Standing& standing) {
-  if (!standing.was_alive) {
-    return {WorkerState::Starting, "has not answered yet: " + standing.failure};
-  }
-  if (!standing.is_alive) return {WorkerState::Down, standing.failure};
-  if (standing.is_drained) return {WorkerState::Draining, "drain=true: takes no new requests"};
-  if (standing.is_suspect) return {WorkerState::Suspect, standing.failure};
+namespace {
+
+// Of a worker that takes requests: what may be believed about its blocks.
+Verdict judge_blocks(const Worker& worker, const Standing& standing) {
   std::string conflict = conflict_of(worker, standing);
   if (!conflict.empty()) return {WorkerState::Excluded, std::move(conflict)};
   if (worker.engines.empty()) return {WorkerState::Unverified, standing.unknown_events};
@@ -151,37 +175,44 @@ Verdict judge(const Worker& worker, const Standing& standing) {
                                        std::to_string(standing.block_size_common) +
                                        ": start all engines with one --block-size"};
   }
-  return {WorkerState::Ready, ""};
+  const auto incomplete =
+      std::find_if(worker.engines.begin(), worker.engines.end(),
+                   [](const EngineEndpoints& engine) { return !engine.incomplete.empty(); });
+  return {WorkerState::Ready, incomplete == worker.engines.end() ? "" : incomplete->incomplete};
 }
 
-void guess_block_sizes(const std::vector<Worker*>& workers) {
-  std::map<std::uint32_t, std::uint32_t> known;  // configured or told elsewhere -> by events
-  for (const Worker* worker : workers) {
-    if (worker->is_block_size_guessed || worker->block_size_configured == 0) continue;
-    known.emplace(worker->block_size_configured, worker->block_size);
-  }
-  for (Worker* worker : workers) {
-    const auto alike = known.find(worker->block_size_configured);
-    if (worker->is_block_size_guessed && alike != known.end()) worker->block_size = alike->second;
-  }
+// Silent or suspect, and not routed all the same.
+bool is_left_out(const Standing& standing) {
+  return (standing.is_silent || standing.is_suspect) &&
+         !(standing.is_slow && standing.stays_routed);
 }
 
-std::uint32_t common_block_size(const std::vector<Worker*>& workers) {
-  std::vector<std::pair<std::uint32_t, std::size_t>> votes;  // in the order of the workers
-  for (const Worker* worker : workers) {
-    if (worker->engines.empty() || worker->block_size == 0) continue;
-    auto vote = std::find_if(votes.begin(), votes.end(),
-                             [&](const auto& v) { return v.first == worker->block_size; });
-    if (vote == votes.end()) vote = votes.insert(votes.end(), {worker->block_size, 0});
-    ++vote->second;
-  }
-  const auto most = std::max_element(
-      votes.begin(), votes.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-  return most == votes.end() ? 0 : most->first;
+std::string joined(const std::string& reason, const std::string& more) {
+  return reason.empty() || more.empty() ? reason + more : reason + "; " + more;
 }
 
-bool same_but_for_drain(contract::WorkerSpec a, const contract::WorkerSpec& b) {
+}  // namespace
+
+Verdict judge(const Worker& worker, const Standing& standing) {
+  if (!standing.was_alive) {
+    return {WorkerState::Starting, "has not answered yet: " + standing.failure};
+  }
+  if (!standing.is_alive) return {WorkerState::Down, standing.failure};
+  if (standing.is_silent && is_left_out(standing)) return {WorkerState::Down, standing.failure};
+  if (standing.is_drained) return {WorkerState::Draining, "drain=true: takes no new requests"};
+  if (is_left_out(standing)) return {WorkerState::Suspect, standing.failure};
+  Verdict verdict = judge_blocks(worker, standing);
+  if (standing.is_silent || standing.is_suspect) {
+    verdict.reason =
+        joined(verdict.reason, standing.failure + ", as with most workers: it stays routed");
+  }
+  verdict.reason = joined(verdict.reason, standing.refused_calls);
+  return verdict;
+}
+
+bool is_same_engine(contract::WorkerSpec a, const contract::WorkerSpec& b) {
   a.drain = b.drain;
+  a.api_key_file = b.api_key_file;
   return a == b;
 }
 
@@ -190,21 +221,6 @@ bool same_endpoints(const std::vector<EngineEndpoints>& a, const std::vector<Eng
     return x.rank == y.rank && x.several_ranks == y.several_ranks && x.events == y.events &&
            x.bind == y.bind && x.replay == y.replay;
   });
-}
-
-std::shared_ptr<const Worker> FleetSnapshot::find(std::string_view name) const {
-  const auto found = std::find_if(workers.begin(), workers.end(),
-                                  [name](const auto& worker) { return worker->name == name; });
-  return found == workers.end() ? nullptr : *found;
-}
-
-std::shared_ptr<const Worker> FleetSnapshot::find(EngineId engine) const {
-  for (const auto& worker : workers) {
-    for (const EngineEndpoints& endpoints : worker->engines) {
-      if (endpoints.engine == engine) return worker;
-    }
-  }
-  return nullptr;
 }
 
 }  // namespace sightline::fleet

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,7 +15,10 @@
 #include "common/base/log.h"
 #include "common/contract/worker_spec.h"
 
+#include "router/fleet/life_sign.h"
 #include "router/fleet/load.h"
+#include "router/vllm/adapters.h"
+#include "router/vllm/version.h"
 
 namespace sightline::fleet {
 
@@ -38,6 +42,10 @@ std::string_view name_of(WorkerState state);
 // At which a worker's entry into the state is logged.
 LogLevel level_of(WorkerState state);
 
+// The blocks that an engine stored before its events were heard: known, or none of its events has
+// come; missed, as the router joined late or lost events; and its replay endpoint gives no answer.
+enum class EarlierBlocks : std::uint8_t { Known, Missed, Refused };
+
 // Where one engine core (data-parallel rank) publishes its KV events.
 struct EngineEndpoints {
   EngineId engine;
@@ -48,11 +56,14 @@ struct EngineEndpoints {
   bool bind = false;           // the engine connects to it: we bind
   std::string replay;          // ZMQ endpoint of the replay socket, empty: no replay
   std::string unverified;      // why the index must not be believed about it, empty: it may
+  std::string incomplete;      // why the index lacks blocks of it, for good; empty: no such reason
   // Tokens per block.
   std::uint32_t block_size_explicit = 0;  // by the operator, 0: not given
   std::uint32_t block_size_events = 0;    // as its last events tell, 0: none came
   bool has_several_block_sizes = false;   // its events contradict each other or the operator
-
+  // What its events mean where it holds several copies of a block, and by the names of adapters.
+  contract::Copies copies = contract::Copies::RefCount;
+  vllm::AdapterBeliefs adapters;
   bool operator==(const EngineEndpoints&) const = default;
 };
 
@@ -63,8 +74,13 @@ struct Rank {
   std::uint32_t running = 0;  // requests in its batches, at the last scrape
   std::uint32_t waiting = 0;  // requests in its queue
   double kv_usage = 0;        // 0..1
+  // Blocks that its cache has and their tokens, as its metrics tell; 0: not told.
+  std::uint32_t gpu_blocks = 0;
+  std::uint32_t gpu_block_size = 0;
   // Work booked on it by this router: one cell for all snapshots of the rank, never null.
   std::shared_ptr<LoadCell> load = std::make_shared<LoadCell>();
+
+  bool operator==(const Rank&) const = default;
 };
 
 // A name that requests may use as "model".
@@ -72,8 +88,10 @@ struct ServedModel {
   std::string id;
   std::string parent;               // base model of a LoRA adapter, empty for a base model
   std::uint32_t max_model_len = 0;  // tokens, 0: not told
-
-  bool operator==(const ServedModel&) const = default;
+  std::string root;                 // what it was loaded from, empty: not told
+  double created_s = 0;             // when the engine says so, unix time; 0: not told
+  // But for created_s: vLLM tells the time of the list, another one at each probe.
+  bool operator==(const ServedModel& other) const;
 };
 
 // Immutable view of one worker. Load values are those of the last scrape.
@@ -82,7 +100,6 @@ struct Worker {
   std::string url;
   std::string host;
   std::uint16_t port = 0;
-
   // One per data-parallel rank whose events are known; empty when none are.
   std::vector<EngineEndpoints> engines;
   std::vector<Rank> ranks{1};               // behind the URL, by number; at least one
@@ -90,15 +107,20 @@ struct Worker {
   std::uint32_t block_size_configured = 0;  // tokens, by the operator or the engine's /metrics
   bool is_block_size_guessed = false;       // from /metrics: no event has told it yet
   std::vector<ServedModel> models;          // empty: not known yet
+  vllm::Adapters adapters;                  // told so far
+  std::optional<vllm::Version> version;     // nothing: the engine does not tell it
   std::uint32_t max_model_len = 0;          // tokens, of the base model; 0 unknown
 
   std::uint32_t running = 0;  // requests in the engine's batches, all ranks
   std::uint32_t waiting = 0;  // requests in its queue, all ranks
   double kv_usage = 0;        // 0..1, the fullest rank
-
   WorkerState state = WorkerState::Starting;
-  std::string reason;          // one sentence, empty when ready
+  std::string reason;          // one line: why it is not ready, what is not known, or to be mended
   std::uint64_t revision = 0;  // of the snapshot in which state or identity last changed
+  // Raised by the requests that it answers: one for all snapshots of the worker, never null.
+  std::shared_ptr<LifeSign> life = std::make_shared<LifeSign>();
+
+  bool operator==(const Worker&) const = default;
 
   // May take new requests.
   [[nodiscard]] bool is_routable() const {
@@ -126,15 +148,22 @@ Worker view_of(const contract::WorkerSpec& spec);
 void set_ranks(Worker& view, const std::vector<std::uint32_t>& numbers);
 // What its events say of an engine's block size, 0: nothing. False: it is no news.
 bool set_block_size(EngineEndpoints& engine, std::uint32_t block_size, bool has_several);
+void begin_to_follow(EngineEndpoints& engine, EngineId id, const Worker& view);
+// Whether the index may be believed about it, and what it lacks. False: it is no news.
+bool set_event_health(EngineEndpoints& engine, std::string_view unverified, EarlierBlocks earlier);
 void set_models(Worker& view, const std::vector<ServedModel>& models);
 
 // What the fleet has seen of a worker: with its view, all that its state follows from.
 struct Standing {
-  bool was_alive = false;   // some probe was answered
-  bool is_alive = false;    // the last probe, or the last but one, was answered
-  bool is_suspect = false;  // requests or the last probe failed, the back-off is not over
-  bool is_drained = false;  // the operator wants no new requests there
+  bool was_alive = false;     // some probe was answered
+  bool is_alive = false;      // and since then no connection was refused
+  bool is_silent = false;     // probes failed too often in a row
+  bool is_suspect = false;    // requests or the last probe failed, the back-off is not over
+  bool is_slow = false;       // silent or suspect for timeouts alone
+  bool stays_routed = false;  // while it is only slow: too many others are
+  bool is_drained = false;    // the operator wants no new requests there
   std::string failure = "not asked yet";  // of the last failed probe or request
+  std::string refused_calls;              // what the engine answers 401, and the remedy
   std::uint32_t block_size_explicit = 0;  // tokens, by the operator, 0: not given
   std::uint32_t block_size_events = 0;    // tokens, as events tell, 0: none came
   std::uint32_t block_size_common = 0;    // tokens, of most workers, 0: none is known
@@ -148,16 +177,8 @@ struct Standing {
 // whose context is parallel, tell the one and announce the other.
 void set_load(Worker& view, const Standing& standing, const EngineLoad& load);
 
-// Workers without events that are told the block size of another, whose events tell theirs, are
-// taken to have what that one has: engines are started alike.
-void guess_block_sizes(const std::vector<Worker*>& workers);
-
-// The block size that most of these workers with readable events have, the first one's where
-// votes are equal; 0 if none is known. Blocks of different sizes cannot be compared.
-std::uint32_t common_block_size(const std::vector<Worker*>& workers);
-
-// The same worker, perhaps with another wish to drain it.
-bool same_but_for_drain(contract::WorkerSpec a, const contract::WorkerSpec& b);
+// The same engine at the same place, perhaps with another wish to drain it, or another key.
+bool is_same_engine(contract::WorkerSpec a, const contract::WorkerSpec& b);
 
 // The same engines, apart from their ids and what was learnt of their block size.
 bool same_endpoints(const std::vector<EngineEndpoints>& a, const std::vector<EngineEndpoints>& b);
@@ -172,14 +193,5 @@ struct Verdict {
 
 // The state of a worker and the sentence that explains it. Pure.
 Verdict judge(const Worker& worker, const Standing& standing);
-
-struct FleetSnapshot {
-  std::uint64_t revision = 0;
-  std::vector<std::shared_ptr<const Worker>> workers;  // in the order of the configuration
-
-  // Nothing when there is no such worker.
-  [[nodiscard]] std::shared_ptr<const Worker> find(std::string_view name) const;
-  [[nodiscard]] std::shared_ptr<const Worker> find(EngineId engine) const;
-};
 
 }  // namespace sightline::fleet

@@ -10,12 +10,31 @@
 
 #include "router/proxy/offload.h"
 #include "router/proxy/serve.h"
+#include "router/vllm/version.h"
 
 namespace sightline::proxy {
 namespace {
 
 std::uint64_t usable_blocks(const routing::Candidate& candidate) {
   return std::uint64_t{candidate.gpu_blocks} + candidate.cpu_blocks + candidate.storage_blocks;
+}
+
+Error lost_twice() {
+  return worker_error(
+      ErrorCode::Unavailable,
+      "engines closed the connection without an answer to this request twice; it is not sent again "
+      "as it is for " +
+          std::to_string(retry::LostBodies::kRememberedTime.count()) +
+          " minutes: change the request",
+      false);
+}
+
+// An answer that is larger than the router takes, or that the client does not want any more, says
+// nothing about the worker.
+bool tells_of_worker(const Forwarded& failed) {
+  const Error& error = failed.answer.error();
+  return error.blame == Blame::Worker && retry::is_failure(failed.ending) &&
+         error.code != ErrorCode::TooLarge;
 }
 
 }  // namespace
@@ -108,13 +127,20 @@ fleet::Reservation Proxy::reserve(const Route& route, const Keyed& keyed) const 
   return route.target.rank().load->reserve(booking, services_.clock.now());
 }
 
-Attempt Proxy::attempt_of(const http::Request& http, const Route& route,
-                          const RequestTrace& trace) const {
+Attempt Proxy::attempt_of(const http::Request& http, const Route& route, Sends& sends,
+                          RequestTrace& trace) const {
+  sends.began = services_.clock.now();
+  ++sends.past.attempts;
+  trace.sent(route.expectation);
   const auto& limits = services_.settings.fleet;
   const fleet::Worker& worker = *route.target.worker;
   Attempt attempt;
   attempt.pool = &services_.pool;
+  attempt.now = services_.clock.wall();
+  attempt.life = worker.life;
   attempt.call.endpoint = {worker.host, worker.port};
+  // Once a request was lost, nothing may be left to the doubt that a kept connection brings.
+  attempt.call.fresh = sends.past.losses > 0;
   attempt.call.head = {http.method, http.target, engine_headers(http.headers, trace.request_id())};
   attempt.call.timeouts.connect = limits.connect_timeout;
   attempt.call.timeouts.write = limits.request_timeout;
@@ -134,18 +160,58 @@ Attempt Proxy::attempt_of(const http::Request& http, const Route& route,
   return attempt;
 }
 
-bool Proxy::may_retry(const Route& route, const Error& error, Tried& tried,
-                      RequestTrace& trace) const {
+Result<Done> Proxy::recall(Sends& sends, RequestTrace& trace) {
+  sends.past.losses = lost_.losses_of(sends.text, services_.clock.now());
+  if (sends.past.losses < retry::kLossesMax) return Done{};
+  services_.metrics.counter(contract::kLostRequestsTotal, {"refused"}).add();
+  trace.advise({.is_useless_again = true});
+  return lost_twice();
+}
+
+Result<Done> Proxy::try_again(const Route& route, Forwarded failed, Sends& sends,
+                              RequestTrace& trace) {
   const std::string& name = route.target.worker->name;
-  if (error.blame == Blame::Worker) {
-    services_.fleet.report_failure(name, error.message);
-    tried.push_back(name);
+  const Error& error = failed.answer.error();
+  if (tells_of_worker(failed)) services_.fleet.report_failure(name, error);
+  const retry::Next next = retry::next_after(failed.ending, sends.past, sends.repeatable);
+  if (retry::is_loss(failed.ending)) {
+    const auto known = lost_.add(sends.text, sends.began, services_.clock.now());
+    sends.past.losses = std::max(sends.past.losses + 1, known);
   }
-  if (!error.retryable || trace.retries() + 1 >= kAttemptsMax) return false;
+  sends.tried.again = next == retry::Next::SameWorker ? name : "";
+  if (next != retry::Next::SameWorker) sends.tried.failed.push_back(name);
+  const bool is_over = next == retry::Next::GiveUp || sends.past.losses >= retry::kLossesMax;
   // The last worker's own failure says more than "no worker left".
-  if (targets_for(*services_.fleet.snapshot(), tried, route.adapter).empty()) return false;
+  if (is_over || targets_for(*services_.fleet.snapshot(), sends.tried, route.adapter).empty()) {
+    return last_word(std::move(failed), sends, trace);
+  }
+  // What no engine has got adds no load: it is bounded by its attempts alone.
+  if (failed.ending != retry::Ending::Unsent && !sends.place.take()) {
+    services_.metrics.counter(contract::kRetriesRefusedTotal).add();
+    return last_word(std::move(failed), sends, trace);
+  }
   trace.retried(name, error);
-  return true;
+  if (failed.ending == retry::Ending::Declined) sends.refusal = std::move(failed);
+  return Done{};
+}
+
+Error Proxy::last_word(Forwarded failed, Sends& sends, RequestTrace& trace) const {
+  if (retry::is_loss(failed.ending) && sends.past.losses >= retry::kLossesMax) {
+    services_.metrics.counter(contract::kLostRequestsTotal, {"stopped"}).add();
+    trace.advise({.is_useless_again = true});
+    return lost_twice();
+  }
+  // An engine that lives and says when to come back tells more than one that is not there.
+  if (failed.ending == retry::Ending::Unsent && sends.refusal) failed = std::move(*sends.refusal);
+  if (failed.ending == retry::Ending::Declined) {
+    trace.advise(
+        {.retry_after_s = failed.refusal.retry_after_s, .body = std::move(failed.refusal.body)});
+  }
+  return std::move(failed.answer).error();
+}
+
+void Proxy::settled(const Sends& sends) {
+  if (sends.past.losses > 0) lost_.answered(sends.text, services_.clock.now());
 }
 
 void Proxy::account(const Route& route, const Answer& answer, RequestTrace& trace) const {
@@ -177,6 +243,7 @@ void Proxy::audit(const Route& route, const Keyed& keyed, const Answer& answer,
                            .engine = *route.audited,
                            .predicted = expected.overlap_blocks * keyed.job.block_size,
                            .actual = usage.cached_tokens,
+                           .leaves_zero_out = vllm::leaves_zero_out(route.target.worker->version),
                            .same_prompt = same_prompt,
                            .busy = route.candidate.in_flight > 0,
                            .blocks = claimed.first(expected.overlap_blocks),

@@ -46,19 +46,14 @@ bool is_own(std::string_view path) {
   return path == "/v1/models" || path == "/health" || path == "/version";
 }
 
-// Counts a request in and out.
-class Active {
- public:
-  explicit Active(std::atomic<std::size_t>& count) : count_(count), number_(++count) {}
-  ~Active() { --count_; }
-  Active(const Active&) = delete;
-  Active& operator=(const Active&) = delete;
-  [[nodiscard]] std::size_t number() const { return number_; }
-
- private:
-  std::atomic<std::size_t>& count_;
-  std::size_t number_;
-};
+// Puts what is known beside the error into its answer.
+void add_advice(http::Response& response, const Advice& advice) {
+  if (advice.retry_after_s) {
+    response.headers.set("retry-after", std::to_string(*advice.retry_after_s));
+  }
+  if (advice.is_useless_again) response.headers.set(contract::kShouldRetryHeader, "false");
+  if (!advice.body.empty()) response.body = advice.body;
+}
 
 struct ModelEntry {
   std::string_view id;
@@ -148,7 +143,7 @@ Task<void> ClientApi::answer(std::string_view route, http::Response response,
 
 Task<void> ClientApi::generate(openai::Endpoint endpoint, http::Request& http,
                                http::ResponseWriter& client) {
-  const Active active(active_);
+  const retry::Budget::Live active(proxy_.budget());
   RequestTrace trace(services_,
                      endpoint == openai::Endpoint::Chat ? "chat_completions" : "completions",
                      request_id_of(http));
@@ -158,7 +153,7 @@ Task<void> ClientApi::generate(openai::Endpoint endpoint, http::Request& http,
 }
 
 Task<void> ClientApi::pass(http::Request& http, http::ResponseWriter& client) {
-  const Active active(active_);
+  const retry::Budget::Live active(proxy_.budget());
   RequestTrace trace(services_, "other", request_id_of(http));
   auto result = admit(active.number());
   if (result.ok()) result = co_await proxy_.serve_unread(http, client, trace);
@@ -174,10 +169,12 @@ Task<void> ClientApi::conclude(Result<Done> result, RequestTrace& trace,
                                http::ResponseWriter& client) {
   if (result.ok()) co_return;
   Error error = std::move(result).error();
-  if (error.code == ErrorCode::Cancelled && client.cut_off() && !client.disconnected()) {
+  const bool is_cut_off = error.code == ErrorCode::Cancelled && client.cut_off();
+  if (is_cut_off && !client.disconnected()) {
     error = http::stopping_error("the answer was complete");
   }
   http::Response response = error_response(error);
+  if (error.code != ErrorCode::Cancelled && !is_cut_off) add_advice(response, trace.advice());
   trace.failed(response.status, error);
   if (client.started() || client.disconnected()) co_return;
   response.headers.set(contract::kRequestIdHeader, trace.request_id());

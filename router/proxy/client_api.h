@@ -27,8 +27,6 @@ class ClientApi {
   // The answer to what the HTTP server itself refuses: a limit or broken framing.
   http::Response refusal(int status, const Error& error);
 
-  [[nodiscard]] std::size_t active() const { return active_.load(std::memory_order_relaxed); }
-
  private:
   // What the router answers without an engine, errors for unknown paths and methods among it.
   [[nodiscard]] http::Response own_response(const std::string& path, std::string_view method) const;
@@ -49,7 +47,6 @@ class ClientApi {
   const std::int64_t started_s_;  // unix time, "created" of the model list
   const std::uint64_t id_seed_;
   std::atomic<std::uint64_t> id_turn_{0};
-  std::atomic<std::size_t> active_{0};
 };
 
 }  // namespace sightline::proxy

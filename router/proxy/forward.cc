@@ -28,16 +28,14 @@ class CancelOnDisconnect {
   http::ResponseWriter& client_;
 };
 
+// What is read of a 503, and how long that may take.
+constexpr std::size_t kRefusalBytesMax = 16384;
+constexpr std::chrono::seconds kRefusalTime{1};
 // The last event of a stream.
 constexpr std::string_view kLastPayload = "[DONE]";
 
 // Statuses by which a server says that another one may do better (RFC 9110 section 15.6).
 bool is_unavailable(int status) { return status == 502 || status == 503 || status == 504; }
-
-// Methods that change nothing on the server (RFC 9110 section 9.2.1).
-bool is_safe(std::string_view method) {
-  return method == "GET" || method == "HEAD" || method == "OPTIONS";
-}
 
 http::Headers answer_headers(const http::Exchange& exchange, const Attempt& attempt) {
   http::Headers headers = http::end_to_end(exchange.headers());
@@ -66,23 +64,60 @@ Error seen_from_here(Error error, const http::ResponseWriter& client) {
   return client_error(ErrorCode::Cancelled, "the client left");
 }
 
-Task<Result<Done>> open(http::Exchange& exchange, const Attempt& attempt) {
-  auto started = co_await exchange.start(attempt.call);
-  if (!started.ok()) {
-    // Nothing of this answer has reached the client. An engine that is silent to the end of its
-    // time may still be working on the request, so that one is not repeated elsewhere.
-    Error error = std::move(started).error();
-    const http::Failure failure = exchange.failure();
-    error.retryable = failure != http::Failure::Timeout && failure != http::Failure::Cancelled;
-    co_return error;
+void raise_life(const Attempt& attempt) {
+  if (attempt.life) attempt.life->raise();
+}
+
+retry::Ending ending_of(const http::Exchange& exchange) {
+  switch (exchange.failure()) {
+    case http::Failure::Connect:
+      return retry::Ending::Unsent;
+    case http::Failure::Local:
+      return retry::Ending::Local;
+    case http::Failure::NoAnswer:
+      return exchange.kept_connection_closed() ? retry::Ending::KeptClosed : retry::Ending::Lost;
+    case http::Failure::BrokenOff:
+    case http::Failure::Corrupt:
+    case http::Failure::TooLarge:
+      return retry::Ending::Lost;
+    case http::Failure::Timeout:
+      return retry::Ending::Silent;
+    case http::Failure::None:
+    case http::Failure::Cancelled:
+      return retry::Ending::Final;
   }
-  if (is_unavailable(exchange.status())) {
-    const bool busy = exchange.status() == 503;
-    co_return worker_error(
-        busy ? ErrorCode::Overloaded : ErrorCode::Unavailable,
-        "the engine cannot serve now (status " + std::to_string(exchange.status()) + ")", true);
+  return retry::Ending::Final;
+}
+
+// What an engine says with its 503, as far as it comes soon.
+Task<retry::Refusal> read_refusal(http::Exchange& exchange, const Attempt& attempt) {
+  auto give_up = [&exchange] { exchange.cancel(); };
+  Deadline deadline(attempt.pool->deadlines(attempt.pool->index_here()), give_up);
+  deadline.set(kRefusalTime);
+  const auto told = exchange.headers().find("retry-after");
+  retry::RefusalText said{.retry_after = std::string(told.value_or("")),
+                          .engine_host = attempt.call.endpoint.host};
+  auto body = co_await http::read_all(exchange, kRefusalBytesMax);
+  if (body.ok()) said.body = std::move(*body);
+  co_return retry::read_refusal(said, attempt.now);
+}
+
+// Of an engine that says that it cannot answer (RFC 9110 section 15.6).
+Task<Forwarded> unavailable(http::Exchange& exchange, const Attempt& attempt) {
+  const int status = exchange.status();
+  std::string message = "the engine cannot serve now (status " + std::to_string(status) + ")";
+  if (status == 504) {
+    co_return Forwarded{
+        worker_error(ErrorCode::Timeout, std::move(message), false), retry::Ending::Silent, {}};
   }
-  co_return Done{};
+  if (status == 502) {
+    co_return Forwarded{
+        worker_error(ErrorCode::Unavailable, std::move(message), true), retry::Ending::Lost, {}};
+  }
+  retry::Refusal refusal = co_await read_refusal(exchange, attempt);
+  if (!refusal.text.empty()) message += ": " + refusal.text;
+  co_return Forwarded{worker_error(ErrorCode::Overloaded, std::move(message), true),
+                      retry::Ending::Declined, std::move(refusal)};
 }
 
 // The client has part of an answer: say that it is broken, in the stream's own form.
@@ -129,6 +164,7 @@ class StreamTap {
     out += splitter_.rest();
   }
 
+  void raise_life() const { proxy::raise_life(attempt_); }
   // What was taken so far has been written to the client.
   void written() { done_sent_ = done_seen_; }
   // The client has the whole answer, whatever becomes of the connections.
@@ -156,6 +192,7 @@ Task<Result<Done>> relay_events(http::Exchange& exchange, StreamTap& tap,
   for (;;) {
     auto bytes = co_await exchange.read_some();
     if (!bytes.ok()) co_return std::move(bytes).error();
+    tap.raise_life();
     out.clear();
     if (bytes->empty()) {
       tap.take_end(out);
@@ -238,6 +275,7 @@ Task<Result<Answer>> relay_bytes(http::Exchange& exchange, const Attempt& attemp
       co_return error;
     }
     if (bytes->empty()) break;
+    raise_life(attempt);
     written = co_await client.write(*bytes);
   }
   if (written.ok()) written = co_await client.finish();
@@ -245,42 +283,41 @@ Task<Result<Answer>> relay_bytes(http::Exchange& exchange, const Attempt& attemp
   co_return answer;
 }
 
-// How an answer reaches the client, and whether its request may be sent a second time.
-struct Way {
-  Task<Result<Answer>> (*relay)(http::Exchange&, const Attempt&, http::ResponseWriter&);
-  bool repeatable = false;
-};
+// How an answer reaches the client.
+using Relay = Task<Result<Answer>> (*)(http::Exchange&, const Attempt&, http::ResponseWriter&);
 
-Task<Result<Answer>> carry_out(http::Client& engines, const Attempt& attempt,
-                               http::ResponseWriter& client, Way way) {
+Task<Forwarded> carry_out(http::Client& engines, const Attempt& attempt,
+                          http::ResponseWriter& client, Relay relay_answer) {
   http::Exchange exchange(engines);
   const CancelOnDisconnect guard(client, exchange);
-  auto opened = co_await open(exchange, attempt);
-  if (!opened.ok()) {
-    Error error = std::move(opened).error();
-    const bool unsent = exchange.failure() == http::Failure::Connect;
-    const bool kept_closed = exchange.kept_connection_closed();
-    const bool may_repeat = way.repeatable || (kept_closed && is_safe(attempt.call.head.method));
-    error.retryable = error.retryable && (unsent || may_repeat);
-    // Most likely the engine ended the connection's idle time just then: no fault of anybody's.
-    if (kept_closed && may_repeat) error.blame = Blame::Internal;
-    co_return seen_from_here(std::move(error), client);
+  auto started = co_await exchange.start(attempt.call);
+  if (exchange.response_begun()) raise_life(attempt);
+  if (!started.ok()) {
+    Error error = seen_from_here(std::move(started).error(), client);
+    co_return Forwarded{std::move(error), ending_of(exchange), {}};
   }
-  auto answer = co_await way.relay(exchange, attempt, client);
-  if (!answer.ok()) co_return seen_from_here(std::move(answer).error(), client);
-  co_return answer;
+  if (is_unavailable(exchange.status())) {
+    Forwarded declined = co_await unavailable(exchange, attempt);
+    co_return declined;
+  }
+  auto answer = co_await relay_answer(exchange, attempt, client);
+  if (!answer.ok()) {
+    Error error = seen_from_here(std::move(answer).error(), client);
+    co_return Forwarded{std::move(error), retry::Ending::Final, {}};
+  }
+  co_return Forwarded{std::move(answer), retry::Ending::Final, {}};
 }
 
 }  // namespace
 
-Task<Result<Answer>> forward(http::Client& engines, const Attempt& attempt,
-                             http::ResponseWriter& client) {
-  return carry_out(engines, attempt, client, {relay, /*repeatable=*/true});
+Task<Forwarded> forward(http::Client& engines, const Attempt& attempt,
+                        http::ResponseWriter& client) {
+  return carry_out(engines, attempt, client, relay);
 }
 
-Task<Result<Answer>> pass_through(http::Client& engines, const Attempt& attempt,
-                                  http::ResponseWriter& client) {
-  return carry_out(engines, attempt, client, {relay_bytes, /*repeatable=*/false});
+Task<Forwarded> pass_through(http::Client& engines, const Attempt& attempt,
+                             http::ResponseWriter& client) {
+  return carry_out(engines, attempt, client, relay_bytes);
 }
 
 http::Headers engine_headers(const http::Headers& client, std::string_view request_id) {

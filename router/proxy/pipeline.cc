@@ -31,7 +31,7 @@ std::string shown(std::string_view name) {
 }
 
 bool is_tried(const Tried& tried, const std::string& name) {
-  return std::find(tried.begin(), tried.end(), name) != tried.end();
+  return std::find(tried.failed.begin(), tried.failed.end(), name) != tried.failed.end();
 }
 
 // Tokens of all prompts of a batch, of which the first has first_tokens.
@@ -252,6 +252,12 @@ std::vector<Target> targets_for(const fleet::FleetSnapshot& fleet, const Tried& 
       for (std::size_t i = 0; i < worker->ranks.size(); ++i) targets.push_back({worker, i});
     }
     if (!targets.empty()) break;
+  }
+  const auto is_other = [&tried](const Target& target) {
+    return target.worker->name != tried.again;
+  };
+  if (!tried.again.empty() && !std::all_of(targets.begin(), targets.end(), is_other)) {
+    std::erase_if(targets, is_other);
   }
   return targets;
 }

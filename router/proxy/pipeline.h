@@ -43,13 +43,16 @@ struct Target {
   [[nodiscard]] std::optional<std::uint32_t> rank_number() const;
 };
 
-// Workers that failed a request already.
-using Tried = std::vector<std::string>;
+// Whom a request was sent to already.
+struct Tried {
+  std::vector<std::string> failed;  // workers not to be asked again
+  std::string again;                // the worker to be asked again, as long as it is there
+};
 
 // All targets of the workers that may take a request, in the order of the fleet; a worker that
 // failed it is left out with all its ranks: they share its server. Where there is none, those of
 // suspect workers: one that failed others a moment ago is a better chance than none. A request for
-// an adapter is for those that have loaded it.
+// an adapter is for those that have loaded it. Of a worker to be asked again, its targets alone.
 std::vector<Target> targets_for(const fleet::FleetSnapshot& fleet, const Tried& tried,
                                 const std::optional<std::string>& adapter);
 

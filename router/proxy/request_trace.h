@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "common/base/clock.h"
 #include "common/base/error.h"
@@ -23,6 +24,13 @@ struct Expectation {
   std::uint64_t prompt_blocks = 0;    // Y: whole blocks of the prompt
   std::uint32_t block_size = 0;
   std::string_view reason;  // why this worker
+};
+
+// What a client is told of a request that failed, besides its error.
+struct Advice {
+  std::optional<std::uint32_t> retry_after_s;  // as the engine said
+  std::string body;                            // the engine's own error, in OpenAI's shape; or ""
+  bool is_useless_again = false;               // it must not be sent again as it is
 };
 
 // Facts and times of one request, gathered while it passes its steps. When it ends, on whatever
@@ -47,9 +55,10 @@ class RequestTrace {
   void retried(std::string_view worker, const Error& error);
   void answered(int status, const std::optional<openai::Usage>& usage);
   void failed(int status, const Error& error);
+  // What the client is told besides the error.
+  void advise(Advice advice) { advice_ = std::move(advice); }
+  [[nodiscard]] const Advice& advice() const { return advice_; }
 
-  // Times the request was sent again.
-  [[nodiscard]] std::uint32_t retries() const { return retries_; }
   // True if an answer or an error has been noted.
   [[nodiscard]] bool is_settled() const { return status_ != 0; }
 
@@ -75,6 +84,7 @@ class RequestTrace {
   int status_ = 0;
   std::optional<Error> error_;
   std::optional<openai::Usage> usage_;
+  Advice advice_;
 };
 
 }  // namespace sightline::proxy

@@ -18,17 +18,17 @@
 #include "router/proxy/pipeline.h"
 #include "router/proxy/request_trace.h"
 #include "router/proxy/services.h"
+#include "router/retry/budget.h"
+#include "router/retry/lost_bodies.h"
 
 namespace sightline::proxy {
-
-// Times that one request may be sent to an engine.
-inline constexpr std::size_t kAttemptsMax = 4;
 
 // The life of a request, from the client's bytes to the last byte of the answer.
 // Thread safety: methods on any I/O thread; a request stays on the thread it came to.
 class Proxy {
  public:
-  explicit Proxy(const Services& services) : services_(services), pipeline_(services) {}
+  explicit Proxy(const Services& services)
+      : services_(services), pipeline_(services), lost_(services.identity) {}
 
   // Serves a chat or completions request: the eight steps. An Error means that the client has
   // not been answered yet, unless client.started().
@@ -36,11 +36,14 @@ class Proxy {
                            http::ResponseWriter& client, RequestTrace& trace);
 
   // Sends a request that the router does not read to the least loaded worker; to another one only
-  // if that cannot be connected to, as what it does is not known to be repeatable.
+  // if that cannot be connected to, as what it does is not known to be repeatable. A method that
+  // changes nothing is sent again where a kept connection was closed.
   Task<Result<Done>> serve_unread(http::Request& http, http::ResponseWriter& client,
                                   RequestTrace& trace);
 
   [[nodiscard]] Pipeline& pipeline() { return pipeline_; }
+  // Every request counts itself in.
+  [[nodiscard]] retry::Budget& budget() { return budget_; }
 
  private:
   // The rank of a worker chosen for a request, and what is expected of it.
@@ -55,6 +58,19 @@ class Proxy {
     std::optional<std::string> adapter;  // that the worker must have loaded
   };
 
+  // What has become of a request at engines so far.
+  struct Sends {
+    Sends(retry::Budget& budget, retry::SentText sent) : text(sent), place(budget) {}
+
+    retry::SentText text;
+    retry::Repeatable repeatable = retry::Repeatable::AnotherToo;
+    Tried tried;
+    retry::Past past;
+    Instant began{};                   // the attempt under way
+    std::optional<Forwarded> refusal;  // the last that an engine said with a 503
+    retry::Budget::Place place;
+  };
+
   [[nodiscard]] Route route_of(const openai::Request& request, const Keyed& keyed,
                                const Shortlist& shortlist, const routing::Decision& decision) const;
   // For a request that is not read. Error: Unavailable if nobody may serve it.
@@ -67,12 +83,18 @@ class Proxy {
                                                       std::stop_token left) const;
   [[nodiscard]] openai::EditedBody edited(const openai::Request& request,
                                           const prepare::Prepared& prepared) const;
-  [[nodiscard]] Attempt attempt_of(const http::Request& http, const Route& route,
-                                   const RequestTrace& trace) const;
+  // Notes that it is sent now.
+  [[nodiscard]] Attempt attempt_of(const http::Request& http, const Route& route, Sends& sends,
+                                   RequestTrace& trace) const;
   // True if the router has to ask for the usage of a stream itself, to audit its prediction.
   [[nodiscard]] bool asks_for_usage(const openai::Request& request) const;
-  // After a failed attempt: true if it may be sent once more.
-  bool may_retry(const Route& route, const Error& error, Tried& tried, RequestTrace& trace) const;
+  // Whether engines gave no answer to this request before. Error: twice, so it is not sent.
+  Result<Done> recall(Sends& sends, RequestTrace& trace);
+  // After a failed attempt: Done if it is to be sent once more, else the error for the client.
+  Result<Done> try_again(const Route& route, Forwarded failed, Sends& sends, RequestTrace& trace);
+  // What remains to be told where nobody can take over.
+  [[nodiscard]] Error last_word(Forwarded failed, Sends& sends, RequestTrace& trace) const;
+  void settled(const Sends& sends);
   void account(const Route& route, const Answer& answer, RequestTrace& trace) const;
   // The prediction against the engine's own count, where that says anything.
   void audit(const Route& route, const Keyed& keyed, const Answer& answer,
@@ -80,6 +102,8 @@ class Proxy {
 
   const Services& services_;
   Pipeline pipeline_;
+  retry::Budget budget_;
+  retry::LostBodies lost_;
 };
 
 }  // namespace sightline::proxy

@@ -3,84 +3,49 @@
 #include "router/subscriber/follower.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
+
+#include "router/subscriber/follower_parts.h"
 
 namespace sightline::subscriber {
 
 namespace {
 
-// How much of one socket is read before the others have their turn.
-class Turn {
- public:
-  [[nodiscard]] bool over() const { return messages_ >= kMessagesMax || bytes_ >= kBytesMax; }
-  void count(const Multipart& message) {
-    ++messages_;
-    bytes_ += message.bytes();
-  }
-
- private:
-  static constexpr int kMessagesMax = 256;
-  static constexpr std::size_t kBytesMax = 4U << 20U;  // with the message that passes it
-  int messages_ = 0;
-  std::size_t bytes_ = 0;
-};
-
-// Of a replay: its answers must not be lost.
-constexpr int kReplayMessagesMax = 100'000;
+// From a lost connection to the next one.
+constexpr std::chrono::milliseconds kReconnectAfter{100};
 // libzmq gives a connection up for good when the peer breaks the protocol or a limit. A bound
 // socket whose last peer is lost may still have it, where another one's loss was told for its:
 // opened anew it hears of all that are there.
 constexpr std::chrono::seconds kReopenAfter{1};
 
-// Sockets of a follower: the low bits of their tokens, above which stands the engine.
-enum Part : std::uint64_t { kLinks, kMessages, kReplay, kParts };
-
-std::uint64_t token_of(EngineId engine, Part part) {
-  return std::uint64_t{engine.value} * kParts + part;
-}
-
-Result<EventsSocket> open_events(const Follower::Shared& shared, const EngineEndpoints& endpoints) {
-  return EventsSocket::open(shared.context, endpoints.events, endpoints.bind,
-                            {shared.options.receive_messages_max, shared.options.frame_bytes_max,
-                             shared.options.heartbeat});
-}
-
-Result<ZmqSocket> open_replay(const Follower::Shared& shared, const EngineEndpoints& endpoints) {
-  return open_replay_socket(shared.context, *endpoints.replay,
-                            {kReplayMessagesMax, shared.options.frame_bytes_max});
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Follower>> Follower::open(const Shared& shared, EngineEndpoints endpoints,
                                                  events::EngineFeed feed) {
-  // A bad replay endpoint is refused now rather than at the first gap.
-  if (endpoints.replay) SL_TRY(open_replay(shared, endpoints));
-  auto socket = open_events(shared, endpoints);
-  std::optional<EventsSocket> events;
-  if (socket.ok()) {
-    events = std::move(*socket);
-  } else if (socket.error().code != ErrorCode::Unavailable) {
-    return std::move(socket).error();
+  Origin origin{.bind = endpoints.bind};
+  if (endpoints.replay) {
+    origin.replay = SL_TRY(Endpoint::parse("replay", std::move(*endpoints.replay)));
+    // A bad replay endpoint is refused now rather than at the first gap.
+    if (origin.replay.name().empty()) SL_TRY(open_replay(shared, origin.replay.text()));
   }
-  return std::make_unique<Follower>(shared, std::move(endpoints), std::move(feed),
-                                    std::move(events));
+  origin.events = endpoints.bind ? Endpoint::to_bind(std::move(endpoints.events))
+                                 : SL_TRY(Endpoint::parse("events", std::move(endpoints.events)));
+  auto follower = std::make_unique<Follower>(shared, std::move(origin), std::move(feed));
+  if (follower->is_named()) {
+    follower->find_at_ = shared.clock.now();
+    return follower;
+  }
+  const auto opened = follower->open_events();
+  if (!opened.ok() && !follower->address_in_use_) return opened.error();
+  return follower;
 }
 
-Follower::Follower(const Shared& shared, EngineEndpoints endpoints, events::EngineFeed feed,
-                   std::optional<EventsSocket> events)
+Follower::Follower(const Shared& shared, Origin origin, events::EngineFeed feed)
     : shared_(shared),
-      endpoints_(std::move(endpoints)),
+      origin_(std::move(origin)),
       engine_(feed.status().engine),
-      feed_(std::move(feed)),
-      events_(std::move(events)),
-      address_in_use_(!events_) {
-  if (events_) {
-    watch_events();
-  } else {
-    reopen_at_ = shared_.clock.now() + kReopenAfter;
-  }
-}
+      feed_(std::move(feed)) {}
 
 Follower::~Follower() {
   close_replay();
@@ -91,9 +56,22 @@ EngineId Follower::engine_of(std::uint64_t token) {
   return {static_cast<std::uint32_t>(token / kParts)};
 }
 
-void Follower::watch_events() const {
+// Where that fails it is tried again.
+Result<Done> Follower::open_events() {
+  auto socket = EventsSocket::open(shared_.context,
+                                   address_ ? origin_.events.at(*address_) : origin_.events.text(),
+                                   origin_.bind,
+                                   {shared_.options.receive_messages_max,
+                                    shared_.options.frame_bytes_max, shared_.options.heartbeat});
+  address_in_use_ = !socket.ok() && socket.error().code == ErrorCode::Unavailable;
+  if (!socket.ok()) {
+    reopen_at_ = shared_.clock.now() + kReopenAfter;
+    return std::move(socket).error();
+  }
+  events_ = std::move(*socket);
   shared_.poller.watch(events_->links(), token_of(engine_, kLinks));
   shared_.poller.watch(events_->messages(), token_of(engine_, kMessages));
+  return Done{};
 }
 
 void Follower::close_events() {
@@ -111,14 +89,16 @@ void Follower::read(std::uint64_t token) {
   if (!events_) return;
   // A connection is known before the messages that came over it.
   read_links();
-  if (token % kParts == kMessages && read_messages()) {
+  if (token % kParts == kMessages && events_ && read_messages()) {
     shared_.poller.look_again(token);
   }
 }
 
 void Follower::read_links() {
   bool lost_unseen = false;
-  while (const auto event = events_->next_link_event()) {
+  while (events_) {
+    const auto event = events_->next_link_event();
+    if (!event) return;
     if (*event == LinkEvent::Rejected) continue;
     if (*event == LinkEvent::Up) {
       ++peers_;
@@ -136,16 +116,46 @@ void Follower::go_down(bool will_retry) {
   reopen_at_.reset();
   if (!will_retry) reopen_at_ = shared_.clock.now() + kReopenAfter;
   if (peers_ == 0) return;
+  if (is_named()) find_at_ = tried_since_ = shared_.clock.now();
+  if (!origin_.bind) {
+    // What came over the lost connection is left to the replay. libzmq would connect again, and
+    // its 4.3.4 aborts the process when a queue that was full at the loss is read after that.
+    lose_events(kReconnectAfter);
+    return;
+  }
+  leave_peer();
+  // What came over the lost connection must not be taken for the next one's. Beyond a turn it is
+  // left to the replay; a bound socket may have a peer that goes on sending.
+  if (!feed_.replaying()) read_messages();
+  feed_.lost();
+  queue_.reset();
+  for (int i = 0; i < shared_.options.receive_messages_max; ++i) {
+    if (!receive(events_->messages())) return;
+  }
+}
+
+void Follower::leave_peer() {
   --peers_;
   ++connections_lost_;
   close_replay();
   ask_at_.reset();
-  // What came over the lost connection must not be taken for the next one's. Beyond a turn it is
-  // left to the replay; a bound socket may have a peer that goes on sending.
-  read_messages();
-  for (int i = 0; i < shared_.options.receive_messages_max; ++i) {
-    if (!shared_.message.receive(events_->messages())) return;
-  }
+  ask_from_.reset();
+}
+
+// All of the socket's connections.
+void Follower::lose_events(std::chrono::milliseconds until_again) {
+  while (peers_ > 0) leave_peer();
+  feed_.lost();
+  queue_.reset();
+  held_back_ = false;
+  close_events();
+  reopen_at_ = shared_.clock.now() + until_again;
+}
+
+bool Follower::receive(void* socket) {
+  const bool received = shared_.message.receive(socket);
+  if (received && socket != replay_.get()) wire_bytes_taken_ += shared_.message.wire_bytes();
+  return received;
 }
 
 // after_unseen_loss: the connection before was lost since we last looked, so that messages of both
@@ -153,6 +163,7 @@ void Follower::go_down(bool will_retry) {
 void Follower::come_up(bool after_unseen_loss) {
   reopen_at_.reset();
   settled_at_ = shared_.clock.now() + shared_.options.settling;
+  if (is_named()) find_at_ = shared_.clock.now() + shared_.options.confirm_after;
   if (!std::exchange(connected_before_, true)) {
     ask(feed_.start());
   } else {
@@ -163,73 +174,111 @@ void Follower::come_up(bool after_unseen_loss) {
 // True if there may be more.
 bool Follower::read_messages() {
   for (Turn turn; !turn.over(); turn.count(shared_.message)) {
-    if (!shared_.message.receive(events_->messages())) return false;
-    ask(feed_.live(shared_.message.frames(), shared_.clock.wall()));
+    held_back_ = !feed_.wants_live();
+    if (held_back_) return false;
+    if (!receive(events_->messages())) {
+      queue_.found_empty(shared_.clock.now());
+      return false;
+    }
+    take_message();
   }
   return true;
 }
 
-void Follower::read_replay() {
-  for (Turn turn; !turn.over(); turn.count(shared_.message)) {
-    if (!replay_ || !shared_.message.receive(replay_.get())) return;
-    replay_deadline_ = shared_.clock.now() + shared_.options.replay_timeout;
-    const auto from = feed_.replayed(shared_.message.frames(), shared_.clock.wall());
-    if (!feed_.replaying()) close_replay();
-    ask(from);
-  }
-  shared_.poller.look_again(token_of(engine_, kReplay));
+void Follower::take_message() {
+  const WallTime wall = shared_.clock.wall();
+  const auto from = feed_.live(shared_.message.frames(), wall);
+  const QueueWatch::Lag since_1970 = wall.time_since_epoch();
+  heard_at_ = shared_.clock.now();
+  queue_.read(heard_at_, since_1970 - QueueWatch::Lag(feed_.batch_timestamp_s()));
+  ask(from);
 }
 
-// A running replay is void. Without a connection the next one will ask.
-void Follower::ask(std::optional<std::uint64_t> from) {
-  if (!from) return;
-  close_replay();
-  ask_from_ = from;
-  ask_at_.reset();
-  if (peers_ > 0) ask_at_ = std::max(shared_.clock.now(), settled_at_);
+void Follower::resume() {
+  if (!held_back_ || !feed_.wants_live()) return;
+  held_back_ = false;
+  shared_.poller.look_again(token_of(engine_, kMessages));
 }
 
-// A socket per request: what is left of an earlier answer goes away with its socket.
-void Follower::send_request() {
-  ask_at_.reset();
-  auto socket = open_replay(shared_, endpoints_);
-  if (!socket.ok() || !send_replay_request(socket->get(), *ask_from_)) {
-    ask(feed_.replay_timed_out(shared_.clock.wall()));
-    return;
-  }
-  replay_ = std::move(*socket);
-  shared_.poller.watch(replay_.get(), token_of(engine_, kReplay));
-  replay_deadline_ = shared_.clock.now() + shared_.options.replay_timeout;
-}
-
-void Follower::close_replay() {
-  replay_deadline_.reset();
-  if (!replay_) return;
-  shared_.poller.forget(replay_.get());
-  replay_.reset();
+bool Follower::look_after_links(Duration since_last) {
+  if (!events_ || peers_ == 0) return false;
+  const bool waits = has_message(events_->messages());
+  if (waits && !held_back_) shared_.poller.look_again(token_of(engine_, kMessages));
+  if (!events_->look_after_links(since_last, wire_bytes_taken_, waits)) return false;
+  ++overruns_;
+  lose_events(kReopenAfter);
+  return true;
 }
 
 void Follower::reopen() {
   reopen_at_.reset();
-  const bool bound = endpoints_.bind && events_;
+  const bool bound = origin_.bind && events_;
   close_events();
   if (bound) {  // libzmq frees the address some time after
     reopen_at_ = shared_.clock.now() + kReopenAfter;
-    return;
+  } else if (!is_named()) {
+    (void)open_events();
+  } else {
+    find_events();
+    // Until that is told, at the address it had.
+    if (is_finding_ && address_) (void)open_events();
   }
-  auto socket = open_events(shared_, endpoints_);
-  address_in_use_ = !socket.ok() && socket.error().code == ErrorCode::Unavailable;
-  if (!socket.ok()) {
-    reopen_at_ = shared_.clock.now() + kReopenAfter;
-    return;
+}
+
+void Follower::find_events() {
+  find_at_.reset();
+  const auto answer = shared_.find_name(engine_, origin_.events.name());
+  is_finding_ = answer.asked_at.has_value();
+  if (is_finding_) return;
+  if (!answer.found.addresses.empty()) {
+    take_addresses(answer.found.addresses);
+  } else if (peers_ == 0 || answer.found.trouble == hosts::Trouble::Unknown) {
+    // The address may be another engine's by now, and libzmq would connect to it again.
+    leave_address();
   }
-  events_ = std::move(*socket);
-  watch_events();
+  name_trouble_ = address_ ? hosts::Trouble::None : answer.found.trouble;
+  if (peers_ == 0) find_at_ = shared_.clock.now() + shared_.options.find_again;
+}
+
+void Follower::take_addresses(const std::vector<asio::ip::address>& found) {
+  const auto present = address_ ? std::find(found.begin(), found.end(), *address_) : found.end();
+  if (present == found.end()) {
+    move_to(found.front());
+  } else if (!events_) {
+    move_to(*present);
+  } else if (peers_ == 0 && found.size() > 1 &&
+             shared_.clock.now() - tried_since_ >= shared_.options.find_again) {
+    move_to(std::next(present) == found.end() ? found.front() : *std::next(present));
+  }
+}
+
+void Follower::leave_address() {
+  if (peers_ > 0) ++connections_lost_;
+  peers_ = 0;
+  close_replay();
+  ask_at_.reset();
+  feed_.lost();
+  held_back_ = false;
+  close_events();
+  address_.reset();
+  reopen_at_.reset();
+}
+
+void Follower::move_to(const asio::ip::address& address) {
+  leave_address();
+  address_ = address;
+  tried_since_ = shared_.clock.now();
+  (void)open_events();
+}
+
+void Follower::looked_up() {
+  if (is_finding_) find_events();
+  if (ask_at_) ask_at_ = std::min(*ask_at_, std::max(shared_.clock.now(), settled_at_));
 }
 
 Instant Follower::deadline() const {
   auto next = Instant::max();
-  for (const auto& at : {ask_at_, replay_deadline_, reopen_at_}) {
+  for (const auto& at : {ask_at_, replay_deadline_, place_until_, reopen_at_, find_at_}) {
     if (at) next = std::min(next, *at);
   }
   return next;
@@ -237,13 +286,16 @@ Instant Follower::deadline() const {
 
 void Follower::meet_deadline() {
   const auto now = shared_.clock.now();
-  if (ask_at_ && now >= *ask_at_) send_request();
-  if (replay_deadline_ && now >= *replay_deadline_) {
-    close_replay();
-    ask(feed_.replay_timed_out(shared_.clock.wall()));
+  if (ask_at_ && now >= *ask_at_) {
+    ask_at_.reset();
+    shared_.places.want(engine_);
   }
+  meet_replay_deadlines(now);
   if (reopen_at_ && now >= *reopen_at_) reopen();
+  if (find_at_ && now >= *find_at_) find_events();
 }
+
+void Follower::look() { read(token_of(engine_, kMessages)); }
 
 void Follower::relearn(bool replay) {
   const auto from = feed_.relearn(replay, shared_.clock.wall());
@@ -252,14 +304,21 @@ void Follower::relearn(bool replay) {
     ask_at_.reset();
   }
   ask(from);
+  resume();
 }
 
 events::EngineStatus Follower::status() const {
   using events::EngineHealth;
   auto status = feed_.status();
   status.connections_lost = connections_lost_;
+  status.held_back = held_back_;
+  status.overruns = overruns_;
+  status.heard_at = heard_at_;
   if (address_in_use_) {
     status.health = EngineHealth::AddressInUse;
+  } else if (name_trouble_ != hosts::Trouble::None) {
+    status.health = name_trouble_ == hosts::Trouble::Unknown ? EngineHealth::NameUnknown
+                                                             : EngineHealth::NameUnanswered;
   } else if (peers_ == 0) {
     status.health = connected_before_ ? EngineHealth::Disconnected : EngineHealth::Waiting;
   } else if (feed_.replaying()) {
@@ -267,6 +326,7 @@ events::EngineStatus Follower::status() const {
   } else {
     status.health = status.is_other_rank ? EngineHealth::OtherRank : EngineHealth::Verified;
   }
+  if (status.health == EngineHealth::Verified) status.caught_up = queue_.empty_at();
   return status;
 }
 

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -15,7 +16,10 @@
 #include <vector>
 
 #include "common/base/bytes.h"
+#include "common/base/clock.h"
 #include "common/base/result.h"
+
+#include "router/subscriber/tcp_link.h"
 
 // libzmq's objects as this module uses them. A socket belongs to the thread that opened it.
 namespace sightline::subscriber {
@@ -36,22 +40,30 @@ ZmqContext open_context();
 // How a connection is found dead of which TCP would say nothing for hours: the peer's host is
 // gone, it is frozen, or the network lets nothing through. libzmq answers on threads of its own,
 // however busy the engine is.
+// Over TCP look_after_links() judges the silence, not libzmq: while nobody reads a socket whose
+// queue is full it reads no answer either, and would close a healthy connection for our delay.
 struct Heartbeat {
   std::chrono::milliseconds interval{2000};  // between questions for a sign of life
   std::chrono::milliseconds timeout{4000};   // longest wait for any
 };
 
 struct SocketLimits {
-  int messages_max = 0;             // ZMQ_RCVHWM: a full queue holds the peer back
+  // ZMQ_RCVHWM: a full queue holds the peer back. libzmq counts whole messages only.
+  int messages_max = 0;
   std::size_t frame_bytes_max = 0;  // a larger frame closes the connection it came on
   Heartbeat heartbeat = {};         // of an events socket
 };
 
-// Sockets accept IPv4 and IPv6. Errors: InvalidArgument, which says which endpoint libzmq refuses
-// or cannot bind and why; Unavailable, when its address is in use, be it by a socket just closed;
-// Internal, when the process has no sockets left.
+// Sockets accept IPv4 and IPv6. Hosts to connect to are given by address: libzmq would look a name
+// up on the thread that serves all sockets. Errors: InvalidArgument, which says which endpoint
+// libzmq refuses or cannot bind and why; Unavailable, when its address is in use, be it by a socket
+// just closed; Internal, when the process has no sockets left.
 Result<ZmqSocket> open_replay_socket(void* context, const std::string& endpoint,
                                      const SocketLimits& limits);
+
+// Whether a message, all of it, waits to be received. Takes the news that ZmqPoller waits for: what
+// waits is to be read, or looked at again.
+bool has_message(void* socket);
 
 // Asks a replay socket for all messages from this one on; false: it cannot be sent.
 bool send_replay_request(void* socket, std::uint64_t from);
@@ -75,6 +87,11 @@ class EventsSocket {
   // A connection closed that came before one that came up and was not up itself may be told as
   // Lost: libzmq does not say which of them came up.
   std::optional<LinkEvent> next_link_event();
+  // To be called every Heartbeat::interval while it is connected. Closes connections that have
+  // been silent for too long though all they brought is read, which next_link_event() then tells.
+  // True: libzmq holds more of a message that does not end than any engine sends; close the socket.
+  // message_waits: as has_message(messages()).
+  bool look_after_links(Duration since_last, std::uint64_t wire_bytes_taken, bool message_waits);
 
  private:
   struct Sockets {
@@ -82,9 +99,13 @@ class EventsSocket {
     ZmqSocket subscriber;
     ~Sockets();
   };
-  explicit EventsSocket(std::unique_ptr<Sockets> sockets) : sockets_(std::move(sockets)) {}
+  EventsSocket(std::unique_ptr<Sockets> sockets, const SocketLimits& limits)
+      : sockets_(std::move(sockets)), unread_(limits.frame_bytes_max), limits_(limits) {}
   std::unique_ptr<Sockets> sockets_;
   std::set<std::uint32_t> opening_;  // descriptors of connections taken that are not up
+  std::map<int, TcpLink> links_;     // by descriptor
+  UnreadBytes unread_;
+  SocketLimits limits_;
 };
 
 // The frames of one received message. Not copyable: it owns libzmq's buffers.
@@ -103,6 +124,8 @@ class Multipart {
   [[nodiscard]] std::span<const ByteView> frames() const { return {views_.data(), count_}; }
   // Of all frames received, those dropped included.
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
+  // The same as it came over the network, with ZMTP's heads of the frames.
+  [[nodiscard]] std::size_t wire_bytes() const { return wire_bytes_; }
 
  private:
   struct Parts;
@@ -110,6 +133,7 @@ class Multipart {
   std::array<ByteView, kFramesMax> views_{};
   std::size_t count_ = 0;
   std::size_t bytes_ = 0;
+  std::size_t wire_bytes_ = 0;
 };
 
 }  // namespace sightline::subscriber

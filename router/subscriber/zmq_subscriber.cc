@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <future>
 #include <map>
 #include <mutex>
 #include <set>
@@ -14,28 +13,48 @@
 #include "common/base/log.h"
 #include "common/runtime/worker_thread.h"
 
+#include "router/subscriber/status_log.h"
+
 namespace sightline::subscriber {
 
 namespace {
 
-using events::EngineHealth;
 using events::EngineStatus;
 
 // The thread waits for messages.
 constexpr Instant kNoTurn = Instant::max();
 
-// An engine to follow, and where whoever asked for it waits.
 struct Order {
   EngineEndpoints endpoints;
   events::NormaliserOptions normaliser;
-  std::promise<Result<Done>> done;
 };
 
 struct Command {
-  enum class Kind : std::uint8_t { Follow, Forget, Relearn, RelearnByReplay };
+  enum class Kind : std::uint8_t { Follow, Forget, Relearn, RelearnByReplay, LookedUp, Look };
   Kind kind = Kind::Follow;
   EngineId engine;
   std::unique_ptr<Order> order = nullptr;  // to follow
+};
+
+// What others have for the thread. Look-ups under way may hold it longer than the subscriber is.
+struct Inbox {
+  std::mutex mutex;  // guards the commands; held for memory work only
+  std::vector<Command> commands;
+  ZmqPoller poller;
+
+  void push(Command command) {
+    {
+      const std::lock_guard lock(mutex);
+      commands.push_back(std::move(command));
+    }
+    poller.wake();
+  }
+  std::vector<Command> take() {
+    std::vector<Command> taken;
+    const std::lock_guard lock(mutex);
+    taken.swap(commands);
+    return taken;
+  }
 };
 
 struct Followed {
@@ -48,57 +67,13 @@ std::optional<std::uint32_t> told_block_size(const EngineStatus& status) {
   return status.block_size_conflict ? status.block_size_conflict : status.block_size;
 }
 
-// The first of each: an engine newer than this build repeats them.
-void log_unknown(const EngineStatus& before, const EngineStatus& now) {
-  const LogField engine{"engine", now.engine.value};
-  const auto begins = [&](std::uint64_t events::NormaliserStatistics::*count) {
-    return before.normaliser.*count == 0 && now.normaliser.*count > 0;
-  };
-  if (begins(&events::NormaliserStatistics::ignored_type)) {
-    log(LogLevel::Warn,
-        "KV events of an unknown type: blocks they withdraw stay claimed until the audit finds "
-        "them; update the router",
-        {engine});
-  }
-  if (begins(&events::NormaliserStatistics::unknown_field)) {
-    log(LogLevel::Warn,
-        "KV events with unknown fields: blocks whose content they may name are not counted; "
-        "update the router",
-        {engine});
-  }
-  if (begins(&events::NormaliserStatistics::groups_refused)) {
-    log(LogLevel::Warn, "KV events of more cache groups than are followed", {engine});
-  }
-}
-
-void log_changes(const EngineStatus& before, const EngineStatus& now) {
-  const LogField engine{"engine", now.engine.value};
-  if (now.block_size_conflict && before.block_size_conflict != now.block_size_conflict) {
-    log(LogLevel::Warn, "KV events contradict the block size: engine excluded from overlap",
-        {engine, {"block_size", *now.block_size_conflict}});
-  }
-  if (before.block_size_conflict && !now.block_size_conflict) {
-    log(LogLevel::Warn, "KV events agree with the block size again", {engine});
-  }
-  if (before.undecodable_messages == 0 && now.undecodable_messages > 0) {
-    log(LogLevel::Warn, "KV events cannot be decoded: the engine's blocks are forgotten", {engine});
-  }
-  if (before.health != now.health) {
-    const bool is_bad = now.health == EngineHealth::Disconnected ||
-                        now.health == EngineHealth::AddressInUse ||
-                        now.health == EngineHealth::OtherRank;
-    log(is_bad ? LogLevel::Warn : LogLevel::Info, "KV events of an engine",
-        {engine,
-         {"verified", now.health == EngineHealth::Verified},
-         {"reason", reason_of(now.health)}});
-  }
-  if (before.stream.relearns != now.stream.relearns) {
-    log(LogLevel::Warn, "the blocks of an engine are forgotten and learned anew", {engine});
-  }
-}
-
 Error no_descriptors() {
   return internal_error("KV events: no file descriptors left: raise the limit of open files");
+}
+
+// Blocks that it stored before are known to be missing.
+bool misses_past(const EngineStatus& status) {
+  return status.lacks.forgotten && (status.sequence || status.replay_silent);
 }
 
 }  // namespace
@@ -106,111 +81,162 @@ Error no_descriptors() {
 struct EventSubscriber::State {
   State(const SubscriberOptions& with, const keys::Scheme& keys, index::PrefixIndex& into,
         const Clock& time)
-      : options(with), scheme(keys), index(into), clock(time), context(open_context()) {}
+      : options(with),
+        held(with.held_bytes_max),
+        handle_bytes(with.handle_bytes_max),
+        scheme(keys),
+        index(into),
+        clock(time),
+        context(open_context()) {
+    if (options.names == nullptr) own_names.emplace(clock);
+  }
 
-  void push(Command command);
+  void push(Command command) { inbox->push(std::move(command)); }
   void run(const std::stop_token& stop);
-  std::vector<Command> take_commands();
   void carry_out(Command& command);
-  Result<Done> follow(EngineId engine, Order& order);
+  hosts::Lookup::Answer find_name(EngineId engine, const std::string& name);
+  [[nodiscard]] bool is_wanted(EngineId engine) const;
+  void follow(EngineId engine, Order& order);
+  Result<std::unique_ptr<Follower>> open(Order& order);
+  void refuse(EngineId engine, const Error& error);
   void forget(EngineId engine);
   void read(std::uint64_t token);
   void meet_deadlines();
+  void give_places();
+  void resume_held_back();
+  void look_after_links();
   [[nodiscard]] std::int64_t wait_ms() const;
   void settle(EngineId engine, Followed& followed);
   void publish(const EngineStatus& status);
 
   const SubscriberOptions options;
+  ByteBudget held;
+  ByteBudget handle_bytes;
   const keys::Scheme& scheme;
   index::PrefixIndex& index;
   const Clock& clock;
   const ZmqContext context;
 
-  mutable std::mutex mutex;  // guards the next two; held for memory work only
-  std::vector<Command> commands;
-  std::map<EngineId, EngineStatus> statuses;  // of all engines followed
+  std::optional<hosts::Lookup> own_names;
+  const std::shared_ptr<Inbox> inbox = std::make_shared<Inbox>();
+
+  mutable std::mutex mutex;                   // guards the next; held for memory work only
+  std::map<EngineId, EngineStatus> statuses;  // of all engines to follow
 
   std::atomic<Instant> turn_began = kNoTurn;
+  std::atomic<std::uint64_t> held_hits = 0;
 
   // The thread's own.
-  ZmqPoller poller;
+  ZmqPoller& poller = inbox->poller;
   Multipart message;
+  ReplayPlaces places;
   std::map<EngineId, Followed> followers;
+  std::set<EngineId> held_back;
+  bool is_scarce = false;  // room for more events was little at the last look
+  Instant links_seen_at{};
   std::set<std::pair<Instant, EngineId>> deadlines;  // of the followers that have one
 
   std::optional<WorkerThread> thread;  // ends before all of the above
 };
 
-void EventSubscriber::State::push(Command command) {
-  {
-    const std::lock_guard lock(mutex);
-    commands.push_back(std::move(command));
-  }
-  poller.wake();
-}
-
 // Sockets are closed on the thread that opened them.
 void EventSubscriber::State::run(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
-    for (auto& command : take_commands()) carry_out(command);
+    for (auto& command : inbox->take()) carry_out(command);
     turn_began = kNoTurn;
     const auto tokens = poller.wait(wait_ms());
     turn_began = clock.now();
-    for (const std::uint64_t token : tokens) read(token);
+    for (const std::uint64_t token : tokens) {
+      if (stop.stop_requested()) break;
+      read(token);
+    }
     meet_deadlines();
+    give_places();
+    resume_held_back();
+    look_after_links();
   }
   followers.clear();
-  for (auto& command : take_commands()) {
-    if (command.order) command.order->done.set_value(internal_error("KV events: stopping"));
-  }
-}
-
-std::vector<Command> EventSubscriber::State::take_commands() {
-  std::vector<Command> taken;
-  const std::lock_guard lock(mutex);
-  taken.swap(commands);
-  return taken;
 }
 
 void EventSubscriber::State::carry_out(Command& command) {
   if (command.kind == Command::Kind::Follow) {
-    auto done = follow(command.engine, *command.order);
-    command.order->done.set_value(std::move(done));
+    follow(command.engine, *command.order);
     return;
   }
   const auto entry = followers.find(command.engine);
   if (entry == followers.end()) return;
-  if (command.kind == Command::Kind::Forget) {
-    forget(command.engine);
-    return;
+  auto& follower = *entry->second.follower;
+  switch (command.kind) {
+    case Command::Kind::Forget:
+      forget(command.engine);
+      return;
+    case Command::Kind::LookedUp:
+      follower.looked_up();
+      break;
+    case Command::Kind::Look:
+      follower.look();
+      break;
+    default:
+      follower.relearn(command.kind == Command::Kind::RelearnByReplay);
   }
-  entry->second.follower->relearn(command.kind == Command::Kind::RelearnByReplay);
   settle(command.engine, entry->second);
 }
 
-Result<Done> EventSubscriber::State::follow(EngineId engine, Order& order) {
+hosts::Lookup::Answer EventSubscriber::State::find_name(EngineId engine, const std::string& name) {
+  auto& names = options.names != nullptr ? *options.names : *own_names;
+  return names.find(name, [box = std::weak_ptr(inbox), engine](const hosts::Found&) {
+    if (const auto open = box.lock())
+      open->push({.kind = Command::Kind::LookedUp, .engine = engine});
+  });
+}
+
+bool EventSubscriber::State::is_wanted(EngineId engine) const {
+  const std::lock_guard lock(mutex);
+  return statuses.contains(engine);
+}
+
+void EventSubscriber::State::follow(EngineId engine, Order& order) {
+  if (!is_wanted(engine)) return;
+  auto follower = open(order);
+  if (!follower.ok()) {
+    refuse(engine, follower.error());
+    return;
+  }
+  auto& followed = followers[engine];
+  followed.follower = std::move(*follower);
+  settle(engine, followed);
+}
+
+Result<std::unique_ptr<Follower>> EventSubscriber::State::open(Order& order) {
   auto stream = options.stream;
   stream.replay_available = order.endpoints.replay.has_value();
+  stream.held = &held;
+  order.normaliser.handle_bytes = &handle_bytes;
   events::EngineFeed feed(std::move(order.normaliser), stream, scheme, index);
   const Follower::Shared shared{.context = context.get(),
                                 .poller = poller,
                                 .message = message,
+                                .places = places,
                                 .clock = clock,
-                                .options = options.follow};
-  auto follower = SL_TRY(Follower::open(shared, std::move(order.endpoints), std::move(feed)));
+                                .options = options.follow,
+                                .find_name = [this](EngineId engine, const std::string& name) {
+                                  return find_name(engine, name);
+                                }};
+  return Follower::open(shared, std::move(order.endpoints), std::move(feed));
+}
+
+void EventSubscriber::State::refuse(EngineId engine, const Error& error) {
   {
     const std::lock_guard lock(mutex);
-    SL_CHECK(statuses.emplace(engine, EngineStatus{.engine = engine}).second);
+    if (statuses.erase(engine) == 0) return;  // removed meanwhile
   }
-  auto& followed = followers[engine];
-  followed.follower = std::move(follower);
-  settle(engine, followed);
-  return Done{};
+  if (options.on_refused) options.on_refused(engine, error);
 }
 
 void EventSubscriber::State::forget(EngineId engine) {
   const auto entry = followers.find(engine);
   deadlines.erase({entry->second.due, engine});
+  held_back.erase(engine);
   // First: what the follower leaves to the index, that seeks among the blocks of all engines.
   entry->second.follower->forget();
   followers.erase(entry);
@@ -233,11 +259,44 @@ void EventSubscriber::State::meet_deadlines() {
   }
 }
 
+void EventSubscriber::State::give_places() {
+  while (const auto engine = places.next()) {
+    followers[*engine].follower->take_place();
+    settle(*engine, followers[*engine]);
+  }
+}
+
+void EventSubscriber::State::resume_held_back() {
+  const bool scarce = events::is_scarce(held);
+  if (scarce && !std::exchange(is_scarce, scarce)) {
+    ++held_hits;
+    log(LogLevel::Warn, "KV events are not read while as many wait as events.held_bytes_max allows",
+        {{"held_bytes", held.held()}, {"engines_held_back", held_back.size()}});
+  }
+  is_scarce = scarce;
+  for (auto engine = held_back.begin(); engine != held_back.end();) {
+    auto& follower = *followers[*engine].follower;
+    follower.resume();
+    engine = follower.held_back() ? std::next(engine) : held_back.erase(engine);
+  }
+}
+
+void EventSubscriber::State::look_after_links() {
+  const auto now = clock.now();
+  const auto since_last = now - links_seen_at;
+  if (since_last < options.follow.heartbeat.interval) return;
+  links_seen_at = now;
+  for (auto& [engine, followed] : followers) {
+    if (followed.follower->look_after_links(since_last)) settle(engine, followed);
+  }
+}
+
 // Milliseconds to the next deadline, -1 for none.
 std::int64_t EventSubscriber::State::wait_ms() const {
-  if (deadlines.empty()) return -1;
-  const auto left =
-      std::chrono::ceil<std::chrono::milliseconds>(deadlines.begin()->first - clock.now());
+  if (followers.empty()) return -1;
+  auto next = links_seen_at + options.follow.heartbeat.interval;
+  if (!deadlines.empty()) next = std::min(next, deadlines.begin()->first);
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(next - clock.now());
   return std::max<std::int64_t>(left.count(), 0);
 }
 
@@ -249,6 +308,7 @@ void EventSubscriber::State::settle(EngineId engine, Followed& followed) {
     if (due != Instant::max()) deadlines.insert({due, engine});
     followed.due = due;
   }
+  if (followed.follower->held_back()) held_back.insert(engine);
   publish(followed.follower->status());
 }
 
@@ -261,9 +321,9 @@ void EventSubscriber::State::publish(const EngineStatus& status) {
     before = std::exchange(entry->second, status);
   }
   log_changes(before, status);
-  log_unknown(before, status);
   // A conflict may end, by a restart, with the size that was in conflict.
   const bool is_news = before.health != status.health ||
+                       misses_past(before) != misses_past(status) ||
                        told_block_size(before) != told_block_size(status) ||
                        before.block_size_conflict != status.block_size_conflict;
   if (is_news && options.on_change) options.on_change(status);
@@ -287,15 +347,14 @@ EventSubscriber::~EventSubscriber() {
   state_->poller.wake();
 }
 
-Result<Done> EventSubscriber::add(const EngineEndpoints& endpoints,
-                                  events::NormaliserOptions engine) {
+void EventSubscriber::add(const EngineEndpoints& endpoints, events::NormaliserOptions engine) {
   const auto id = engine.engine;
-  auto order = std::make_unique<Order>();
-  order->endpoints = endpoints;
-  order->normaliser = std::move(engine);
-  auto done = order->done.get_future();
+  {
+    const std::lock_guard lock(state_->mutex);
+    SL_CHECK(state_->statuses.emplace(id, EngineStatus{.engine = id}).second);
+  }
+  auto order = std::make_unique<Order>(Order{endpoints, std::move(engine)});
   state_->push({.kind = Command::Kind::Follow, .engine = id, .order = std::move(order)});
-  return done.get();
 }
 
 void EventSubscriber::remove(EngineId engine) {
@@ -310,6 +369,13 @@ void EventSubscriber::relearn(EngineId engine, bool replay) {
   const auto kind = replay ? Command::Kind::RelearnByReplay : Command::Kind::Relearn;
   state_->push({.kind = kind, .engine = engine});
 }
+
+void EventSubscriber::look(EngineId engine) {
+  state_->push({.kind = Command::Kind::Look, .engine = engine});
+}
+
+std::size_t EventSubscriber::held_bytes() const { return state_->held.held(); }
+std::uint64_t EventSubscriber::held_hits() const { return state_->held_hits; }
 
 Duration EventSubscriber::turn_age() const {
   const Instant began = state_->turn_began;

@@ -14,7 +14,7 @@
 namespace sightline::test {
 
 // An engine reduced to what it says about itself: the answers of vLLM's /health, /v1/models,
-// /kv_event_sources and /metrics, which a test may change at any time.
+// /kv_event_sources, /version and /metrics, which a test may change at any time.
 // Thread safety: all methods from any thread.
 class EngineFactsServer {
  public:
@@ -28,6 +28,7 @@ class EngineFactsServer {
     answers_["/v1/models"] = {
         200, R"({"object":"list","data":[{"id":"tiny","parent":null,"max_model_len":4096}]})"};
     answers_["/kv_event_sources"] = {200, sources_text("tcp://*:5557", "tcp://*:5657")};
+    answers_["/version"] = {200, R"({"version":"0.32.0"})"};
     answers_["/metrics"] = {200, metrics_text(0)};
     server_ = std::make_unique<runtime::AdminServer>(runtime::AdminServer::Options{.port = port},
                                                      metrics_);

@@ -2,6 +2,7 @@
 // Copyright The Sightline Authors
 //
 // Payloads of an engine's event socket, one after the other, down to the index.
+#include <algorithm>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -22,7 +23,7 @@ constexpr EngineId kEngine{1};
 constexpr std::size_t kHandlesMax = 64;
 
 // The most that an engine can hold after these events: each announcement is a copy, each removal
-// takes one away, whatever their content.
+// takes one away, or leaves as many as it tells, whatever their content.
 class NaiveCache {
  public:
   void apply(const events::EventBatch& batch) {
@@ -30,7 +31,10 @@ class NaiveCache {
       if (const auto* stored = std::get_if<events::BlockStored>(&event)) {
         for (const auto hash : stored->hashes) ++copies_[place(hash, *stored)];
       } else if (const auto* removed = std::get_if<events::BlockRemoved>(&event)) {
-        for (const auto hash : removed->hashes) take(place(hash, *removed));
+        for (std::size_t i = 0; i < removed->hashes.size(); ++i) {
+          const auto& left = removed->copies_left;
+          take(place(removed->hashes[i], *removed), left.empty() ? 0 : left[i]);
+        }
       } else if (std::holds_alternative<events::AllBlocksCleared>(event)) {
         copies_.clear();
       }
@@ -50,9 +54,11 @@ class NaiveCache {
   static Place place(events::EngineHash hash, const Event& event) {
     return {hash, event.tier, 0};
   }
-  void take(const Place& place) {
+  void take(const Place& place, std::size_t left) {
     const auto entry = copies_.find(place);
-    if (entry != copies_.end() && --entry->second == 0) copies_.erase(entry);
+    if (entry == copies_.end()) return;
+    entry->second = std::max(entry->second - 1, left);
+    if (entry->second == 0) copies_.erase(entry);
   }
 
   std::map<Place, std::size_t> copies_;
@@ -61,6 +67,9 @@ class NaiveCache {
 void check_batch(const events::EventBatch& batch, std::size_t payload_bytes) {
   SL_CHECK(batch.events.size() <= payload_bytes);
   for (const auto& event : batch.events) {
+    const auto* removed = std::get_if<events::BlockRemoved>(&event);
+    SL_CHECK(removed == nullptr || removed->copies_left.empty() ||
+             removed->copies_left.size() == removed->hashes.size());
     const auto* stored = std::get_if<events::BlockStored>(&event);
     if (stored == nullptr) continue;
     SL_CHECK(stored->hashes.size() + stored->tokens.size() <= payload_bytes);
@@ -89,7 +98,8 @@ void run(ByteView bytes) {
   index::ExactIndex index;
   events::EngineState state({.engine = kEngine,
                              .model = "m",
-                             .media_tokens = {151655},
+                             .media_tokens = {151655, 151656},
+                             .run_tokens = {151655},
                              .vocabulary_size = (flags & 1U) != 0 ? TokenId{152064} : TokenId{0},
                              .handles_max = kHandlesMax},
                             scheme, index);

@@ -3,6 +3,7 @@
 //
 // Messages of an engine's event sockets in any order: frames, sequence numbers, replays, losses.
 #include <array>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -21,11 +22,13 @@ namespace {
 constexpr EngineId kEngine{1};
 constexpr std::size_t kBufferedMessagesMax = 8;
 constexpr std::size_t kBufferedBytesMax = 4096;
+constexpr std::size_t kHeldBytesMax = 6000;
 
-events::StreamOptions options_of(std::uint8_t flags) {
+events::StreamOptions options_of(std::uint8_t flags, ByteBudget& held) {
   return {.replay_available = (flags & 1U) != 0,
           .buffered_messages_max = kBufferedMessagesMax,
-          .buffered_bytes_max = kBufferedBytesMax};
+          .buffered_bytes_max = kBufferedBytesMax,
+          .held = &held};
 }
 
 // Frames of one message: a sequence near the last one, or bytes as they are.
@@ -72,6 +75,20 @@ class Order {
   std::uint64_t last_ = 0;
 };
 
+// A replay that was cut short loses nothing and is asked on for; one that brought something new is
+// never given up.
+events::StreamStep check_cut(events::EventStream& stream,
+                             const std::function<events::StreamStep()>& act) {
+  const bool progressed = stream.replaying() && stream.replay_progressed();
+  const auto timeouts = stream.statistics().replay_timeouts;
+  const auto cuts = stream.statistics().replays_cut;
+  auto step = act();
+  const bool is_cut = stream.statistics().replays_cut > cuts;
+  SL_CHECK(!is_cut || (!step.drop && step.replay_from == stream.last_sequence()));
+  SL_CHECK(!progressed || stream.statistics().replay_timeouts == timeouts);
+  return step;
+}
+
 // What happens next, and the variant of it.
 struct Action {
   std::uint8_t kind = 0;
@@ -114,9 +131,13 @@ void feed_step(events::EngineFeed& feed, const Action& action, std::span<const B
 void run(ByteView bytes) {
   static const keys::Scheme scheme(contract::development_identity_key());
   Input input(bytes);
-  const auto options = options_of(input.byte());
+  const auto flags = input.byte();
+  ByteBudget held_by_feed(kHeldBytesMax);
+  ByteBudget held(kHeldBytesMax);
+  const auto options = options_of(flags, held);
   index::ExactIndex index;
-  events::EngineFeed feed({.engine = kEngine, .model = "m"}, options, scheme, index);
+  events::EngineFeed feed({.engine = kEngine, .model = "m"}, options_of(flags, held_by_feed),
+                          scheme, index);
   events::EventStream stream(options);
   Order order;
   Frames frames;
@@ -128,7 +149,10 @@ void run(ByteView bytes) {
                         .form = static_cast<std::uint8_t>(choice / 8)};
     const auto message = frames.next(input, action.form);
     feed_step(feed, action, message);
-    order.check(step_of(stream, action, message));
+    const auto act = [&] { return step_of(stream, action, message); };
+    order.check(check_cut(stream, act));
+    SL_CHECK(held.held() <= kHeldBytesMax && held.held() == held_by_feed.held());
+    SL_CHECK(stream.replaying() || held.held() == 0);
     const auto status = feed.status();
     SL_CHECK(status.sequence == stream.last_sequence());
     SL_CHECK(status.replaying == stream.replaying() && status.lag.count() >= 0);

@@ -21,6 +21,13 @@ void check_models(std::string text) {
   for (const auto& model : *models) SL_CHECK(model.id.size() <= fleet::kNameBytesMax);
 }
 
+void check_version(const std::string& text) {
+  const auto version = fleet::parse_version(text);
+  if (version.ok()) SL_CHECK(version->text.size() <= vllm::kVersionBytesMax);
+  const auto plain = vllm::parse_version(text);
+  if (plain) SL_CHECK(plain->text == text);
+}
+
 void check_sources(std::string text) {
   const auto sources = fleet::parse_event_sources(std::move(text));
   if (!sources.ok()) return;
@@ -56,6 +63,7 @@ void run(ByteView bytes) {
   const std::string text(input.text());
   switch (kind % 5) {
     case 0:
+      check_version(text);
       return check_models(text);
     case 1:
       return check_sources(text);

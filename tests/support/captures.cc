@@ -193,12 +193,13 @@ std::vector<CapturedPrompt> prompts_from_renderings(const CapturedSession& sessi
   return prompts;
 }
 
-std::optional<CapturedUsage> usage_of(const CapturedExchange& exchange) {
+std::optional<CapturedUsage> usage_of(const CapturedExchange& exchange, bool leaves_zero_out) {
   const auto document = document_with_usage(exchange.response_body);
   if (!document) return std::nullopt;
   const auto usage = document->root().find("usage");
   const auto details = usage ? usage->find("prompt_tokens_details") : std::nullopt;
-  const auto cached = details ? integer_at(*details, "cached_tokens") : std::nullopt;
+  auto cached = details ? integer_at(*details, "cached_tokens") : std::nullopt;
+  if (!cached && usage && leaves_zero_out) cached = 0;
   if (!cached) return std::nullopt;
   return CapturedUsage{.prompt_tokens = integer_at(*usage, "prompt_tokens").value_or(0),
                        .cached_tokens = *cached};

@@ -77,8 +77,10 @@ struct CapturedUsage {
   std::int64_t prompt_tokens = 0;
   std::int64_t cached_tokens = 0;
 };
-// Of a whole or streamed answer; nothing when it states none.
-std::optional<CapturedUsage> usage_of(const CapturedExchange& exchange);
+// Of a whole or streamed answer; nothing when it states none. leaves_zero_out: an answer with usage
+// that tells no cached_tokens means zero (vLLM up to 0.23).
+std::optional<CapturedUsage> usage_of(const CapturedExchange& exchange,
+                                      bool leaves_zero_out = false);
 
 // Text of a file of a session, such as "replay.json".
 std::string read_capture_file(std::string_view session, std::string_view file);

@@ -14,6 +14,19 @@ import threading
 from stack import Stack
 
 
+def read_request(stream):
+    """(method, path, headers, body), or None at the end of the connection."""
+    line = stream.readline()
+    if not line:
+        return None
+    method, path, _ = line.decode().split(" ", 2)
+    headers = {}
+    while (line := stream.readline().strip()):
+        name, _, value = line.decode().partition(":")
+        headers[name.lower()] = value.strip()
+    return method, path, headers, stream.read(int(headers.get("content-length", 0)))
+
+
 class FakeEngine:
     def __init__(self, name, behave):
         self.name = name
@@ -71,22 +84,18 @@ class FakeEngine:
             connection.close()
 
     def _serve_one(self, connection, stream):
-        line = stream.readline()
-        if not line:
+        request = read_request(stream)
+        if request is None:
             return False
-        method, path, _ = line.decode().split(" ", 2)
-        headers = {}
-        while (line := stream.readline().strip()):
-            name, _, value = line.decode().partition(":")
-            headers[name.lower()] = value.strip()
-        body = stream.read(int(headers.get("content-length", 0)))
+        method, path, headers, _ = request
         if method == "POST" or path not in self.quiet_answers():
-            request = (method, path, headers, body)
             self.requests.append(request)
             return bool(self.behave(connection, request))
-        status, text = self.quiet_answers()[path]
-        connection.sendall(response(status, text))
+        connection.sendall(response(*self.quiet_answer(path, headers)))
         return True
+
+    def quiet_answer(self, path, _headers):
+        return self.quiet_answers()[path]
 
     def quiet_answers(self):
         models = {"object": "list", "data": [
@@ -98,7 +107,8 @@ class FakeEngine:
             'vllm:kv_cache_usage_perc{engine="0"} 0.0\n'
         )
         return {"/health": (200, ""), "/v1/models": (200, json.dumps(models)),
-                "/kv_event_sources": (200, "{}"), "/metrics": (200, metrics)}
+                "/kv_event_sources": (200, "{}"), "/metrics": (200, metrics),
+                "/version": (404, "{}")}
 
 
 def response(status, body, content_type="application/json"):

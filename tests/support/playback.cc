@@ -26,12 +26,13 @@ void Playback::play_until(double time_s) {
 
 std::int64_t Playback::predict(const AskedPrompt& prompt) const {
   const keys::Scope scope{.model = model_, .cache_salt = prompt.cache_salt, .lora = prompt.lora};
-  const auto sequence = keys::block_keys(
-      scheme_, scheme_.root(scope),
-      {.tokens = prompt.tokens, .media = prompt.media, .block_size = kCapturedBlockSize});
+  const std::uint32_t block_size = feed_.status().block_size.value_or(kCapturedBlockSize);
+  const auto sequence =
+      keys::block_keys(scheme_, scheme_.root(scope),
+                       {.tokens = prompt.tokens, .media = prompt.media, .block_size = block_size});
   const auto leading = index_.match(sequence.keys).of(engine_).gpu_blocks;
-  return static_cast<std::int64_t>(
-      kCapturedBlockSize * keys::usable_overlap(leading, prompt.tokens.size(), kCapturedBlockSize));
+  return static_cast<std::int64_t>(block_size *
+                                   keys::usable_overlap(leading, prompt.tokens.size(), block_size));
 }
 
 }  // namespace sightline::test

@@ -14,7 +14,7 @@
 
 namespace sightline::test {
 
-// Tokens per block of all recorded sessions.
+// Tokens per block of the recorded sessions of vLLM 0.32; others may tell another size.
 inline constexpr std::uint32_t kCapturedBlockSize = 32;
 
 // What a prediction is made for.

@@ -140,5 +140,22 @@ TEST_F(ConfigWatchTest, AFileBeyondTheLimitIsRefusedUnread) {
   EXPECT_FALSE(read_config_file(directory_).ok());
 }
 
+TEST_F(ConfigWatchTest, RereadsWhenAskedAndTellsWhatChanged) {
+  const fs::path target = directory_ / "elsewhere" / "router.yaml";
+  fs::create_directory(target.parent_path());
+  write(target, "one");
+  const fs::path file = directory_ / "router.yaml";
+  fs::create_symlink(target, file);
+  watch(file);
+  watch_->reread();
+  // Not noticed by itself: the directory of the link is as it was.
+  replace(target, "two");
+  watch_->reread();
+  EXPECT_TRUE(comes_to({"two"}));
+  fs::remove(target);
+  watch_->reread();
+  EXPECT_TRUE(comes_to({"two", "gone"}));
+}
+
 }  // namespace
 }  // namespace sightline::fleet

@@ -20,7 +20,8 @@ http::Endpoint local(std::uint16_t port) { return {"127.0.0.1", port}; }
 
 Probe probe_of(EngineClient& client, const http::Endpoint& engine) {
   std::promise<Probe> promise;
-  client.start_probe(engine, [&promise](Probe probe) { promise.set_value(std::move(probe)); });
+  client.start_probe(engine, EngineClient::AskVersion::Yes,
+                     [&promise](Probe probe) { promise.set_value(std::move(probe)); });
   return promise.get_future().get();
 }
 
@@ -35,6 +36,25 @@ TEST(EngineClient, AProbeBringsEverythingAnEngineTells) {
   EXPECT_EQ(probe.sources->at(0).endpoint, "tcp://*:5557");
   ASSERT_TRUE(probe.load.ok());
   EXPECT_EQ(probe.load->block_size, 16u);
+  ASSERT_TRUE(probe.version && probe.version->ok());
+  EXPECT_EQ((*probe.version)->text, "0.32.0");
+}
+
+TEST(EngineClient, TheVersionIsAskedForWhereItIsWantedAndNothingElseDependsOnIt) {
+  test::EngineFactsServer engine;
+  EngineClient client({});
+  std::promise<Probe> promise;
+  client.start_probe(local(engine.port()), EngineClient::AskVersion::No,
+                     [&promise](Probe probe) { promise.set_value(std::move(probe)); });
+  EXPECT_FALSE(promise.get_future().get().version.has_value());
+  for (const auto& [status, body] : {std::pair(404, ""), {500, ""}, {200, "<html>"}, {200, "{}"}}) {
+    engine.set("/version", {status, body});
+    const Probe probe = probe_of(client, local(engine.port()));
+    EXPECT_TRUE(probe.health.ok());
+    EXPECT_TRUE(probe.models.ok());
+    ASSERT_TRUE(probe.version.has_value());
+    EXPECT_FALSE(probe.version->ok());
+  }
 }
 
 TEST(EngineClient, MissingPathsAreNotFoundAndTheRestIsStillKnown) {
@@ -171,12 +191,60 @@ TEST(EngineClient, GarbageIsAnErrorNotACrash) {
   EXPECT_EQ(probe.sources.error().code, ErrorCode::Corrupt);
 }
 
+TEST(EngineClient, TheKeyGoesAlongAsABearerTokenAndOnlyWhereThereIsOne) {
+  fakes::RawListener listener;
+  std::string heads;
+  const WorkerThread engine = play(listener, [&heads](fakes::RawListener& from) {
+    fakes::RawSocket socket = from.accept();
+    for (const int running : {1, 2}) {
+      heads += socket.receive_until("\r\n\r\n") + "|";
+      socket.send(load_answer(running));
+    }
+  });
+  EngineClient client({.timeout = std::chrono::seconds(60)});
+  std::promise<Result<EngineLoad>> promise;
+  auto done = [&promise](Result<EngineLoad> load) { promise.set_value(std::move(load)); };
+  client.start_load(local(listener.port()), done, "sk-1");
+  EXPECT_TRUE(promise.get_future().get().ok());
+  EXPECT_TRUE(load_of(client, local(listener.port())).ok());
+  const std::string with_key = heads.substr(0, heads.find('|'));
+  EXPECT_NE(with_key.find("uthorization: Bearer sk-1\r\n"), std::string::npos) << heads;
+  EXPECT_EQ(heads.find("sk-1", with_key.size()), std::string::npos) << heads;
+}
+
+TEST(EngineClient, AGuardedEngineIsAliveAndEveryRefusedCallSaysSo) {
+  test::EngineFactsServer engine;
+  for (const char* path : {"/health", "/v1/models", "/kv_event_sources", "/metrics"}) {
+    engine.set(path, {401, R"({"error":"Unauthorized"})"});
+  }
+  EngineClient client({});
+  const Probe probe = probe_of(client, local(engine.port()));
+  EXPECT_TRUE(probe.health.ok());
+  EXPECT_EQ(probe.models.error().code, ErrorCode::Unauthorized);
+  EXPECT_EQ(probe.models.error().message, "/v1/models answers 401");
+  EXPECT_EQ(probe.sources.error().code, ErrorCode::Unauthorized);
+  EXPECT_EQ(probe.load.error().code, ErrorCode::Unauthorized);
+}
+
+TEST(EngineClient, AnEngineThatSaysItCannotServeIsUnwellAndNotSilent) {
+  test::EngineFactsServer engine;
+  engine.set("/health", {503, "dead"});
+  EngineClient client({});
+  const Probe probe = probe_of(client, local(engine.port()));
+  EXPECT_FALSE(probe.health.ok());
+  EXPECT_TRUE(probe.is_unwell);
+  engine.set("/health", {404, ""});
+  engine.set("/v1/models", {401, ""});
+  EXPECT_TRUE(probe_of(client, local(engine.port())).health.ok()) << "it would tell its models";
+}
+
 TEST(EngineClient, StopEndsWhatRunsAndCallsBackOnce) {
   const test::ListeningSocket silent;
   int calls = 0;
   {
     EngineClient client({.timeout = std::chrono::minutes(5)});
-    client.start_probe(local(silent.port()), [&calls](const Probe&) { ++calls; });
+    client.start_probe(local(silent.port()), EngineClient::AskVersion::No,
+                       [&calls](const Probe&) { ++calls; });
     client.stop();
     EXPECT_EQ(calls, 1);
   }

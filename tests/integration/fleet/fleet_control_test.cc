@@ -33,7 +33,7 @@ class FleetControlTest : public testing::Test {
                 },
                 [this](EngineId) { --live_engines_; }},
                metrics_, system_clock()),
-        control_(kSettings, fleet_, metrics_, system_clock()) {}
+        control_(kSettings, {fleet_, names_, metrics_, system_clock()}) {}
 
   [[nodiscard]] bool comes_to(const std::string& name, WorkerState state) const {
     return eventually([&] {
@@ -46,6 +46,7 @@ class FleetControlTest : public testing::Test {
                                                         .scrape_interval = milliseconds(50),
                                                         .probe_timeout = milliseconds(300)};
   runtime::Metrics metrics_;
+  hosts::Lookup names_{system_clock()};
   std::atomic<int> live_engines_ = 0;
   Fleet fleet_;
   FleetControl control_;
@@ -81,6 +82,40 @@ TEST_F(FleetControlTest, LoadIsReadAgainAndAgain) {
   EXPECT_EQ(fleet_.snapshot()->find("w")->kv_usage, 0.25);
 }
 
+TEST_F(FleetControlTest, TheVersionIsAskedForUntilItIsToldAndAgainAfterTheWorkerWasDown) {
+  EngineFactsServer engine;
+  engine.set("/version", {500, ""});
+  control_.start({spec_of("w", engine.url())});
+  const auto version = [this] {
+    const auto worker = fleet_.snapshot()->find("w");
+    return worker->version ? worker->version->text : "";
+  };
+  ASSERT_TRUE(eventually([&] { return engine.times_asked("/version") >= 2; }));
+  EXPECT_EQ(fleet_.snapshot()->find("w")->state, WorkerState::Ready);
+  EXPECT_EQ(version(), "");
+  engine.set("/version", {200, R"({"version":"0.23.0"})"});
+  ASSERT_TRUE(eventually([&] { return version() == "0.23.0"; }));
+  const int asked = engine.times_asked("/version");
+  const int probes = engine.times_asked("/health");
+  ASSERT_TRUE(eventually([&] { return engine.times_asked("/health") >= probes + 5; }));
+  EXPECT_EQ(engine.times_asked("/version"), asked);
+  engine.set("/version", {200, R"({"version":"0.24.0"})"});
+  engine.set("/health", {503, ""});
+  ASSERT_TRUE(comes_to("w", WorkerState::Down));
+  engine.set("/health", {200, ""});
+  ASSERT_TRUE(comes_to("w", WorkerState::Ready));
+  EXPECT_TRUE(eventually([&] { return version() == "0.24.0"; }));
+}
+
+TEST_F(FleetControlTest, AServerThatTellsNoVersionIsSeldomAskedForIt) {
+  EngineFactsServer engine;
+  engine.set("/version", {404, ""});
+  control_.start({spec_of("w", engine.url())});
+  ASSERT_TRUE(eventually([&] { return engine.times_asked("/health") >= 10; }));
+  EXPECT_EQ(engine.times_asked("/version"), 1);
+  EXPECT_EQ(fleet_.snapshot()->find("w")->state, WorkerState::Ready);
+}
+
 TEST_F(FleetControlTest, ASilentWorkerDoesNotHoldUpTheOthers) {
   const test::ListeningSocket silent;
   EngineFactsServer engine;
@@ -97,9 +132,19 @@ TEST_F(FleetControlTest, ASuspectWorkerIsProbedAndComesBack) {
   EngineFactsServer engine;
   control_.start({spec_of("w", engine.url())});
   ASSERT_TRUE(comes_to("w", WorkerState::Ready));
-  fleet_.report_failure("w", "connection broke off");
+  fleet_.report_failure("w", worker_error(ErrorCode::Overloaded, "cannot serve now", true));
   EXPECT_TRUE(comes_to("w", WorkerState::Ready));
   EXPECT_EQ(live_engines_, 1);
+}
+
+TEST_F(FleetControlTest, AWorkerThatFailedARequestAndIsGoneIsDownAtOnce) {
+  EngineFactsServer engine;
+  control_.start({spec_of("w", engine.url())});
+  ASSERT_TRUE(comes_to("w", WorkerState::Ready));
+  engine.stop();
+  fleet_.report_failure("w", worker_error(ErrorCode::Unavailable, "no connection", true));
+  ASSERT_TRUE(comes_to("w", WorkerState::Down));
+  EXPECT_TRUE(eventually([this] { return live_engines_ == 0; }));
 }
 
 TEST_F(FleetControlTest, ChangedListsAreTakenOverAndBadOnesAreNot) {

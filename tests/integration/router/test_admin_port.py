@@ -79,3 +79,34 @@ def test_a_batch_counts_with_all_its_prompts(build, logs):
         answer = post(stack.admin_port, {"model": "demo", "prompt": [ids[:64], ids]},
                       path="/v1/explain")
         assert json.loads(answer.body)["workers"][0]["overlap_blocks"] == 3
+
+
+def readiness(stack, query=""):
+    status, body = stack.get(stack.admin_port, "/readyz?verbose" + query)
+    return status, body.decode().splitlines()
+
+
+def test_a_router_is_ready_while_a_worker_may_take_a_request(build, logs):
+    engine = FakeEngine("a", answer_ok)
+    with engine, Stack(build, workers=[engine.worker], ready_states=("unverified",), logs=logs,
+                       router_flags=["--fleet-probe-interval", "100ms"]) as stack:
+        assert readiness(stack) == (200, ["[+] model", "[+] listening", "[+] engines", "ready"])
+        engine.close()
+        stack.wait_until(lambda: stack.worker_states()[0]["state"] == "down")
+        status, lines = readiness(stack)
+        assert (status, lines[3]) == (503, "not ready")
+        assert lines[2].startswith("[-] engines: 0 of 1 workers may take a request; a is down: ")
+        assert readiness(stack, "&exclude=engines") == (
+            200, ["[+] model", "[+] listening", "[+] engines excluded", "ready"])
+        assert stack.get(stack.admin_port, "/healthz")[0] == 200
+        assert stack.get(stack.port, "/health")[0] == 200
+
+
+def test_a_router_without_workers_is_ready_for_who_excludes_its_engines(build, logs):
+    file = logs / "none.yaml"
+    logs.mkdir(parents=True, exist_ok=True)
+    file.write_text("workers: []\n")
+    with Stack(build, workers=[], logs=logs, router_flags=["--config", file]) as stack:
+        status, lines = readiness(stack)
+        assert status == 503 and "[-] engines: 0 of 0 workers may take a request" in lines
+        assert readiness(stack, "&exclude=engines")[0] == 200

@@ -53,8 +53,10 @@ def test_kept_promises_are_counted_and_cause_nothing(stack):
     assert predicted == reported > 0
     stack.wait_until(lambda: audit(stack)["equal"] == 2)
     assert misses(stack) == {}
+    assert stack.worker_states()[0]["version"] == "0.32.0"
     assert audit(stack) == {"equal": 2, "over": 0, "under": 0, "untold": 0, "not_reused": 0,
-                            "unexplained": 0, "relearned": 0}
+                            "upper_bound": 0, "not_judged": 0, "unexplained": 0, "overfull": 0,
+                            "relearned": 0, "postponed": 0, "relearned_because": None}
 
 
 def test_a_cleared_cache_explains_the_one_wrong_prediction_after_it(stack):

@@ -5,7 +5,6 @@
 import contextlib
 import http.server
 import json
-import re
 import socket
 import threading
 import time
@@ -26,14 +25,11 @@ def images(*urls):
 
 
 def limit_hits(stack, limit):
-    match = re.search(rf'sightline_limit_hits_total{{limit="{limit}"}} (\d+)',
-                      stack.router_metrics())
-    return int(match.group(1)) if match else 0
+    return stack.router_count(f'sightline_limit_hits_total{{limit="{limit}"}}')
 
 
 def in_progress(stack):
-    match = re.search(r"sightline_requests_active (\d+)", stack.router_metrics())
-    return int(match.group(1)) if match else 0
+    return stack.router_count("sightline_requests_active")
 
 
 def message_of(answer):

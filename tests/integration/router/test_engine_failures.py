@@ -51,7 +51,7 @@ def status(code, body):
 
 
 @pytest.mark.parametrize("failure", [close_now, reset_now, garbage, status(503, "busy"),
-                                     status(502, ""), status(504, "")])
+                                     status(502, "")])
 def test_an_engine_lost_before_its_first_byte_is_replaced_by_the_next_best(build, logs, failure):
     # Both engines fail their first request, so whichever is chosen first, the other must answer.
     failed = []
@@ -74,56 +74,94 @@ def test_an_engine_lost_before_its_first_byte_is_replaced_by_the_next_best(build
 
 @pytest.mark.parametrize("failure,want_code", [(close_now, 502), (garbage, 502),
                                                (status(503, "busy"), 503),
-                                               (status(502, "busy"), 502)])
+                                               (status(502, "busy"), 502),
+                                               (status(504, "busy"), 504)])
 def test_without_another_engine_the_client_gets_one_clear_error(build, logs, failure, want_code):
     with router(build, logs, FakeEngine("only", failure)) as stack:
         answer = post(stack.port, BODY)
         assert answer.status == want_code
         error = error_of(answer)
-        assert error["type"] == "ServiceUnavailableError"
+        assert error["type"] == "TimeoutError" if want_code == 504 else "ServiceUnavailableError"
         assert error["code"] == want_code and error["param"] is None
         assert answer.headers.get("retry-after") == ("1" if want_code == 503 else None)
         assert "127.0.0.1" not in answer.body.decode()
         assert str(stack.workers[0]["url"]) not in answer.body.decode()
 
 
-def test_a_request_that_every_engine_drops_is_sent_four_times_and_each_is_counted(build, logs):
-    together = threading.Barrier(4)
-
-    def drop_poison(connection, request):
-        if b"poison" in request[3]:
-            return False
-        if not answered:
-            together.wait(20 * SLOWDOWN)
-        return answer_ok(connection, request)
-
-    answered = []
-    engines = [FakeEngine(name, drop_poison) for name in "abcd"]
-    with router(build, logs, *engines, flags=["--io-threads", "1"]) as stack:
-        # Each engine has a connection in use before, kept for the next request.
-        warm = [threading.Thread(target=post, args=(stack.port, BODY)) for _ in engines]
-        for thread in warm:
-            thread.start()
-        for thread in warm:
-            thread.join()
-        answered.append(1)
-        assert [len(engine.requests) for engine in engines] == [1] * 4
-        poison = {**BODY, "messages": [{"role": "user", "content": "poison"}]}
-        assert post(stack.port, poison).status in (502, 503)
-        assert sum(len(engine.requests) for engine in engines) == 4 + 4
+def test_a_request_that_engines_decline_is_sent_four_times_and_each_is_counted(build, logs):
+    engines = [FakeEngine(name, status(503, "busy")) for name in "abcde"]
+    with router(build, logs, *engines) as stack:
+        assert post(stack.port, BODY).status == 503
+        assert sum(len(engine.requests) for engine in engines) == 4
         retries = re.findall(r"^sightline_retries_total\{.*\} (\d+)", stack.router_metrics(), re.M)
         assert sum(map(int, retries)) == 3
-        # The connections were kept on the router's side only: one new one serves at once.
-        assert post(stack.port, BODY).status == 200
+
+
+VLLM_BUSY = ('{"error":{"message":"The engine is at its limit, come back","type":'
+             '"ServiceUnavailableError","param":null,"code":503}}')
+
+
+def declined(body, *headers, content_type="application/json"):
+    def behave(connection, _request):
+        head = response(503, body, content_type).split(b"\r\n", 1)
+        lines = "".join(f"{header}\r\n" for header in headers).encode()
+        connection.sendall(head[0] + b"\r\n" + lines + head[1])
+        return True
+    return behave
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/embeddings"])
+def test_what_an_engine_says_with_its_503_reaches_the_client(build, logs, path):
+    engine = FakeEngine("only", declined(VLLM_BUSY, "retry-after: 17"))
+    with router(build, logs, engine) as stack:
+        answer = post(stack.port, BODY, path=path)
+        assert (answer.status, answer.body.decode()) == (503, VLLM_BUSY)
+        assert answer.headers["retry-after"] == "17"
+        # Text that is no error of that shape becomes the message of one, without addresses.
+        engine.behave = declined(f"upstream 127.0.0.1:{engine.port} is\r\n down",
+                                 "retry-after: 99999999999", content_type="text/plain")
+        answer = post(stack.port, BODY, path=path)
+        assert answer.status == 503 and answer.headers["retry-after"] == "3600"
+        assert error_of(answer)["message"].endswith(": upstream [address] is down")
+        assert error_of(answer)["code"] == 503
+        engine.behave = declined(VLLM_BUSY.replace("limit", f"limit {engine.worker['url']}"))
+        answer = post(stack.port, BODY, path=path)
+        assert str(engine.port) not in answer.body.decode()
+        assert answer.headers["retry-after"] == "1"
+        assert error_of(answer)["message"].endswith("at its limit [address], come back")
+
+
+def test_an_engine_that_declines_is_heard_rather_than_one_that_is_not_there(build, logs):
+    busy, gone = FakeEngine("busy", declined(VLLM_BUSY, "retry-after: 5")), FakeEngine("gone", None)
+    with router(build, logs, busy, gone, flags=["--fleet-probe-interval", "1h"]) as stack:
+        gone.close()
+        answer = post(stack.port, BODY)
+        assert (answer.status, answer.headers["retry-after"]) == (503, "5")
+
+
+def test_a_503_whose_text_never_ends_holds_nobody_up(build, logs):
+    release = threading.Event()
+
+    def endless(connection, _request):
+        connection.sendall(b"HTTP/1.1 503 X\r\nretry-after: 9\r\ncontent-length: 100\r\n\r\nhalf")
+        release.wait(60 * SLOWDOWN)
+        return False
+
+    with router(build, logs, FakeEngine("only", endless)) as stack:
+        answer = post(stack.port, BODY)
+        release.set()
+        assert (answer.status, answer.headers["retry-after"]) == (503, "9")
 
 
 def test_an_engine_that_has_just_failed_is_asked_again_where_there_is_no_other(build, logs):
     failed = threading.Event()
     release = threading.Event()
+    failures = []
 
-    def fail_once(connection, request):
-        if failed.is_set():
+    def fail_twice(connection, request):
+        if len(failures) == 2:
             return answer_ok(connection, request)
+        failures.append(1)
         failed.set()
         return close_now(connection, request)
 
@@ -135,8 +173,11 @@ def test_an_engine_that_has_just_failed_is_asked_again_where_there_is_no_other(b
             return super().quiet_answers()
 
     patient = ["--fleet-probe-timeout", "60s"]
-    with router(build, logs, SlowToProbe("only", fail_once), flags=patient) as stack:
-        assert post(stack.port, BODY).status == 502
+    with router(build, logs, SlowToProbe("only", fail_twice), flags=patient) as stack:
+        # One alone may be the request's own fault.
+        assert post(stack.port, {**BODY, "seed": 1}).status == 502
+        assert stack.worker_states()[0]["state"] == "unverified"
+        assert post(stack.port, {**BODY, "seed": 2}).status == 502
         assert stack.worker_states()[0]["state"] == "suspect"
         assert post(stack.port, BODY).status == 200
         assert stack.worker_states()[0]["state"] == "suspect"
@@ -230,6 +271,8 @@ def test_a_stream_that_ends_without_done_is_an_error_not_a_whole_answer(build, l
         assert b'"one"' in answer.events[0]
         assert json.loads(answer.events[1])["error"]["code"] == 502
         assert b"[DONE]" not in answer.body
+        assert stack.worker_states()[0]["state"] == "unverified"
+        assert post(stack.port, STREAM).status == 200
         stack.wait_until(lambda: stack.worker_states()[0]["state"] == "suspect")
         assert 'sightline_request_errors_total{' in stack.router_metrics()
 

@@ -8,6 +8,7 @@ import contextlib
 import http.client
 import json
 import random
+import socket
 
 import pytest
 from stack import SLOWDOWN, Stack, post
@@ -316,6 +317,27 @@ def test_a_router_that_joins_without_replay_claims_what_is_announced_from_then_o
             known_before = judge.truth(0).blocks
             learning.send(0, prompts=30)
             stack.wait_until(lambda: learnt(judge, known_before))
+            worker = stack.worker_states()[0]
+            reason = "joined late and has no replay endpoint: blocks stored before are unknown"
+            assert (worker["state"], worker["reason"]) == ("ready", reason)
+            assert worker["ranks"][0]["reason"] == reason
         ask(stack, 0, "POST", "/reset_prefix_cache")
         learning.send(0, prompts=20)
         wait_for_equality(stack, judge)
+        stack.wait_until(lambda: stack.worker_states()[0]["reason"] is None)
+
+
+def test_a_worker_whose_replay_endpoint_never_answers_says_so_and_counts_all_the_same(build, logs):
+    with socket.socket() as nobody, running(build, logs, joins_late=True) as (stack, judge):
+        # Bound and not listening: each connection is refused, and nobody else gets the port.
+        nobody.bind(("127.0.0.1", 0))
+        stack.workers[0]["replay"] = f"tcp://127.0.0.1:{nobody.getsockname()[1]}"
+        Traffic(stack).send(0, prompts=20)
+        stack.start_router()
+        reason = "its replay endpoint gives no answer: blocks stored before are unknown"
+        stack.wait_until(lambda: stack.worker_states()[0]["reason"] == reason)
+        assert stack.worker_states()[0]["state"] == "ready"
+        known_before = judge.truth(0).blocks
+        learning = Traffic(stack, seed=2)
+        learning.send(0, prompts=30)
+        stack.wait_until(lambda: learnt(judge, known_before))

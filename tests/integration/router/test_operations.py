@@ -16,6 +16,7 @@ import threading
 
 import pytest
 from fake_engine import FakeEngine, answer_ok, chunk, router, stream_head, token_event
+from held_thread import held
 from pictures import data_url, image_part, png, text_part
 from stack import SLOWDOWN, Stack, post
 
@@ -32,9 +33,7 @@ def error_of(answer):
 
 
 def limit_hits(stack, limit):
-    match = re.search(rf'sightline_limit_hits_total{{limit="{limit}"}} (\d+)',
-                      stack.router_metrics())
-    return int(match.group(1)) if match else 0
+    return stack.router_count(f'sightline_limit_hits_total{{limit="{limit}"}}')
 
 
 @pytest.fixture(scope="module")
@@ -313,6 +312,30 @@ def test_workers_of_the_configuration_file_come_and_go_without_a_restart(build, 
             file.write_text(yaml_of(engines, both[1:]))
             router.wait_until(lambda: names() == {"w1": "ready"})
             assert post(router.port, chat("hello")).worker == "w1"
+
+
+def test_workers_come_and_go_while_the_events_of_others_take_long(build, logs):
+    with Stack(build, engines=3, logs=logs) as engines:
+        directory = logs / "config"
+        directory.mkdir(parents=True, exist_ok=True)
+        file = directory / "router.yaml"
+        first, second, third = engines.workers
+        file.write_text(yaml_of(engines, [first]))
+        with Stack(build, workers=[], logs=logs / "second",
+                   router_flags=["--config", file]) as router:
+            def states():
+                return {w["name"]: w["state"] for w in router.worker_states()}
+
+            router.wait_until(lambda: states() == {"w0": "ready"})
+            with held(router.router.process.pid, "kv-events"):
+                file.write_text(yaml_of(engines, [first, second]))
+                router.wait_until(lambda: states() == {"w0": "ready", "w1": "unverified"})
+                file.write_text(yaml_of(engines, engines.workers))
+                router.wait_until(lambda: states().get("w2") == "unverified", seconds=5)
+                file.write_text(yaml_of(engines, [first, third]))
+                router.wait_until(lambda: states() == {"w0": "ready", "w2": "unverified"},
+                                  seconds=5)
+            router.wait_until(lambda: states() == {"w0": "ready", "w2": "ready"})
 
 
 def test_a_worker_given_by_its_url_alone_configures_itself(build, logs):

@@ -10,7 +10,7 @@ namespace {
 TEST(WorkerSpec, AllFieldsAreRead) {
   const auto worker = parse_worker(
       "name=w0,url=http://127.0.0.1:8101/,events=tcp://127.0.0.1:5557,replay=tcp://127.0.0.1:5657,"
-      "dp=2,block_size=16,drain=true");
+      "dp=2,block_size=16,copies=last-copy,drain=true,api_key_file=/run/key");
   ASSERT_TRUE(worker.ok());
   EXPECT_EQ(worker->name, "w0");
   EXPECT_EQ(worker->url, "http://127.0.0.1:8101");
@@ -20,7 +20,9 @@ TEST(WorkerSpec, AllFieldsAreRead) {
   EXPECT_EQ(worker->replay, "tcp://127.0.0.1:5657");
   EXPECT_EQ(worker->ranks, 2u);
   EXPECT_EQ(worker->block_size, 16u);
+  EXPECT_EQ(worker->copies, Copies::LastCopy);
   EXPECT_TRUE(worker->drain);
+  EXPECT_EQ(worker->api_key_file, "/run/key");
 }
 
 TEST(WorkerSpec, AnUrlIsEnough) {
@@ -44,7 +46,8 @@ TEST(WorkerSpec, AnIpv6HostLosesItsBrackets) {
 TEST(WorkerSpec, ItsTextParsesToTheSameSpec) {
   for (const char* text : {"url=http://a:1", "name=x,url=http://a:1,events=@tcp://*:5557",
                            "name=x,url=http://a:1,replay=ipc:///run/r,block_size=65536",
-                           "name=x,url=http://a:1,events=tcp://*:5557,dp=64"}) {
+                           "name=x,url=http://a:1,events=tcp://*:5557,dp=64",
+                           "name=x,url=http://a:1,api_key_file=/run/a key"}) {
     const auto worker = parse_worker(text);
     ASSERT_TRUE(worker.ok()) << text;
     const auto again = parse_worker(worker_text(*worker));
@@ -95,6 +98,10 @@ TEST(WorkerSpec, WhatIsWrongIsNamed) {
       {"url=http://a:1,replay=tcp://a:5557,events=tcp://a:5559,dp=3", "overlap for dp=3"},
       {"url=http://a:1,events=tcp://a:5557,replay=tcp://a:5559,dp=2", ""},
       {"url=http://a:1,drain=yes", "must be true or false"},
+      {"url=http://a:1,copies=2", "copies=2 must be refcount or last-copy"},
+      {"url=http://a:1,api_key_file=", "must be the path of a file"},
+      {"url=http://a:1,api_key_file=a\nb", "must be the path of a file"},
+      {"url=http://a:1,api_key_file=" + std::string(4096, 'a'), "at most 4095 bytes"},
       {"url=http://a:1,blocksize=16", "did you mean 'block_size'?"},
       {"url=http://" + std::string(64, 'a') + ":1", ""},
       {"url=http://" + std::string(5000, 'a') + ":1", "is not of the form"},

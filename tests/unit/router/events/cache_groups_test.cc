@@ -229,5 +229,19 @@ TEST_F(CacheGroups, EventsWithoutAGroupBelongToTheOneThatCounts) {
   EXPECT_EQ(blocks(), 1U);
 }
 
+TEST_F(CacheGroups, ClaimsAreAnUpperBoundWhereSomeGroupMayLackWhatOthersHold) {
+  EXPECT_FALSE(state_.is_upper_bound());
+  apply(in_group(stored(1, 2), 0, SpecKind::Full));
+  EXPECT_FALSE(state_.is_upper_bound());
+  apply(in_group(stored(1, 2), 1, SpecKind::Mla));
+  EXPECT_FALSE(state_.is_upper_bound()) << "both count";
+  apply(in_group(stored(1, 2), 2, SpecKind::Other));
+  EXPECT_TRUE(state_.is_upper_bound());
+  state_.reset();
+  EXPECT_FALSE(state_.is_upper_bound());
+  apply(in_group(stored(1, 2), 0, SpecKind::Other));
+  EXPECT_TRUE(state_.is_upper_bound()) << "the only group, of a sliding window";
+}
+
 }  // namespace
 }  // namespace sightline::events

@@ -162,6 +162,8 @@ TEST_F(Feed, AReplayFillsTheIndexFromTheBeginning) {
   const auto number = replay_start(0);
   const auto payload = store(1);
   EXPECT_FALSE(feed.replayed(std::vector<ByteView>{none, number, payload}, {}).has_value());
+  EXPECT_EQ(feed.replayed(std::vector<ByteView>{none, end, none}, {}), 0U) << "is there more?";
+  EXPECT_FALSE(feed.replayed(std::vector<ByteView>{none, number, payload}, {}).has_value());
   EXPECT_FALSE(feed.replayed(std::vector<ByteView>{none, end, none}, {}).has_value());
   EXPECT_FALSE(feed.status().replaying);
   EXPECT_EQ(index_.blocks(kEngine), 1U);

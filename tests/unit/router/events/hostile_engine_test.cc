@@ -4,6 +4,7 @@
 // What an engine may say costs no more memory or time than its bytes are worth.
 #include <algorithm>
 #include <ctime>
+#include <optional>
 #include <unordered_set>
 #include <utility>
 
@@ -99,7 +100,7 @@ TEST(HostileEngine, ClearingAgainAndAgainDoesNotWalkOverTheOthersBlocks) {
 
 TEST(HostileEngine, ClearingDoesNotHideWhatIsHeldAboutOthers) {
   const keys::Scheme scheme(contract::development_identity_key());
-  index::RemovalJournal journal(64);
+  index::RemovalJournal journal({.chunks_max = 1, .chunks_per_engine_max = 1});
   index::ExactIndex index(index::kBlocksMax, journal);
   EngineState other({.engine = EngineId{1}, .model = "m"}, scheme, index);
   EngineState state({.engine = EngineId{2}, .model = "m"}, scheme, index);
@@ -212,6 +213,33 @@ TEST(HostileEngine, RemovingWhatWaitsOnAnotherTierCostsWhatOtherRemovalsCost) {
   for (int i = 0; i < 1000; ++i) events.emplace_back(event);
   events.emplace_back(removal_of(std::vector<EngineHash>(kManyBlocks, {.low = 1, .high = 1})));
   EXPECT_LT(cost_of({.events = events}), kRatioMax * ordinary_cost());
+}
+
+TEST(HostileEngine, WhatAllEnginesHaveRememberedIsBoundedTogether) {
+  const keys::Scheme scheme(contract::development_identity_key());
+  index::ExactIndex index;
+  ByteBudget budget(3 * kHandleBytes);
+  const auto engine = [&](std::uint32_t number) {
+    return EngineState({.engine = EngineId{number}, .model = "m", .handle_bytes = &budget}, scheme,
+                       index);
+  };
+  std::optional<EngineState> first = engine(1);
+  EngineState second = engine(2);
+  first->apply({.events = {blocks_of(2)}});
+  second.apply({.events = {blocks_of(2)}});
+  EXPECT_EQ(first->handles(), 2U);
+  EXPECT_EQ(second.handles(), 1U);
+  EXPECT_TRUE(second.lacks().no_room);
+  EXPECT_EQ(index.blocks(EngineId{2}), 1U);
+  // What one forgets, or leaves, others may have.
+  first->reset();
+  second.apply({.events = {blocks_of(3)}});
+  EXPECT_EQ(second.handles(), 3U);
+  second.apply({.events = {AllBlocksCleared{}}});
+  EXPECT_EQ(budget.held(), 0U);
+  first->apply({.events = {blocks_of(3)}});
+  first.reset();
+  EXPECT_EQ(budget.held(), 0U);
 }
 
 }  // namespace

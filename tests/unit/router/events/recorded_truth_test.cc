@@ -29,7 +29,10 @@ constexpr EngineId kEngine{3};
 const std::vector<TokenId> kQwenMediaTokens = {151655, 151656};
 
 NormaliserOptions options_of(EngineId engine, std::vector<TokenId> media_tokens) {
-  return {.engine = engine, .model = "tiny", .media_tokens = std::move(media_tokens)};
+  return {.engine = engine,
+          .model = "tiny",
+          .media_tokens = std::move(media_tokens),
+          .run_tokens = {kQwenMediaTokens[0]}};
 }
 
 std::int64_t predict(const Playback& playback, const CapturedPrompt& prompt) {
@@ -53,13 +56,13 @@ struct Outcome {
 };
 
 Outcome replay(const CapturedSession& session, const std::vector<CapturedPrompt>& prompts,
-               std::vector<TokenId> media_tokens) {
+               std::vector<TokenId> media_tokens, bool leaves_zero_out = false) {
   Outcome outcome;
   Playback playback(session.messages, options_of(kEngine, std::move(media_tokens)));
   for (const auto& prompt : prompts) {
     if (!prompt.n) continue;
     const auto& exchange = session.exchange(*prompt.n);
-    const auto usage = test::usage_of(exchange);
+    const auto usage = test::usage_of(exchange, leaves_zero_out);
     if (!usage) continue;
     EXPECT_EQ(usage->prompt_tokens, static_cast<std::int64_t>(prompt.token_ids.size()));
     playback.play_until(exchange.started_s);
@@ -74,10 +77,11 @@ Outcome replay(const CapturedSession& session, const std::vector<CapturedPrompt>
   return outcome;
 }
 
-void expect_nothing_unclear(const EngineStatus& status) {
+void expect_nothing_unclear(const EngineStatus& status,
+                            std::uint32_t block_size = test::kCapturedBlockSize) {
   EXPECT_EQ(status.undecodable_messages, 0U);
   EXPECT_EQ(status.stream.gaps, 0U);
-  EXPECT_EQ(status.block_size, test::kCapturedBlockSize);
+  EXPECT_EQ(status.block_size, block_size);
   EXPECT_FALSE(status.block_size_conflict.has_value());
   const auto& counts = status.normaliser;
   EXPECT_EQ(counts.unknown_parent, 0U);
@@ -122,6 +126,50 @@ INSTANTIATE_TEST_SUITE_P(All, RecordedQwenSession,
                          [](const auto& test) {
                            std::string name = test.param.session;
                            std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+// vLLM before 0.32. Up to 0.23 a count of zero is left out. One exchange of each session is
+// predicted too high: the first after POST /reset_prefix_cache, as AllBlocksCleared comes with the
+// step of that request only.
+struct OlderCase {
+  const char* session;
+  std::size_t want_compared;
+  std::int64_t want_hit_tokens;
+  std::set<std::int64_t> want_overestimates;
+  bool leaves_zero_out;
+  std::uint32_t block_size = test::kCapturedBlockSize;
+};
+
+void PrintTo(const OlderCase& test, std::ostream* out) { *out << test.session; }
+
+class RecordedOlderSession : public testing::TestWithParam<OlderCase> {};
+
+TEST_P(RecordedOlderSession, PredictionEqualsCachedTokensOfEveryExchange) {
+  const auto& test = GetParam();
+  const auto session = test::load_capture(test.session);
+  const auto outcome = replay(session, session.prompts, kQwenMediaTokens, test.leaves_zero_out);
+  EXPECT_EQ(outcome.compared, test.want_compared);
+  EXPECT_EQ(outcome.hit_tokens, test.want_hit_tokens);
+  EXPECT_EQ(outcome.overestimates, test.want_overestimates);
+  EXPECT_EQ(outcome.underestimates, std::set<std::int64_t>{});
+  expect_nothing_unclear(outcome.status, test.block_size);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, RecordedOlderSession,
+                         testing::Values(OlderCase{"vllm-0.17.1-qwen2vl", 21, 896, {49}, true},
+                                         OlderCase{"vllm-0.19.1-qwen2vl", 21, 896, {49}, true},
+                                         OlderCase{
+                                             "vllm-0.19.1-qwen2vl-evict", 24, 1152, {}, true, 128},
+                                         OlderCase{"vllm-0.23.0-qwen2vl", 21, 896, {49}, true},
+                                         OlderCase{"vllm-0.23.0-qwen2vl-evict", 24, 2464, {}, true},
+                                         OlderCase{"vllm-0.26.0-qwen2vl", 21, 896, {49}, false},
+                                         OlderCase{"vllm-0.29.0-qwen2vl", 21, 896, {49}, false}),
+                         [](const auto& test) {
+                           std::string name = test.param.session;
+                           std::replace_if(
+                               name.begin(), name.end(),
+                               [](char c) { return c == '-' || c == '.'; }, '_');
                            return name;
                          });
 

@@ -48,7 +48,9 @@ TEST(StreamBuffer, WhatItDroppedAndNoReplayBringsDropsTheState) {
   stream.live(message(0));
   stream.live(message(1));
   EXPECT_EQ(stream.replay_ended(false).replay_from, 0U);
-  EXPECT_TRUE(stream.replay_ended(true).drop);
+  StreamStep step;
+  for (int asked = 0; stream.replaying() && asked < 100; ++asked) step = stream.replay_ended(true);
+  EXPECT_TRUE(step.drop);
 }
 
 TEST(StreamBuffer, LearningAnewWithoutReplayStillAsksForWhatItDropped) {
@@ -63,7 +65,8 @@ TEST(StreamBuffer, LearningAnewWithoutReplayStillAsksForWhatItDropped) {
 
 // A publisher that is always faster than the buffer.
 TEST(StreamBuffer, OneThatNeverSufficesIsNotAskedForEver) {
-  auto stream = EventStream({.replay_available = true, .buffered_bytes_max = 2});
+  ByteBudget budget(2);
+  auto stream = EventStream({.replay_available = true, .held = &budget});
   stream.start();
   stream.replayed(message(0));
   int asked = 0;
@@ -75,6 +78,62 @@ TEST(StreamBuffer, OneThatNeverSufficesIsNotAskedForEver) {
   } while (step.replay_from && ++asked < 100);
   EXPECT_LT(asked, 10);
   EXPECT_TRUE(step.drop);
+}
+
+TEST(StreamBuffer, IsFullBeforeAnythingIsDropped) {
+  auto stream = EventStream({.replay_available = true, .buffered_messages_max = 2});
+  stream.start();
+  stream.live(message(5));
+  EXPECT_TRUE(stream.wants_live());
+  stream.live(message(6));
+  EXPECT_FALSE(stream.wants_live());
+  for (std::uint64_t i = 0; i < 6; ++i) stream.replayed(message(i));
+  EXPECT_TRUE(stream.wants_live()) << "the replay has met them";
+  EXPECT_EQ(stream.statistics().buffer_overflows, 0U);
+}
+
+TEST(StreamBuffer, OneMessageIsKeptWhateverItsSize) {
+  auto stream = EventStream({.replay_available = true, .buffered_bytes_max = 1});
+  stream.start();
+  stream.live(message(1));
+  EXPECT_FALSE(stream.wants_live());
+  EXPECT_EQ(applied(stream.replayed(message(0))), Sequences{0});
+  EXPECT_EQ(applied(stream.replay_ended(false)), Sequences{1});
+}
+
+TEST(StreamBuffer, WhatAllStreamsHoldIsBounded) {
+  ByteBudget budget(7);
+  const StreamOptions options{.replay_available = true, .held = &budget};
+  EventStream one(options);
+  {
+    EventStream other(options);
+    one.start();
+    other.start();
+    EXPECT_FALSE(one.wants_live()) << "little is left";
+    one.live(message(5));
+    other.live(message(5));
+    EXPECT_EQ(budget.held(), 6U);
+    other.live(message(6));
+    EXPECT_EQ(other.statistics().buffer_overflows, 1U);
+    one.lost();
+    EXPECT_EQ(budget.held(), 3U);
+  }
+  EXPECT_EQ(budget.held(), 0U);
+}
+
+TEST(StreamBuffer, WhatFindsNoRoomAmongAllStreamsIsAskedForAgain) {
+  ByteBudget budget(2);
+  auto stream = EventStream({.replay_available = true, .held = &budget});
+  stream.start();
+  stream.live(message(1));
+  stream.replayed(message(0));
+  EXPECT_EQ(stream.replay_ended(false).replay_from, 0U);
+  stream.replayed(message(0));
+  EXPECT_EQ(applied(stream.replayed(message(1))), Sequences{1});
+  EXPECT_EQ(stream.replay_ended(false).replay_from, 1U);
+  stream.replayed(message(1));
+  EXPECT_FALSE(stream.replay_ended(false).replay_from.has_value());
+  EXPECT_EQ(stream.statistics().drops, 0U);
 }
 
 }  // namespace

@@ -35,8 +35,19 @@ EventStream live_after(std::uint64_t last) {
   auto stream = with_replay();
   stream.start();
   for (std::uint64_t i = 0; i <= last; ++i) stream.replayed(message(i));
+  EXPECT_EQ(stream.replay_ended(false).replay_from, last);
+  stream.replayed(message(last));
   stream.replay_ended(false);
+  EXPECT_FALSE(stream.replaying());
   return stream;
+}
+
+// Silence, each time it asks again. The last step.
+StreamStep stay_silent(EventStream& stream) {
+  StreamStep step;
+  for (int asked = 0; stream.replaying() && asked < 100; ++asked) step = stream.replay_ended(true);
+  EXPECT_FALSE(stream.replaying());
+  return step;
 }
 
 TEST(EventStream, WithoutReplayItAppliesFromTheFirstMessageOn) {
@@ -67,18 +78,18 @@ TEST(EventStream, JoiningLateIsCounted) {
   EXPECT_EQ(stream.statistics().gaps, 0U);
 }
 
-TEST(EventStream, AsksForTheBeginningFirst) {
+TEST(EventStream, AsksForTheBeginningUntilTheAnswersReachTheLiveMessages) {
   auto stream = with_replay();
   EXPECT_EQ(stream.start().replay_from, 0U);
   EXPECT_TRUE(stream.replaying());
   EXPECT_TRUE(stream.live(message(2)).apply.empty());
+  EXPECT_TRUE(stream.live(message(3)).apply.empty());
   EXPECT_EQ(applied(stream.replayed(message(0))), Sequences{0});
   EXPECT_EQ(applied(stream.replayed(message(1))), Sequences{1});
-  EXPECT_EQ(applied(stream.replayed(message(2))), Sequences{2});
-  EXPECT_TRUE(stream.live(message(3)).apply.empty());
-  const auto end = stream.replay_ended(false);
-  EXPECT_FALSE(end.drop);
-  EXPECT_EQ(applied(end), Sequences{3});
+  EXPECT_TRUE(stream.replaying());
+  const auto met = stream.replayed(message(2));
+  EXPECT_FALSE(met.drop);
+  EXPECT_EQ(applied(met), (Sequences{2, 3}));
   EXPECT_EQ(stream.statistics().duplicates, 1U);
   EXPECT_FALSE(stream.replaying());
 }
@@ -90,15 +101,6 @@ TEST(EventStream, AReplayThatBeginsLateIsALateJoin) {
   EXPECT_FALSE(step.drop);
   EXPECT_EQ(applied(step), Sequences{50});
   EXPECT_EQ(stream.statistics().late_joins, 1U);
-}
-
-TEST(EventStream, AHoleInsideAReplayDropsWhatCameBefore) {
-  auto stream = with_replay();
-  stream.start();
-  stream.replayed(message(0));
-  const auto step = stream.replayed(message(5));
-  EXPECT_TRUE(step.drop);
-  EXPECT_EQ(applied(step), Sequences{5});
 }
 
 TEST(EventStream, AReplayThatGoesBackwardsIsIgnored) {
@@ -120,9 +122,9 @@ TEST(EventStream, AnEmptyReplayLeadsToLiveMessages) {
 TEST(EventStream, AnEngineThatComesUpAfterTheFirstReplayIsAskedAgain) {
   auto stream = with_replay();
   stream.start();
-  stream.replay_ended(true);
+  EXPECT_EQ(stream.replay_ended(true).replay_from, 0U);
   EXPECT_EQ(stream.statistics().replay_timeouts, 1U);
-  EXPECT_EQ(stream.live(message(2)).replay_from, 0U);
+  stream.live(message(2));
   stream.replayed(message(0));
   stream.replayed(message(1));
   EXPECT_EQ(applied(stream.replay_ended(false)), Sequences{2});
@@ -162,16 +164,21 @@ TEST(EventStream, MessagesThatMayBeOfTwoLivesAreLearnedAnew) {
 
 TEST(EventStream, AMessageFromBeforeAllThatTheReplayStillHasIsNotAskedForForEver) {
   auto stream = live_after(0);
-  EXPECT_EQ(stream.live(message(2)).replay_from, 0U);
-  stream.replayed(message(0));
-  EXPECT_TRUE(stream.replayed(message(2)).drop) << "1 is lost for the replay too";
-  stream.replay_ended(false);
+  auto step = stream.live(message(2));
+  int asked = 0;
+  for (; step.replay_from && asked < 100; ++asked) {
+    EXPECT_EQ(step.replay_from, 0U);
+    EXPECT_FALSE(step.drop);
+    stream.replayed(message(0));
+    step = stream.replayed(message(2));
+  }
+  EXPECT_LT(asked, 10);
+  EXPECT_TRUE(step.drop) << "1 is lost for the replay too";
+  EXPECT_FALSE(stream.replaying());
   EXPECT_EQ(stream.live(message(1)).replay_from, 0U);  // late, or another life's
   stream.replayed(message(0));
-  stream.replayed(message(2));
-  EXPECT_FALSE(stream.replay_ended(false).replay_from.has_value());
+  EXPECT_EQ(applied(stream.replayed(message(2))), Sequences{1}) << "it came live";
   EXPECT_FALSE(stream.replaying());
-  EXPECT_EQ(stream.last_sequence(), 2U);
 }
 
 TEST(EventStream, AReplaySocketOfAnotherEngineIsNotAskedForEver) {
@@ -193,11 +200,10 @@ TEST(EventStream, WhatIsLostWhileAReplayRunsIsAskedForAgain) {
   stream.live(message(4));
   stream.replayed(message(2));
   stream.replayed(message(3));
-  stream.replayed(message(4));
   stream.live(message(6));  // 5 was lost after the replay was taken
-  const auto end = stream.replay_ended(false);
-  EXPECT_FALSE(end.drop);
-  EXPECT_EQ(end.replay_from, 4U);
+  const auto met = stream.replayed(message(4));
+  EXPECT_FALSE(met.drop);
+  EXPECT_EQ(met.replay_from, 4U);
 }
 
 TEST(EventStream, LearningAnewByReplayDropsTheStateAndAsksForAllThereIs) {
@@ -230,16 +236,6 @@ TEST(EventStream, LearningAnewWithoutReplayEndsOneThatRuns) {
   EXPECT_TRUE(step.drop);
   EXPECT_EQ(applied(step), (Sequences{7, 8}));
   EXPECT_FALSE(stream.replaying());
-}
-
-TEST(EventStream, AReplayThatIsCutShortIsNotBelieved) {
-  auto stream = with_replay();
-  stream.start();
-  stream.replayed(message(0));
-  stream.replayed(message(1));
-  const auto end = stream.replay_ended(true);
-  EXPECT_TRUE(end.drop) << "message 2 may have been published, and held a removal";
-  EXPECT_FALSE(stream.last_sequence().has_value());
 }
 
 TEST(EventStream, AReplayThatIsCutShortIsBelievedWhereLiveMessagesGoOn) {
@@ -281,7 +277,7 @@ TEST(EventStream, AGapThatReplayDoesNotCoverDropsTheState) {
 TEST(EventStream, AGapWithoutAnAnswerDropsTheState) {
   auto stream = live_after(4);
   stream.live(message(6));
-  const auto end = stream.replay_ended(true);
+  const auto end = stay_silent(stream);
   EXPECT_TRUE(end.drop);
   EXPECT_EQ(applied(end), Sequences{6});
   EXPECT_EQ(stream.last_sequence(), 6U);
@@ -492,14 +488,14 @@ TEST(EventStream, AReconnectToTheSamePublisherBringsWhatWasLost) {
 TEST(EventStream, AReconnectThatNobodyConfirmsDropsTheState) {
   auto stream = live_after(4);
   stream.reconnected(true);
-  EXPECT_TRUE(stream.replay_ended(true).drop);
-  EXPECT_EQ(stream.live(message(5)).replay_from, 0U);
+  EXPECT_TRUE(stay_silent(stream).drop);
+  EXPECT_TRUE(stream.replay_silent());
 }
 
 TEST(EventStream, AReconnectBeforeAnyMessageAsksForTheBeginning) {
   auto stream = with_replay();
   stream.start();
-  stream.replay_ended(true);
+  stay_silent(stream);
   EXPECT_EQ(stream.reconnected(true).replay_from, 0U);
 }
 

@@ -470,5 +470,56 @@ TEST(VllmCodec, SurvivesEveryDamagedByteOfARealBatch) {
   }
 }
 
+// The only event of a batch, as a removal.
+BlockRemoved removed_in(const pack::Value& event) {
+  const auto batch = decode(pack::batch({event}));
+  const auto* removed = std::get_if<BlockRemoved>(&batch.events.at(0));
+  return removed == nullptr ? BlockRemoved{} : *removed;
+}
+
+TEST(VllmCodec, CopiesThatAreLeftAfterARemovalAreReadInBothForms) {
+  const auto counts = pack::integers({2, 0});
+  const auto as_map = removed_in(pack::map({{"type", pack::text("BlockRemoved")},
+                                            {"block_hashes", pack::integers({7, 8})},
+                                            {"medium", pack::text("GPU")},
+                                            {"remaining_copy_counts", counts}}));
+  EXPECT_EQ(as_map.copies_left, (std::vector<std::uint32_t>{2, 0}));
+  const auto as_array =
+      removed_in(pack::array({pack::text("BlockRemoved"), pack::integers({7, 8}), pack::text("GPU"),
+                              pack::nil(), pack::nil(), counts}));
+  EXPECT_EQ(as_array.copies_left, as_map.copies_left);
+  EXPECT_EQ(as_array.hashes.size(), 2U);
+}
+
+TEST(VllmCodec, CopiesThatAreLeftMayBeUntold) {
+  EXPECT_TRUE(removed_in(pack::removed({7})).copies_left.empty());
+  const auto event = removed_in(pack::map({{"type", pack::text("BlockRemoved")},
+                                           {"block_hashes", pack::integers({7})},
+                                           {"remaining_copy_counts", pack::nil()}}));
+  EXPECT_EQ(event.hashes.size(), 1U);
+  EXPECT_TRUE(event.copies_left.empty());
+}
+
+TEST(VllmCodec, ARemovalWithCountsThatCannotBeReadIsBroken) {
+  for (const auto& counts :
+       {pack::integers({1, 0}), pack::integers({}), pack::text("1"), pack::integer(1),
+        pack::array({pack::negative(-1)}), pack::array({pack::nil()})}) {
+    const auto batch = decode(pack::batch({pack::map({{"type", pack::text("BlockRemoved")},
+                                                      {"block_hashes", pack::integers({7})},
+                                                      {"remaining_copy_counts", counts}})}));
+    const auto* broken = std::get_if<MalformedEvent>(&batch.events.at(0));
+    ASSERT_NE(broken, nullptr);
+    EXPECT_FALSE(broken->store);
+  }
+}
+
+TEST(VllmCodec, MoreCopiesThanCanBeCountedAreMany) {
+  const auto event =
+      removed_in(pack::map({{"type", pack::text("BlockRemoved")},
+                            {"block_hashes", pack::integers({7})},
+                            {"remaining_copy_counts", pack::integers({std::uint64_t{1} << 40U})}}));
+  EXPECT_EQ(event.copies_left, (std::vector<std::uint32_t>{0xffffffff}));
+}
+
 }  // namespace
 }  // namespace sightline::events

@@ -30,7 +30,9 @@ Probe recorded_probe() {
 TEST(EngineModels, AdaptersAreToldFromBaseModels) {
   const auto models = parse_models(recorded("models-lora.json"));
   ASSERT_TRUE(models.ok());
-  EXPECT_EQ(*models, (std::vector<ServedModel>{{"tiny", "", 4096}, {"ad", "tiny", 0}}));
+  constexpr double kAsked_s = 1795263881;
+  EXPECT_EQ(*models, (std::vector<ServedModel>{{"tiny", "", 4096, "models/tiny-qwen2-vl", kAsked_s},
+                                               {"ad", "tiny", 0, "models/lora-ad", kAsked_s}}));
 }
 
 TEST(EngineModels, WhatIsNoModelListIsRefused) {
@@ -54,6 +56,16 @@ TEST(EngineModels, ALengthThatCannotBeIsNotKnown) {
         parse_models("{\"data\":[{\"id\":\"m\",\"max_model_len\":" + std::string(length) + "}]}");
     ASSERT_TRUE(models.ok()) << length;
     EXPECT_EQ(models->at(0).max_model_len, 0u) << length;
+  }
+}
+
+TEST(EngineVersion, OnlyAVersionInItsPlaceIsRead) {
+  EXPECT_EQ(parse_version(R"({"version":"0.32.0+cpu"})")->text, "0.32.0+cpu");
+  for (const char* body : {"", "[]", "{}", R"({"version":null})", R"({"version":32})",
+                           R"({"version":"latest"})", R"("0.32.0")"}) {
+    const auto version = parse_version(body);
+    ASSERT_FALSE(version.ok()) << body;
+    EXPECT_EQ(version.error().code, ErrorCode::Corrupt);
   }
 }
 
@@ -101,14 +113,25 @@ TEST(EngineMetrics, ABusyEngineIsReadAsRecorded) {
   EXPECT_GT(load->kv_usage, 0.0);
   EXPECT_LT(load->kv_usage, 1.0);
   EXPECT_EQ(load->block_size, 32u);
-  EXPECT_EQ(load->ranks.size(), 1u);
+  ASSERT_EQ(load->ranks.size(), 1u);
+  EXPECT_EQ(load->ranks[0].gpu_blocks, 4096u);
 }
 
 TEST(EngineMetrics, RanksAreCountedByTheirLabel) {
   const auto load = parse_metrics(recorded("metrics-dp2.txt"));
   ASSERT_TRUE(load.ok());
-  EXPECT_EQ(load->ranks.size(), 2u);
+  ASSERT_EQ(load->ranks.size(), 2u);
+  EXPECT_EQ(load->ranks[1].gpu_blocks, 8192u);
   EXPECT_EQ(load->block_size, 32u);
+}
+
+TEST(EngineMetrics, BlocksOfTheCacheThatAreNoNumberWithinTheLimitAreNotTold) {
+  for (const std::string told : {"None", "-1", "1073741825", "99999999999999999999", "1e3", ""}) {
+    const auto load = parse_metrics("vllm:cache_config_info{engine=\"0\",num_gpu_blocks=\"" + told +
+                                    "\",block_size=\"16\"} 1\n");
+    ASSERT_TRUE(load.ok());
+    EXPECT_EQ(load->ranks.at(0).gpu_blocks, 0u) << told;
+  }
 }
 
 TEST(EngineMetrics, OddLinesAreSkippedAndOddValuesBounded) {

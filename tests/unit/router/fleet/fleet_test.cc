@@ -1,28 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
-#include "router/fleet/fleet.h"
-
-#include <map>
-
-#include <gtest/gtest.h>
-
-#include "tests/fakes/manual_clock.h"
+#include "tests/unit/router/fleet/fleet_fixture.h"
 
 namespace sightline::fleet {
 namespace {
 
-using contract::WorkerSpec;
-using std::chrono::milliseconds;
-using std::chrono::seconds;
-
-WorkerSpec spec_of(const std::string& text) { return *contract::parse_worker(text); }
-
 Probe healthy_probe() {
-  const EventSource source{
-      .rank = 0, .enabled = true, .endpoint = "tcp://*:5557", .replay_endpoint = "tcp://*:5657"};
   return {.health = Done{},
           .models = std::vector<ServedModel>{{"m", "", 4096}, {"ad", "m", 0}},
-          .sources = std::vector<EventSource>{source},
+          .sources = one_source(),
           .load = EngineLoad{.running = 1,
                              .waiting = 2,
                              .kv_usage = 0.5,
@@ -32,29 +18,14 @@ Probe healthy_probe() {
 
 Probe failed_probe(bool refused) {
   Probe probe;
-  probe.health = worker_error(ErrorCode::Unavailable,
-                              refused ? "connection refused" : "no answer within 2000 ms", true);
+  probe.health = refused ? worker_error(ErrorCode::Unavailable, "connection refused", true)
+                         : worker_error(ErrorCode::Timeout, "no answer in time", true);
   probe.refused = refused;
   return probe;
 }
 
-class FleetTest : public testing::Test {
+class FleetTest : public FleetFixture {
  protected:
-  FleetTest()
-      : fleet_({.probe_interval = seconds(5)},
-               {[this](const EngineEndpoints& engine) {
-                  live_[engine.engine] = engine;
-                  if (follows_events_) fleet_.set_event_health(engine.engine, "");
-                },
-                [this](EngineId engine) { EXPECT_EQ(live_.erase(engine), 1u); }},
-               metrics_, clock_) {}
-
-  [[nodiscard]] std::shared_ptr<const Worker> worker(const std::string& name = "w") const {
-    return fleet_.snapshot()->find(name);
-  }
-  [[nodiscard]] WorkerState state(const std::string& name = "w") const {
-    return worker(name)->state;
-  }
   void start(const std::string& text = "name=w,url=http://h:1") {
     spec_ = spec_of(text);
     fleet_.set_workers({spec_});
@@ -70,15 +41,7 @@ class FleetTest : public testing::Test {
   [[nodiscard]] EngineId engine_of(const std::string& name) const {
     return worker(name)->engines.front().engine;
   }
-  [[nodiscard]] bool metric_has(const std::string& line) const {
-    return metrics_.scrape().find(line) != std::string::npos;
-  }
 
-  runtime::Metrics metrics_;
-  test::ManualClock clock_;
-  std::map<EngineId, EngineEndpoints> live_;  // engines announced and not removed
-  bool follows_events_ = true;                // and says so
-  Fleet fleet_;
   WorkerSpec spec_;
 };
 
@@ -255,6 +218,17 @@ TEST_F(FleetTest, ASingleRankHasTheLoadOfTheWholeEngineWhateverItsNumber) {
   EXPECT_EQ(worker()->ranks[0].kv_usage, 0.5);
 }
 
+TEST_F(FleetTest, BlocksOfTheCacheAreThoseOfTheRankOrOfTheOnlyOne) {
+  start();
+  Probe probe = healthy_probe();
+  probe.load->ranks = {{3, 1, 2, 0.5, 700}};
+  fleet_.apply_probe(spec_, probe);
+  EXPECT_EQ(worker()->ranks[0].gpu_blocks, 700u);
+  EXPECT_EQ(worker()->ranks[0].gpu_block_size, 16u);
+  fleet_.apply_load(spec_, {.block_size = 16, .ranks = {{0, 1, 2, 0.5, 700}, {1, 1, 2, 0.5, 9}}});
+  EXPECT_EQ(worker()->ranks[0].gpu_blocks, 0u) << "of which of them it is the rank is not known";
+}
+
 TEST_F(FleetTest, ABlockSizeThatNobodyToldComesWithTheFirstEvent) {
   start();
   Probe probe = healthy_probe();
@@ -340,52 +314,6 @@ TEST_F(FleetTest, AWorkerThatComesBackGetsNewEngineIds) {
   EXPECT_EQ(worker()->block_size, 16u);
 }
 
-TEST_F(FleetTest, OneSilentProbeIsSuspectTwoAreDown) {
-  start_ready();
-  fleet_.apply_probe(spec_, failed_probe(false));
-  EXPECT_EQ(state(), WorkerState::Suspect);
-  EXPECT_EQ(live_.size(), 1u);
-  fleet_.apply_probe(spec_, failed_probe(false));
-  EXPECT_EQ(state(), WorkerState::Down);
-  EXPECT_TRUE(live_.empty());
-}
-
-TEST_F(FleetTest, FailedRequestsMakeItSuspectForALongerTimeEachTime) {
-  start_ready();
-  (void)fleet_.take_due_probes();
-  fleet_.apply_probe(spec_, healthy_probe());
-  for (const int wait_ms : {500, 1000, 2000, 4000}) {
-    fleet_.report_failure("w", "connection broke off");
-    EXPECT_EQ(state(), WorkerState::Suspect);
-    EXPECT_EQ(worker()->reason, "requests fail: connection broke off");
-    for (int i = 0; i < 20; ++i) fleet_.report_failure("w", "all requests of that moment");
-    clock_.advance(milliseconds(wait_ms - 1));
-    fleet_.apply_probe(spec_, healthy_probe());
-    EXPECT_EQ(state(), WorkerState::Suspect) << wait_ms;
-    clock_.advance(milliseconds(1));
-    EXPECT_EQ(fleet_.take_due_probes().workers.size(), 1u) << wait_ms;
-    fleet_.apply_probe(spec_, healthy_probe());
-    EXPECT_EQ(state(), WorkerState::Ready) << wait_ms;
-  }
-  fleet_.report_success("w");
-  fleet_.report_failure("w", "again");
-  clock_.advance(milliseconds(500));
-  fleet_.apply_probe(spec_, healthy_probe());
-  EXPECT_EQ(state(), WorkerState::Ready) << "a success forgets the failures before it";
-}
-
-TEST_F(FleetTest, AFailureBringsTheNextProbeForwardAndSaysSo) {
-  start_ready();
-  (void)fleet_.take_due_probes();
-  fleet_.apply_probe(spec_, healthy_probe());
-  int wakes = 0;
-  fleet_.on_probe_sooner([&wakes] { ++wakes; });
-  EXPECT_EQ(fleet_.take_due_probes().next, clock_.now() + seconds(5));
-  fleet_.report_failure("w", "x");
-  EXPECT_EQ(wakes, 1);
-  EXPECT_EQ(fleet_.take_due_probes().next, clock_.now() + milliseconds(500));
-}
-
 TEST_F(FleetTest, AProbeUnderWayIsNotTakenAgain) {
   start();
   EXPECT_EQ(fleet_.take_due_probes().workers.size(), 1u);
@@ -445,6 +373,8 @@ TEST_F(FleetTest, MovedEventEndpointsAreFollowed) {
   Probe probe = healthy_probe();
   probe.sources->at(0).endpoint = "tcp://*:6000";
   fleet_.apply_probe(spec_, probe);
+  EXPECT_EQ(live_.begin()->second.events, "tcp://h:5557") << "told once";
+  fleet_.apply_probe(spec_, probe);
   ASSERT_EQ(live_.size(), 1u);
   EXPECT_EQ(live_.begin()->second.events, "tcp://h:6000");
 }
@@ -501,8 +431,10 @@ TEST_F(FleetTest, WhereEventsTellOtherSizesThanMetricsOneWorkerTeachesItOfAll) {
     EXPECT_EQ(worker(name)->block_size, 32u) << name;
     EXPECT_EQ(worker(name)->block_size_configured, 16u) << name;
   }
-  fleet_.apply_load(spec_of("name=c,url=http://c:1"), {.block_size = 16});
-  EXPECT_EQ(worker("c")->block_size, 32u) << "the next reading tells nothing new";
+  for (int i = 0; i < 3; ++i) {
+    fleet_.apply_load(spec_of("name=c,url=http://c:1"), {.block_size = 16});
+    EXPECT_EQ(worker("c")->block_size, 32u) << "the next reading tells nothing new";
+  }
   fleet_.set_block_size_from_events(engine_of("c"), 16);
   EXPECT_EQ(state("c"), WorkerState::Excluded);
   EXPECT_EQ(state("a"), WorkerState::Ready);
@@ -517,6 +449,93 @@ TEST_F(FleetTest, OddEventsDoNotOutvoteWorkersThatWereToldAnotherSize) {
   EXPECT_EQ(state("odd"), WorkerState::Excluded);
   EXPECT_EQ(state("a"), WorkerState::Ready);
   EXPECT_EQ(worker("a")->block_size, 16u);
+}
+
+TEST_F(FleetTest, AWorkerWhosePastIsNotKnownStaysReadyAndSaysSo) {
+  start("name=w,url=http://h:1,events=tcp://h:5557");
+  Probe probe = healthy_probe();
+  probe.sources = worker_error(ErrorCode::NotFound, "/kv_event_sources answers 404", false);
+  fleet_.apply_probe(spec_, probe);
+  ASSERT_EQ(state(), WorkerState::Ready);
+  EXPECT_EQ(worker()->reason, "");
+  fleet_.set_event_health(engine_of("w"), "", EarlierBlocks::Missed);
+  EXPECT_EQ(state(), WorkerState::Ready);
+  EXPECT_EQ(worker()->reason,
+            "joined late and has no replay endpoint: blocks stored before are unknown");
+  EXPECT_TRUE(worker()->is_precise(worker()->engines.at(0)));
+  // A cleared cache holds nothing from before.
+  fleet_.set_event_health(engine_of("w"), "", EarlierBlocks::Known);
+  EXPECT_EQ(worker()->reason, "");
+}
+
+TEST_F(FleetTest, WithAReplayEndpointThatAnswersTheBufferIsAllThereIs) {
+  start_ready();
+  fleet_.set_event_health(engine_of("w"), "", EarlierBlocks::Missed);
+  EXPECT_EQ(worker()->reason, "");
+  fleet_.set_event_health(engine_of("w"), "", EarlierBlocks::Refused);
+  EXPECT_EQ(state(), WorkerState::Ready);
+  EXPECT_EQ(worker()->reason,
+            "its replay endpoint gives no answer: blocks stored before are unknown");
+}
+
+Probe probe_with_adapter(const std::string& root, double now_s) {
+  Probe probe = healthy_probe();
+  probe.models =
+      std::vector<ServedModel>{{"m", "", 4096, "/m", now_s}, {"ad", "m", 0, root, now_s}};
+  return probe;
+}
+
+TEST_F(FleetTest, AnAdapterOfAnotherPathIsLearnedAnewAndNotFromWhatWasAnnouncedBefore) {
+  start();
+  fleet_.apply_probe(spec_, probe_with_adapter("/one", 100));
+  fleet_.apply_probe(spec_, probe_with_adapter("/one", 105));
+  const EngineId first = engine_of("w");
+  EXPECT_TRUE(live_.at(first).adapters.believes("ad", 1));
+  fleet_.apply_probe(spec_, probe_with_adapter("/other", 110));
+  const EngineId second = engine_of("w");
+  EXPECT_NE(first, second);
+  EXPECT_FALSE(live_.contains(first));
+  EXPECT_FALSE(live_.at(second).adapters.believes("ad", 110));
+  EXPECT_TRUE(live_.at(second).adapters.believes("ad", 112));
+  EXPECT_EQ(state(), WorkerState::Ready);
+  // What the next engine replays is not older because the worker was down.
+  fleet_.apply_probe(spec_, failed_probe(true));
+  fleet_.apply_probe(spec_, probe_with_adapter("/other", 120));
+  EXPECT_FALSE(live_.at(engine_of("w")).adapters.believes("ad", 110));
+}
+
+TEST_F(FleetTest, AProbeThatTellsNothingNewPublishesNothing) {
+  start();
+  fleet_.apply_probe(spec_, probe_with_adapter("/one", 100));
+  const auto before = fleet_.snapshot();
+  fleet_.apply_probe(spec_, probe_with_adapter("/one", 105));  // as vLLM does: the time of the list
+  EXPECT_EQ(fleet_.snapshot(), before);
+}
+
+TEST_F(FleetTest, AdaptersBeyondThoseThatAreRememberedAreCounted) {
+  start();
+  Probe probe = healthy_probe();
+  probe.models = std::vector<ServedModel>{{"m", "", 4096}};
+  for (std::size_t i = 0; i < vllm::kAdaptersMax; ++i) {
+    probe.models->push_back({"a" + std::to_string(i), "m", 0, "/one", 100});
+  }
+  fleet_.apply_probe(spec_, probe);
+  EXPECT_FALSE(metric_has("adapters-max"));
+  probe.models->push_back({"more", "m", 0, "/one", 100});
+  fleet_.apply_probe(spec_, probe);
+  fleet_.apply_probe(spec_, probe);
+  EXPECT_TRUE(metric_has(R"(sightline_limit_hits_total{limit="adapters-max"} 1)"));
+}
+
+TEST_F(FleetTest, AModelListThatIsMissedChangesNoAdapter) {
+  start();
+  fleet_.apply_probe(spec_, probe_with_adapter("/one", 100));
+  const EngineId first = engine_of("w");
+  Probe probe = healthy_probe();
+  probe.models = worker_error(ErrorCode::NotFound, "/v1/models answers 404", false);
+  fleet_.apply_probe(spec_, probe);
+  fleet_.apply_probe(spec_, probe_with_adapter("/one", 110));
+  EXPECT_EQ(engine_of("w"), first);
 }
 
 }  // namespace

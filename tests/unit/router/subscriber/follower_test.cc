@@ -20,10 +20,12 @@ TEST(Follower, ATurnEndsAfterSomeMessagesOrSomeBytes) {
     index::ExactIndex index;
     ZmqPoller poller;
     Multipart message;
+    ReplayPlaces places;
     const FollowOptions options;
     const Follower::Shared shared{.context = context.get(),
                                   .poller = poller,
                                   .message = message,
+                                  .places = places,
                                   .clock = system_clock(),
                                   .options = options};
     Publisher publisher(context.get());

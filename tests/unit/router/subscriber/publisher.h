@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -97,6 +98,13 @@ class Publisher {
     send(replay_, {asker_, "", sequence_frame(sequence), payload_of(sequence, time_s)});
   }
   void end_answers() { send(replay_, {asker_, "", "", std::string(8, '\xff'), ""}); }
+  // Ends a replay that has brought something new, and the next one, which brings no more.
+  void end_replay(std::uint64_t last) {
+    end_answers();
+    EXPECT_EQ(await_replay_request(), last);
+    answer(last);
+    end_answers();
+  }
 
   double time_s = 1.0;  // of its messages: another one for another life
 
@@ -169,6 +177,10 @@ class SubscriberTest : public testing::Test {
       if (changes_.empty() || changes_.back() != now.health) changes_.push_back(now.health);
       conflict_told_ = now.block_size_conflict;
     };
+    options.on_refused = [this](EngineId engine, const Error& error) {
+      const std::lock_guard lock(mutex_);
+      refusals_.emplace_back(engine, error);
+    };
     start_with_options();
   }
   void start_with_options() {
@@ -178,8 +190,22 @@ class SubscriberTest : public testing::Test {
   }
 
   void follow(const EngineEndpoints& endpoints) {
-    const auto added = subscriber_->add(endpoints, {.engine = kEngine, .model = "m"});
-    ASSERT_TRUE(added.ok()) << added.error().message;
+    subscriber_->add(endpoints, {.engine = kEngine, .model = "m"});
+  }
+
+  // With a replay that has been asked for and not answered.
+  void follow_replaying() {
+    const auto replay = publisher_.bind_replay();
+    follow({.events = publisher_.bind_events(), .replay = replay});
+    publisher_.await_replay_request();
+    publisher_.await_subscriber();
+    await_connected();
+  }
+
+  // Until the sockets of the engines added so far are open: engines take their turns in order.
+  void await_opened() {
+    subscriber_->add({.events = "nonsense"}, {.engine = EngineId{1'000'000}, .model = "m"});
+    await([&] { return !refusals().empty(); });
   }
 
   [[nodiscard]] bool is_connected() const {
@@ -216,6 +242,10 @@ class SubscriberTest : public testing::Test {
     const std::lock_guard lock(mutex_);
     return conflict_told_;
   }
+  [[nodiscard]] std::vector<std::pair<EngineId, Error>> refusals() const {
+    const std::lock_guard lock(mutex_);
+    return refusals_;
+  }
   void await_verified() {
     await([&] { return status().health == EngineHealth::Verified; });
   }
@@ -224,7 +254,8 @@ class SubscriberTest : public testing::Test {
   keys::Scheme scheme_{contract::development_identity_key()};
   WalkCountingIndex index_;
   Publisher publisher_;
-  mutable std::mutex mutex_;  // guards the next two
+  mutable std::mutex mutex_;  // guards the next three
+  std::vector<std::pair<EngineId, Error>> refusals_;
   std::vector<EngineHealth> changes_;
   std::optional<std::uint32_t> conflict_told_;
   std::unique_ptr<EventSubscriber> subscriber_;

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <optional>
+#include <set>
+
+#include "common/base/ids.h"
+
+namespace sightline::subscriber {
+
+// Whose replays are read: few at a time, the others in the order in which they came.
+// Thread safety: none.
+class ReplayPlaces {
+ public:
+  // Enough that engines which look for requests every 100 ms, as vLLM's do, do not make a large
+  // fleet wait; few enough that answers come faster than their publishers drop them.
+  static constexpr std::size_t kPlaces = 16;
+
+  // Waits for a place, unless it does so or has one.
+  void want(EngineId engine);
+  // Neither has a place nor waits for one any more.
+  void give_up(EngineId engine);
+  // Gives a free place to who waits longest.
+  std::optional<EngineId> next();
+
+  [[nodiscard]] bool has(EngineId engine) const { return taken_.contains(engine); }
+  [[nodiscard]] bool wants(EngineId engine) const { return waiting_.contains(engine); }
+  [[nodiscard]] bool anybody_waits() const { return !waiting_.empty(); }
+
+ private:
+  std::set<EngineId> taken_;
+  std::set<EngineId> waiting_;
+  std::deque<EngineId> order_;  // of those who wait
+};
+
+}  // namespace sightline::subscriber

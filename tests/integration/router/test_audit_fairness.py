@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Sightline Authors
+"""No healthy engine has its blocks forgotten, whatever keeps the router from hearing it."""
+
+import json
+import re
+import time
+
+import pytest
+from held_thread import held
+from stack import Stack, post
+
+BLOCK = 16
+CACHE_BLOCKS = 64
+# The audit judges 250 ms after an answer; held for longer than that by far.
+HELD_S = 1.0
+
+
+@pytest.fixture
+def stack(build, logs):
+    flags = ["--block-size", str(BLOCK), "--blocks", str(CACHE_BLOCKS)]
+    with Stack(build, engines=1, engine_flags=flags, logs=logs) as running:
+        yield running
+
+
+def prompt(first, blocks):
+    return list(range(first, first + BLOCK * blocks + 1))
+
+
+def complete(port, tokens):
+    body = {"model": "demo", "prompt": tokens, "max_tokens": 1}
+    answer = post(port, body, path="/v1/completions")
+    assert answer.status == 200, answer.body
+    return answer
+
+
+def reused(answer):
+    return answer.usage["prompt_tokens_details"]["cached_tokens"]
+
+
+def misses(stack):
+    pattern = r'sightline_prediction_misses_total\{worker="w0",result="(\w+)",cause="(\w+)"\} (\d+)'
+    return {(r, c): int(n) for r, c, n in re.findall(pattern, stack.router_metrics())}
+
+
+def audit(stack):
+    return stack.worker_states()[0]["ranks"][0]["audit"]
+
+
+def evict_all(stack):
+    """Past the router: of what it evicts only events tell."""
+    complete(stack.engine_port(0), prompt(20_000, CACHE_BLOCKS - 2))
+
+
+def test_an_engine_whose_removals_are_not_read_yet_is_not_struck(stack):
+    question = prompt(1000, 20)
+    complete(stack.port, question)
+    stack.wait_until_heard()
+    with held(stack.router.process.pid, "kv-events"):
+        for _ in range(3):
+            evict_all(stack)
+            answer = complete(stack.port, question)
+            assert (answer.overlap[0], reused(answer)) == (20, 0)
+        time.sleep(HELD_S)
+        told = audit(stack)
+        assert (told["over"], told["unexplained"], told["relearned"]) == (3, 0, 0)
+    stack.wait_until(lambda: misses(stack) == {("over", "removed"): 3})
+    stack.wait_until_heard()
+    assert audit(stack)["relearned"] == 0
+    answer = complete(stack.port, question)
+    assert BLOCK * answer.overlap[0] == reused(answer)
+
+
+def test_an_engine_that_evicts_all_the_time_is_explained_by_its_removals(stack):
+    questions = [prompt(1000 * n, 10) for n in range(1, 11)]
+    for turn in range(60):
+        complete(stack.port, questions[turn * 7 % len(questions)])
+    stack.wait_until(lambda: sum(misses(stack).values()) ==
+                     audit(stack)["over"] + audit(stack)["under"])
+    told = audit(stack)
+    assert (told["unexplained"], told["relearned"]) == (0, 0)
+
+
+def test_an_engine_whose_groups_do_not_all_count_is_not_struck_for_what_they_evict(build, logs):
+    flags = ["--block-size", str(BLOCK), "--blocks", "2000", "--window-blocks", "4"]
+    with Stack(build, engines=1, engine_flags=flags, logs=logs) as stack:
+        questions = [prompt(1000 * n, 15) for n in range(1, 11)]
+        for turn in range(60):
+            complete(stack.port, questions[turn % len(questions)])
+            stack.wait_until_heard()
+        told = audit(stack)
+        assert told["over"] >= 50
+        assert (told["upper_bound"], told["unexplained"]) == (told["over"], 0)
+        assert (told["relearned"], told["postponed"]) == (0, 0)
+        assert misses(stack) == {("over", "upper_bound"): told["over"]}
+        assert stack.worker_states()[0]["events"]["upper_bound"]
+
+
+def test_more_blocks_than_the_engine_has_are_learned_anew_and_that_is_said(stack):
+    # Reports of blocks that are held already look like copies; the router keeps such requests
+    # from engines, so here they come from elsewhere.
+    report = {"vllm_xargs": {"kv_cache_report_mode": "full"}}
+    for n in range(2 * CACHE_BLOCKS):
+        for extra in ({}, report):
+            body = {"model": "demo", "prompt": prompt(100 * n + 1000, 1), "max_tokens": 1, **extra}
+            assert post(stack.engine_port(0), body, path="/v1/completions").status == 200
+    stack.wait_until_heard()
+    rank = stack.worker_states()[0]["ranks"][0]
+    assert rank["blocks"] > rank["gpu_blocks"] == CACHE_BLOCKS
+    stack.wait_until(lambda: audit(stack)["relearned"] == 1)
+    told = audit(stack)
+    assert (told["overfull"], told["relearned_because"]) == (1, "overfull")
+    metrics = stack.router_metrics()
+    assert 'sightline_overfull_total{worker="w0"} 1' in metrics
+    assert 'sightline_relearns_total{worker="w0"} 1' in metrics
+
+
+def test_an_engine_that_lies_under_load_is_caught_within_two_judged_answers(stack):
+    question = prompt(1000, 10)
+    complete(stack.port, question)
+    # Announces without a pause, past the router.
+    noise = iter(range(30_000, 60_000, 100))
+
+    def lie():
+        for _ in range(2):
+            order = json.dumps({"kind": "forget", "count": 1})
+            assert stack.call("POST", stack.engine_port(0), "/fault", order)[0] == 200
+            answer = complete(stack.port, question)
+            assert answer.overlap[0] == 10 and reused(answer) == 0
+            stack.wait_until_heard()
+
+    stack.wait_until_heard()
+    lie()
+
+    def caught():
+        complete(stack.engine_port(0), prompt(next(noise), 2))
+        return audit(stack)["relearned"] == 1
+
+    stack.wait_until(caught)
+    told = audit(stack)
+    assert (told["unexplained"], told["not_judged"]) == (2, 0)
+    assert told["relearned_because"] == "unexplained"

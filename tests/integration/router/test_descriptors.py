@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Sightline Authors
+"""The router at its limit of open files: it serves on, and blames nobody else for it."""
+
+import contextlib
+import http.client
+import json
+import os
+import resource
+import socket
+import stat
+
+import pytest
+from fake_engine import FakeEngine, answer_ok, router
+from stack import SLOWDOWN
+
+BODY = {"model": "demo", "messages": [{"role": "user", "content": "hello"}], "max_tokens": 4}
+OPEN_FILES = 200
+QUICK = ["--fleet-probe-interval", "100ms", "--drain-timeout", "2s"]
+
+
+@pytest.fixture
+def limited(build, tmp_path):
+    """A build whose programs may open few files."""
+    program = tmp_path / "bin/sightline"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nulimit -n {OPEN_FILES}\nexec "{build}/bin/sightline" "$@"\n')
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    (tmp_path / "models").symlink_to(build / "models")
+    return tmp_path
+
+
+def states(stack):
+    return {w["state"] for w in stack.worker_states()}
+
+
+def probes_of(stack, engine):
+    """Waits until the engine was probed a few times more."""
+    before = engine.probes
+    stack.wait_until(lambda: engine.probes > before + 3)
+
+
+class Probed(FakeEngine):
+    probes = 0
+
+    def quiet_answers(self):
+        self.probes += 1
+        return super().quiet_answers()
+
+
+def ask(connection):
+    connection.request("POST", "/v1/chat/completions", json.dumps(BODY))
+    answer = connection.getresponse()
+    return answer.status, dict(answer.getheaders()), answer.read()
+
+
+def test_more_clients_than_open_files_leave_room_for_engines_and_the_admin_port(limited, logs):
+    engines = [Probed(name, answer_ok) for name in "ab"]
+    with contextlib.ExitStack() as held, router(limited, logs, *engines, flags=QUICK) as stack:
+        first = http.client.HTTPConnection("127.0.0.1", stack.port, timeout=20 * SLOWDOWN)
+        assert ask(first)[0] == 200
+        assert "open files" in stack.router.log()
+        for _ in range(2 * OPEN_FILES):
+            held.enter_context(socket.create_connection(("127.0.0.1", stack.port)))
+        stack.wait_until(lambda: stack.router_count(
+            'sightline_limit_hits_total{limit="connections-max"}') > OPEN_FILES)
+        for engine in engines:
+            probes_of(stack, engine)
+        assert states(stack) == {"unverified"}
+        for _ in range(20):
+            assert ask(first)[0] == 200
+        open_files = len(os.listdir(f"/proc/{stack.router.process.pid}/fd"))
+        assert open_files < OPEN_FILES - 16
+        # Nothing is sent: what the router does not read may take its answer away.
+        with socket.create_connection(("127.0.0.1", stack.port)) as refused:
+            answer = refused.makefile("rb").read().lower()
+        assert answer.startswith(b"http/1.1 503 ") and b"\r\nretry-after: 1\r\n" in answer
+        # It ends in its time while they are there: the stack's end looks at that.
+
+
+def test_without_a_descriptor_the_router_blames_itself_and_recovers(build, logs):
+    engines = [Probed(name, answer_ok) for name in "ab"]
+    with router(build, logs, *engines, flags=[*QUICK, "--io-threads", "1"]) as stack:
+        pid = stack.router.process.pid
+        first = http.client.HTTPConnection("127.0.0.1", stack.port, timeout=20 * SLOWDOWN)
+        assert stack.call("GET", stack.port, "/health")[0] == 200
+        first.connect()
+        first.request("GET", "/health")
+        assert first.getresponse().read() == b""
+        before = resource.prlimit(pid, resource.RLIMIT_NOFILE, (3, before_hard(pid)))
+        status, headers, body = ask(first)
+        assert (status, headers["retry-after"]) == (503, "1"), body
+        assert "open-files" in json.loads(body)["error"]["message"]
+        waiting = http.client.HTTPConnection("127.0.0.1", stack.port, timeout=20 * SLOWDOWN)
+        waiting.request("GET", "/health")
+        stack.wait_until(lambda: "cannot accept" in stack.router.log())
+        scrape = http.client.HTTPConnection("127.0.0.1", stack.admin_port, timeout=20 * SLOWDOWN)
+        scrape.request("GET", "/healthz")
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
+        assert scrape.getresponse().status == 200
+        assert waiting.getresponse().status == 200
+        assert ask(first)[0] == 200
+        assert stack.router_count('sightline_limit_hits_total{limit="open-files"}') >= 1
+        assert "requests fail" not in stack.router.log()
+        # Its lines are few, however long it lasts.
+        assert stack.router.log().count("cannot accept") < 5
+
+
+def before_hard(pid):
+    return resource.prlimit(pid, resource.RLIMIT_NOFILE)[1]

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Sightline Authors
+"""Requests whose few bytes stand for many values: what the router's memory does."""
+
+import json
+import os
+import re
+
+import pytest
+from fake_engine import FakeEngine, answer_ok
+from stack import SLOWDOWN, Stack, post
+
+CALLS = 20
+VALUES = 990_000
+
+
+def memory_mib(stack, field):
+    with open(f"/proc/{stack.router.process.pid}/status") as status:
+        return int(re.search(rf"{field}:\s+(\d+) kB", status.read()).group(1)) / 1024
+
+
+def many_arguments():
+    arguments = '{"a":[' + ",".join(["{}"] * VALUES) + "]}"
+    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": arguments}}
+    message = {"role": "assistant", "content": "", "tool_calls": [call]}
+    return json.dumps({"model": "demo", "max_tokens": 1,
+                       "messages": [{"role": "user", "content": "x"}] + [message] * CALLS})
+
+
+@pytest.mark.parametrize("model", ["qwen3-vl", "qwen2-vl"])
+def test_tool_call_arguments_cost_what_the_prompt_needs_of_them(build, logs, model):
+    body = many_arguments()
+    assert len(body) > 59_000_000
+    with FakeEngine("a", answer_ok) as engine, \
+            Stack(build, model=model, workers=[engine.worker], ready_states=("unverified",),
+                  logs=logs) as stack:
+        before = memory_mib(stack, "VmRSS")
+        answer = post(stack.port, body)
+        if model == "qwen2-vl":  # its template does not print them
+            assert answer.status == 200
+        else:
+            error = json.loads(answer.body)["error"]
+            assert (answer.status, error["code"], error["param"]) == (400, 400, "messages")
+            assert "500000" in error["message"] and "tool-arguments-values-max" in error["message"]
+            hit = 'sightline_limit_hits_total{limit="tool-arguments-values-max"} 1'
+            stack.wait_until(lambda: hit in stack.router_metrics(), seconds=5)
+        if "SL_SANITIZER_REPORTS" not in os.environ:  # those keep memory for their own ends
+            assert memory_mib(stack, "VmHWM") <= 600
+            stack.wait_until(lambda: memory_mib(stack, "VmRSS") <= before + 64,
+                             seconds=10 / SLOWDOWN)
