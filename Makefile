@@ -10,7 +10,7 @@ BUILD := build/$(PRESET)
 PYTHON := build/venv/bin/python
 LINT := /usr/bin/python3 hack/lint
 
-.PHONY: help setup build demo-build test-build demo serve test test-goldens lint format bench bench-peers bench-tokenizer chaos soak fuzz test-asan test-tsan instrumented-build ci clean
+.PHONY: help setup build demo-build test-build demo serve test test-goldens lint format bench bench-peers bench-tokenizer bench-replays chaos fairness soak fuzz test-asan test-tsan instrumented-build ci clean
 
 help: ## this text
 	@echo "Sightline. On a fresh Debian 12 machine 'make demo' or 'make test' is all it takes."
@@ -58,6 +58,9 @@ format: setup ## rewrite C++ sources with clang-format
 chaos: test-build ## faults of all kinds at random, hostile clients: SECONDS=60, SEED=N (default: a new one)
 	@$(PYTHON) tests/chaos/run --build $(BUILD) --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
 
+fairness: test-build ## healthy engines while the events thread is held, then a lying one: SECONDS=60
+	@$(PYTHON) tests/chaos/fairness --build $(BUILD) --seconds $(SECONDS)
+
 soak: ## ten minutes of chaos
 	@$(MAKE) --no-print-directory chaos SECONDS=600
 
@@ -69,6 +72,9 @@ bench-peers: test-build ## compare the cost with nginx's, and with PEERS=smg,vll
 
 bench-tokenizer: test-build ## compare the tokenizer, ids and speed, with two others (downloads 20 MB)
 	@$(PYTHON) tests/bench/tokenizer/run $(BUILD)
+
+bench-replays: test-build ## join publishers with vLLM's limits: 10,000 batches, 100 engines, 1,000 engines
+	@$(PYTHON) tests/bench/replay_bench.py $(BUILD)
 
 test-asan: ## all tests of the programs under AddressSanitizer, UBSan and LeakSanitizer
 	@$(MAKE) --no-print-directory instrumented-build PRESET=asan

@@ -20,7 +20,12 @@ NOTICED_S = 6.0
 UNROUTABLE = ("starting", "down", "draining")
 ANSWER_KINDS = ("status500", "garbage", "die-midstream", "stall")
 KINDS = ("drop", "duplicate", "reorder", "delay", "restart", "die-midstream", "stall",
-         "status500", "garbage", "wrong-block-size")
+         "status500", "garbage", "wrong-block-size", "cut-replay", "slow-probe")
+ENGINE_STOPS = "the server stopped before the request was answered"
+# How the ids of requests begin that kill the engines that read them.
+POISON = "poison-"
+# The router waits a second for the answer to a probe.
+SLOW_PROBE_MS_MAX = 3000
 
 
 def ask_engine(port, method, path, body=None):
@@ -82,6 +87,8 @@ class Injector(threading.Thread):
             fault["target"] = rng.choice(("events", "http"))
         elif kind == "wrong-block-size":
             fault |= {"p": 0.2, "count": 1}
+        elif kind == "slow-probe":
+            fault["ms"] = rng.randrange(SLOW_PROBE_MS_MAX)
         return fault
 
 
@@ -150,7 +157,9 @@ class Strikes:
             if outcome.worker in ("", worker) or outcome.status >= 500:
                 return kind
         end = outcome.end + 0.2
-        if outcome.status == 503 and not outcome.worker:
+        # What an engine says that restarts reaches the client where no other can take over.
+        is_told = ENGINE_STOPS in outcome.trouble
+        if outcome.status == 503 and not outcome.worker and not is_told:
             # Every single engine must have been avoided, each for a fault of its own.
             since = self._timeline.nobody_routable(outcome.start - 0.05, end)
             explained = since is not None and all(

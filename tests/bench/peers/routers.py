@@ -124,13 +124,16 @@ class Router:
                 self.process.wait()
 
 
-def sightline(build, engine_port, home):
+def sightline(build, engine_port, home, baseline=None):
+    """This build's program, or another one as baseline."""
     port = free_port()
-    command = [build / "bin/sightline", "serve", "--model-path", build / "models/qwen3-vl",
+    name = "baseline" if baseline else "sightline"
+    command = [baseline or build / "bin/sightline", "serve",
+               "--model-path", build / "models/qwen3-vl",
                "--served-model-name", "demo", "--port", port, "--admin-port", free_port(),
                "--log-level", "warn", "--drain-timeout", "0s",
                "--worker", f"name=w0,url=http://127.0.0.1:{engine_port}"]
-    return Router("sightline", command, port, home / "sightline.log")
+    return Router(name, command, port, home / f"{name}.log")
 
 
 def nginx(engine_port, home):
@@ -176,20 +179,23 @@ def installed(name, build, engine_port, home):
     return Router(f"{name} {version}", command, port, home / f"{name}.log")
 
 
-def start_all(build, engine_port, peers, body):
-    """Sightline, nginx and the named peers. Returns the running ones, and why others are not."""
+def start_all(build, engine_port, arguments, body):
+    """Sightline, its baseline, nginx and the peers that are asked for. Returns the running ones,
+    and why others are not."""
     home = build / "bench-peers"
     home.mkdir(parents=True, exist_ok=True)
     makers = {"sightline": lambda: sightline(build, engine_port, home),
               "nginx": lambda: nginx(engine_port, home)}
-    for name in peers:
+    if arguments.baseline:
+        makers["baseline"] = lambda: sightline(build, engine_port, home, arguments.baseline)
+    for name in arguments.peers:
         makers[name] = lambda name=name: installed(name, build, engine_port, home)
     running, missing = [], {}
     for name, make in makers.items():
         try:
             running.append(make().wait_ready(body))
         except (OSError, RuntimeError, subprocess.SubprocessError) as error:
-            if name in ("sightline", "nginx"):
+            if name in ("sightline", "nginx", "baseline"):
                 for router in running:
                     router.stop()
                 raise

@@ -40,6 +40,8 @@ def run_plan(judge, stack, engines):
                  plan.conversations, plan.crowds, plan.eviction, plan.late_join):
         part(judge)
 
+    plan.long_past(judge, engines[0])
+
     def engine_of(worker):
         url = next(w["url"] for w in stack.worker_states() if w["name"] == worker)
         return next(engine for engine in engines if engine.url == url)

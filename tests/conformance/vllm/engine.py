@@ -105,6 +105,19 @@ class Engine:
     def get(self, path):
         return self._ask("GET", path)
 
+    def compute(self, prompts):
+        """Has these token ids computed, one prompt after the other."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        for ids in prompts:
+            body = {"model": MODEL, "max_tokens": 1, "temperature": 0, "prompt": ids}
+            connection.request("POST", "/v1/completions", json.dumps(body),
+                               {"content-type": "application/json"})
+            answer = connection.getresponse()
+            content = answer.read()
+            if answer.status != 200:
+                raise RuntimeError(f"{self.url} refused a prompt: {answer.status} {content!r}")
+        connection.close()
+
     def reset_prefix_cache(self):
         status, body = self._ask("POST", "/reset_prefix_cache")
         if status != 200:

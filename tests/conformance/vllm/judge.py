@@ -45,11 +45,14 @@ class Judge:
     def close(self):
         self._client.close()
 
-    def restart_router(self):
+    def restart_router(self, meanwhile=lambda: None):
         """Another router process, which must learn what running workers hold."""
         self.close()
         self.stack.router.stop()
+        meanwhile()
+        start = time.monotonic()
         self.stack.start_router()
+        print(f"     the new router is ready after {time.monotonic() - start:.1f} s", flush=True)
         self._client = self._connected()
         self.stack.wait_until(lambda: all(
             w["events"]["seq"] is not None for w in self.stack.worker_states()))

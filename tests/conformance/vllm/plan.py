@@ -11,6 +11,8 @@ import drawn
 from engine import BLOCK_SIZE
 from pictures import data_url, text_part
 
+# Prompts of a past that is longer than a replay.
+LONG_PAST = 1200
 WORDS = ("harbour lantern granite meadow violin copper orbit velvet juniper compass thunder walnut "
          "teacup prairie signal island").split()
 SYSTEM = {"role": "system", "content": "You describe what is seen, in plain words. "
@@ -274,6 +276,24 @@ def late_join(judge):
     judge.chat("the picture, another question",
                [user(picture(drawn.png(420, 336, 141)), "Is it damaged?")])
     judge.chat("a text from before the eviction", prose(1000, seed=100))
+
+
+def long_past(judge, engine):
+    """More batches than a replay socket's queue takes (1,000), announced while no router was there.
+
+    A prompt is computed in two steps, each of which is a batch; most of the blocks are evicted
+    again, so both stores and removals have to come, in their order.
+    """
+    judge.about("long past")
+    prompts = [[7 + (i * 131 + n * 17) % 5000 for n in range(3900)] for i in range(LONG_PAST)]
+    print(f"     {LONG_PAST} prompts of 3900 tokens to {engine.url}, without a router ...",
+          flush=True)
+    judge.restart_router(lambda: engine.compute(prompts))
+    worker = next(w for w in judge.stack.worker_states() if w["url"] == engine.url)
+    if worker["events"]["seq"] < 2 * LONG_PAST - 1:
+        raise RuntimeError(f"of {2 * LONG_PAST} batches the router has {worker['events']}")
+    for back in (1, 2, 3, 1):
+        judge.complete(f"the last but {back - 1}, to a new router", prompts[-back])
 
 
 def after_loss(judge, why, lose):
