@@ -96,8 +96,9 @@ def _deps(text):
 
 def _edges(tree):
     edges, included = tables.module_edges(), _included(tree)
-    names = {module.split("/")[1]: module for module in edges}
-    for path in tree.match("common/*/CMakeLists.txt", "router/*/CMakeLists.txt"):
+    names = {module.rsplit("/", 1)[1]: module for module in edges}
+    for path in tree.match("common/*/CMakeLists.txt", "router/*/CMakeLists.txt",
+                           "simulator/*/CMakeLists.txt"):
         module = module_of(path)
         deps = {names.get(dep, dep) for dep in _deps(tree.text(path))}
         used = included.get(module, set())

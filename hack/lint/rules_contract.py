@@ -13,14 +13,15 @@ RULES = {
     "metric-undocumented": "every metric of the code is in docs/metrics.md",
     "metric-unknown": "every metric that a document names exists in the code",
     "metric-unused": "every metric of the table is written by some module",
-    "route-undocumented": "every route of names.h and router/proxy is in docs/api.md",
+    "route-undocumented": "every route of names.h and router/front/proxy is in docs/api.md",
     "route-unknown": "every route of docs/api.md exists in the code",
 }
 
 CONTRACT = "common/contract/"
 METRICS = CONTRACT + "metric_table.h"
 NAMES = CONTRACT + "names.h"
-SETTINGS = (CONTRACT + "*settings*.cc", "router/*/*settings*.cc", "router/cli/*.cc")
+SETTINGS = (CONTRACT + "*settings*.cc", "router/*settings*.cc", "simulator/*settings*.cc",
+            "router/cli/*.cc")
 
 _SETTING = re.compile(r'\{\s*"([a-z_]+(?:\.[a-z_]+)*)",\s*"([a-z][a-z0-9-]*)",')
 _FLAG_LITERAL = re.compile(r'"--([a-z][a-z0-9-]*)"')
@@ -126,7 +127,7 @@ def _metrics(tree):
 
 def _routes(tree):
     doc = "docs/api.md"
-    routes = {**_declared(tree, _ROUTE_LITERAL, 1, "router/proxy/*.cc"),
+    routes = {**_declared(tree, _ROUTE_LITERAL, 1, "router/front/proxy/*.cc"),
               **_declared(tree, _ROUTE_ROW, 2, NAMES)}
     if not routes and not tree.has(doc):
         return

@@ -18,9 +18,9 @@ RULES = {
 
 # Decide by values alone: no I/O, thread, clock, log, metric. A prefix matches files, so that the
 # adapters of an otherwise pure module can be left out.
-PURE = ("common/contract/", "router/openai/", "router/prompt/", "router/keys/", "router/index/",
-        "router/routing/", "router/tokenizer/", "router/python/", "router/filters/",
-        "router/jinja/", "router/chat/", "router/image/")
+PURE = ("common/contract/", "router/openai/", "router/prompt/chat/", "router/prompt/image/",
+        "router/prompt/model/", "router/prompt/template/", "router/prompt/tokenizer/",
+        "router/cache/keys/", "router/cache/index/", "router/workers/routing/")
 
 IMPURE_HEADERS = {
     "iostream", "ostream", "istream", "fstream", "stdio.h", "print", "syncstream",

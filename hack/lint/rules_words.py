@@ -78,7 +78,7 @@ def check(tree):
 def _code(tree, path):
     pure = is_pure(path)
     product = path.startswith(PRODUCT_ROOTS)
-    above_common = path.startswith(("router/", "operator/"))
+    above_common = path.startswith(("router/", "simulator/", "operator/"))
     table = CODE + (PRODUCT_CODE if product else []) + (ROUTER_CODE if above_common else [])
     for number, line in enumerate(tree.code(path).splitlines(), 1):
         for pattern, instead in table:

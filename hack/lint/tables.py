@@ -17,7 +17,7 @@ def _rows(name):
 
 
 def module_edges():
-    """`router/keys: common/base common/contract` -> {module: {allowed modules}}."""
+    """`router/cache/keys: common/base common/contract` -> {module: {allowed modules}}."""
     edges = {}
     for number, line in _rows("modules.txt"):
         module, _, allowed = line.partition(":")

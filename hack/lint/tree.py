@@ -11,7 +11,7 @@ from pathlib import Path
 
 import cxx
 
-PRODUCT_ROOTS = ("common/", "router/", "operator/")
+PRODUCT_ROOTS = ("common/", "router/", "simulator/", "operator/")
 SKIPPED_DIRECTORIES = {".git", "build", "__pycache__"}
 
 
@@ -89,6 +89,7 @@ class Tree:
 
 
 def module_of(path):
-    """`router/keys/block_key.h` -> `router/keys`; None for files outside of any module."""
+    """`router/cache/keys/block_key.h` -> `router/cache/keys`; None outside of any module."""
     parts = path.split("/")
-    return "/".join(parts[:2]) if path.startswith(PRODUCT_ROOTS) and len(parts) > 2 else None
+    inside = path.startswith(PRODUCT_ROOTS) and len(parts) > 2
+    return "/".join(parts[:-1]) if inside else None

@@ -2,10 +2,10 @@
 // Copyright The Sightline Authors
 #pragma once
 
-#include "router/audit/audit.h"
-#include "router/fleet/fleet.h"
-#include "router/index/prefix_index.h"
-#include "router/subscriber/zmq_subscriber.h"
+#include "router/cache/audit/audit.h"
+#include "router/cache/index/prefix_index.h"
+#include "router/cache/subscriber/zmq_subscriber.h"
+#include "router/workers/fleet/fleet.h"
 
 namespace sightline::cli {
 

@@ -41,7 +41,7 @@ void EngineWatch::engine_ready(const fleet::EngineEndpoints& engine) {
   options.hash_seed = seed_nobody_knows();
   if (engine.copies == contract::Copies::LastCopy) options.copies = events::CopyPolicy::LastCopy;
   if (engine.block_size_explicit > 0) options.block_size_configured = engine.block_size_explicit;
-  const prompt::Placeholders& placeholders = model_.profile.placeholders;
+  const model::Placeholders& placeholders = model_.profile.placeholders;
   for (const auto& token : {placeholders.image, placeholders.video}) {
     if (token) options.media_tokens.push_back(*token);
   }

@@ -4,10 +4,10 @@
 
 #include <string>
 
-#include "router/events/engine_feed.h"
-#include "router/fleet/fleet.h"
-#include "router/prepare/model.h"
-#include "router/subscriber/zmq_subscriber.h"
+#include "router/cache/events/engine_feed.h"
+#include "router/cache/subscriber/zmq_subscriber.h"
+#include "router/prompt/prepare/model.h"
+#include "router/workers/fleet/fleet.h"
 
 namespace sightline::cli {
 

@@ -4,7 +4,7 @@
 
 #include "common/base/result.h"
 
-#include "router/fleet/fleet.h"
+#include "router/workers/fleet/fleet.h"
 
 namespace sightline::cli {
 

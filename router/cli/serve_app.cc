@@ -17,27 +17,27 @@
 #include "common/contract/metric_table.h"
 #include "common/contract/names.h"
 #include "common/hosts/lookup.h"
+#include "common/http/client.h"
+#include "common/http/server.h"
 #include "common/runtime/admin_server.h"
 #include "common/runtime/io_pool.h"
 #include "common/runtime/metrics.h"
 
-#include "router/admin/explain.h"
-#include "router/admin/index_view.h"
-#include "router/admin/workers_view.h"
-#include "router/audit/audit.h"
+#include "router/cache/audit/audit.h"
+#include "router/cache/index/exact_index.h"
+#include "router/cache/subscriber/zmq_subscriber.h"
 #include "router/cli/audit_surroundings.h"
 #include "router/cli/engine_watch.h"
 #include "router/cli/engines_check.h"
-#include "router/fleet/config_watch.h"
-#include "router/fleet/fleet.h"
-#include "router/fleet/fleet_control.h"
-#include "router/http/client.h"
-#include "router/http/server.h"
-#include "router/index/exact_index.h"
-#include "router/media/fetcher.h"
-#include "router/proxy/client_api.h"
-#include "router/proxy/serve.h"
-#include "router/subscriber/zmq_subscriber.h"
+#include "router/front/admin/explain.h"
+#include "router/front/admin/index_view.h"
+#include "router/front/admin/workers_view.h"
+#include "router/front/proxy/client_api.h"
+#include "router/front/proxy/serve.h"
+#include "router/prompt/media/fetcher.h"
+#include "router/workers/fleet/config_watch.h"
+#include "router/workers/fleet/fleet.h"
+#include "router/workers/fleet/fleet_control.h"
 
 namespace sightline::cli {
 namespace {
@@ -293,7 +293,7 @@ Result<std::unique_ptr<ServeApp>> ServeApp::create(ServeOptions options) {
   auto model = SL_TRY(prepare::load_model(options.settings.model.path));
   log(LogLevel::Info, "model loaded",
       {{"path", options.settings.model.path},
-       {"family", prompt::name_of(model->profile.family)},
+       {"family", model::name_of(model->profile.family)},
        {"vocabulary", model->tokenizer->vocabulary_size()}});
   auto parts = std::make_unique<Parts>(std::move(options), key, std::move(model));
   SL_TRY(parts->build());

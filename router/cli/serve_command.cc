@@ -12,7 +12,7 @@
 #include "router/cli/commands.h"
 #include "router/cli/open_files.h"
 #include "router/cli/serve_app.h"
-#include "router/fleet/config_watch.h"
+#include "router/workers/fleet/config_watch.h"
 
 namespace sightline::cli {
 namespace {

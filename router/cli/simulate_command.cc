@@ -10,8 +10,8 @@
 
 #include "router/cli/commands.h"
 #include "router/cli/open_files.h"
-#include "router/simulate/settings.h"
-#include "router/simulate/simulate.h"
+#include "simulator/cluster/settings.h"
+#include "simulator/cluster/simulate.h"
 
 namespace sightline::cli {
 namespace {
@@ -58,8 +58,8 @@ Result<std::string> no_file(const std::string& path) {
 }  // namespace
 
 int simulate_command(const Invocation& invocation) {
-  simulate::SimulateSettings settings;
-  contract::SettingTable table = simulate::setting_table(settings);
+  cluster::SimulateSettings settings;
+  contract::SettingTable table = cluster::setting_table(settings);
   const auto loaded =
       contract::load_settings(table, {invocation.arguments, invocation.environment, no_file});
   if (!loaded.ok()) return fail(loaded.error().message, 2);
@@ -74,7 +74,7 @@ int simulate_command(const Invocation& invocation) {
   const auto logging = start_log("info");
   if (!logging.ok()) return fail(logging.error().message, 2);
   check_open_files(raise_open_files(), settings.engines);
-  const auto status = simulate::run_simulate(settings);
+  const auto status = cluster::run_simulate(settings);
   if (!status.ok()) {
     return fail(status.error().message, status.error().blame == Blame::Client ? 2 : 1);
   }

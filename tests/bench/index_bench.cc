@@ -15,7 +15,7 @@
 
 #include "common/base/clock.h"
 
-#include "router/index/exact_index.h"
+#include "router/cache/index/exact_index.h"
 
 // Method: an index of 8 engines with 1,000 prompts of 512 blocks each on every engine; the first
 // 64 blocks are common to all prompts. Look-ups go through the prompts in turn, one thread, no

@@ -8,7 +8,7 @@
 
 #include "common/contract/identity_key.h"
 
-#include "router/keys/block_key.h"
+#include "router/cache/keys/block_key.h"
 
 // Method: block keys of one whole prompt per iteration, tokens in cache, one thread. "per_block"
 // is the time of one block.

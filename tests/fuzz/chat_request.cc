@@ -9,9 +9,9 @@
 
 #include "common/base/check.h"
 
-#include "router/chat/conversation.h"
 #include "router/openai/edits.h"
 #include "router/openai/request.h"
+#include "router/prompt/chat/conversation.h"
 #include "tests/fuzz/input.h"
 #include "tests/fuzz/naive_json.h"
 #include "tests/fuzz/target.h"

@@ -8,8 +8,8 @@
 #include "common/base/check.h"
 #include "common/base/json.h"
 
-#include "router/chat/content_format.h"
-#include "router/jinja/template.h"
+#include "router/prompt/chat/content_format.h"
+#include "router/prompt/template/jinja/template.h"
 #include "tests/fuzz/input.h"
 #include "tests/fuzz/target.h"
 

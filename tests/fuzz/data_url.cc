@@ -7,8 +7,8 @@
 
 #include "common/base/check.h"
 
-#include "router/media/base64.h"
-#include "router/media/image_source.h"
+#include "router/prompt/media/base64.h"
+#include "router/prompt/media/image_source.h"
 #include "tests/fuzz/target.h"
 
 namespace sightline::fuzz {

@@ -10,9 +10,9 @@
 #include "common/base/check.h"
 #include "common/contract/identity_key.h"
 
-#include "router/events/normaliser.h"
-#include "router/events/vllm_codec.h"
-#include "router/index/exact_index.h"
+#include "router/cache/events/normaliser.h"
+#include "router/cache/events/vllm_codec.h"
+#include "router/cache/index/exact_index.h"
 #include "tests/fuzz/input.h"
 #include "tests/fuzz/target.h"
 

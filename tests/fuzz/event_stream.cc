@@ -10,9 +10,9 @@
 #include "common/base/check.h"
 #include "common/contract/identity_key.h"
 
-#include "router/events/engine_feed.h"
-#include "router/events/stream.h"
-#include "router/index/exact_index.h"
+#include "router/cache/events/engine_feed.h"
+#include "router/cache/events/stream.h"
+#include "router/cache/index/exact_index.h"
 #include "tests/fuzz/input.h"
 #include "tests/fuzz/target.h"
 

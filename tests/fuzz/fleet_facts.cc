@@ -7,7 +7,7 @@
 #include "common/base/check.h"
 #include "common/contract/worker_spec.h"
 
-#include "router/fleet/discovery.h"
+#include "router/workers/fleet/discovery.h"
 #include "tests/fuzz/input.h"
 #include "tests/fuzz/target.h"
 

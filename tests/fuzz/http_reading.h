@@ -9,8 +9,7 @@
 
 #include "common/base/bytes.h"
 #include "common/base/check.h"
-
-#include "router/http/codec.h"
+#include "common/http/codec.h"
 
 namespace sightline::fuzz {
 

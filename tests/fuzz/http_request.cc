@@ -5,7 +5,8 @@
 // reader could take for two.
 #include <string>
 
-#include "router/http/codec.h"
+#include "common/http/codec.h"
+
 #include "tests/fuzz/http_reading.h"
 #include "tests/fuzz/input.h"
 #include "tests/fuzz/target.h"

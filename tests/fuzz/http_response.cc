@@ -4,7 +4,8 @@
 // An engine's bytes on a connection: the same responses however they are cut.
 #include <string>
 
-#include "router/http/codec.h"
+#include "common/http/codec.h"
+
 #include "tests/fuzz/http_reading.h"
 #include "tests/fuzz/input.h"
 #include "tests/fuzz/target.h"

@@ -6,7 +6,7 @@
 
 #include "common/base/check.h"
 
-#include "router/image/header.h"
+#include "router/prompt/image/header.h"
 #include "tests/fuzz/target.h"
 
 namespace sightline::fuzz {

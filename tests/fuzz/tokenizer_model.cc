@@ -9,7 +9,7 @@
 
 #include "common/base/json.h"
 
-#include "router/tokenizer/model_file.h"
+#include "router/prompt/tokenizer/model_file.h"
 #include "tests/fuzz/input.h"
 #include "tests/fuzz/target.h"
 #include "tests/fuzz/tokenizer_reading.h"

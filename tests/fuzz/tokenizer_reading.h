@@ -11,8 +11,8 @@
 #include "common/base/bytes.h"
 #include "common/base/check.h"
 
-#include "router/tokenizer/tokenizer.h"
-#include "tests/unit/router/tokenizer/naive_tokenizer.h"
+#include "router/prompt/tokenizer/tokenizer.h"
+#include "tests/unit/router/prompt/tokenizer/naive_tokenizer.h"
 
 namespace sightline::fuzz {
 

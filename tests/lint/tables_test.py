@@ -20,8 +20,9 @@ def reachable(edges, module):
 
 def test_simulated_engines_share_no_code_with_what_they_judge():
     edges = tables.module_edges()
-    for module in ("router/simengine", "router/simapi", "router/simulate"):
-        assert not reachable(edges, module) & {"router/keys", "router/media", "router/image"}
+    for module in ("simulator/core", "simulator/api", "simulator/cluster"):
+        assert not reachable(edges, module) & {
+            "router/cache/keys", "router/prompt/media", "router/prompt/image"}
 
 
 def test_edges_point_only_to_earlier_modules():

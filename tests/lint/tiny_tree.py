@@ -18,7 +18,7 @@ int twice(int value);
 
 }  // namespace sightline::keys
 """
-SOURCE = SPDX + """#include "router/keys/twice.h"
+SOURCE = SPDX + """#include "router/cache/keys/twice.h"
 
 namespace sightline::keys {
 
@@ -26,7 +26,7 @@ int twice(int value) { return 2 * value; }
 
 }  // namespace sightline::keys
 """
-TEST = SPDX + """#include "router/keys/twice.h"
+TEST = SPDX + """#include "router/cache/keys/twice.h"
 
 #include <gtest/gtest.h>
 
@@ -35,14 +35,14 @@ TEST(Twice, DoublesAValue) { EXPECT_EQ(sightline::keys::twice(2), 4); }
 
 CLEAN = {
     ".clang-format": (REPOSITORY / ".clang-format").read_text(),
-    "CMakeLists.txt": "sl_add_modules(router/keys)\n",
-    "router/keys/CMakeLists.txt": "sl_module(keys)\n",
-    "router/keys/twice.h": HEADER,
-    "router/keys/twice.cc": SOURCE,
-    "tests/unit/router/keys/CMakeLists.txt": "sl_test(keys DEPS keys)\n",
-    "tests/unit/router/keys/twice_test.cc": TEST,
+    "CMakeLists.txt": "sl_add_modules(router/cache/keys)\n",
+    "router/cache/keys/CMakeLists.txt": "sl_module(keys)\n",
+    "router/cache/keys/twice.h": HEADER,
+    "router/cache/keys/twice.cc": SOURCE,
+    "tests/unit/router/cache/keys/CMakeLists.txt": "sl_test(keys DEPS keys)\n",
+    "tests/unit/router/cache/keys/twice_test.cc": TEST,
     "hack/count": "#!/usr/bin/env bash\n" + SCRIPT_SPDX + "set -euo pipefail\necho 1\n",
-    "README.md": "# Tiny\n\nSee [the source](router/keys/twice.cc) and [above](#tiny).\n",
+    "README.md": "# Tiny\n\nSee [the source](router/cache/keys/twice.cc) and [above](#tiny).\n",
 }
 
 

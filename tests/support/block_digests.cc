@@ -17,7 +17,7 @@
 #include "common/base/json.h"
 #include "common/contract/identity_key.h"
 
-#include "router/keys/block_key.h"
+#include "router/cache/keys/block_key.h"
 
 namespace sightline {
 namespace {

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "router/events/engine_feed.h"
-#include "router/index/exact_index.h"
-#include "router/keys/block_key.h"
+#include "router/cache/events/engine_feed.h"
+#include "router/cache/index/exact_index.h"
+#include "router/cache/keys/block_key.h"
 #include "tests/support/captures.h"
 
 namespace sightline::test {

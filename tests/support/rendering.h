@@ -7,7 +7,7 @@
 
 #include "common/base/json.h"
 
-#include "router/jinja/template.h"
+#include "router/prompt/template/jinja/template.h"
 
 namespace sightline::test {
 

@@ -8,8 +8,8 @@
 
 #include "common/base/check.h"
 
-#include "router/chat/content_format.h"
-#include "router/chat/template_call.h"
+#include "router/prompt/chat/content_format.h"
+#include "router/prompt/chat/template_call.h"
 
 namespace sightline::test {
 namespace {

@@ -14,9 +14,9 @@
 #include "common/base/rng.h"
 #include "common/contract/identity_key.h"
 
-#include "router/index/exact_index.h"
-#include "router/keys/block_key.h"
-#include "router/routing/select.h"
+#include "router/cache/index/exact_index.h"
+#include "router/cache/keys/block_key.h"
+#include "router/workers/routing/select.h"
 
 // Method: 1,024 engines. All of them hold the first 64 blocks of the prompt, as a shared system
 // prompt; 8 of them hold it to its end. "decide" takes its tokens to the chosen engine: block

@@ -9,9 +9,9 @@
 #include "common/base/check.h"
 #include "common/contract/identity_key.h"
 
-#include "router/events/normaliser.h"
-#include "router/events/vllm_codec.h"
-#include "router/index/exact_index.h"
+#include "router/cache/events/normaliser.h"
+#include "router/cache/events/vllm_codec.h"
+#include "router/cache/index/exact_index.h"
 #include "tests/support/pack.h"
 
 // Method: messages as vLLM 0.32 sends them, one BlockStored of 64 new blocks of 16 tokens each,

@@ -17,8 +17,8 @@
 #include <string_view>
 #include <vector>
 
-#include "router/http/exchange.h"
-#include "router/http/server.h"
+#include "common/http/exchange.h"
+#include "common/http/server.h"
 
 namespace sightline::http {
 namespace {

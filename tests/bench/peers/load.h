@@ -8,8 +8,7 @@
 #include <vector>
 
 #include "common/base/clock.h"
-
-#include "router/http/client.h"
+#include "common/http/client.h"
 
 namespace sightline::bench {
 

@@ -9,9 +9,9 @@
 #include <asio/basic_waitable_timer.hpp>
 #include <asio/redirect_error.hpp>
 
+#include "common/http/server.h"
 #include "common/runtime/io_pool.h"
 
-#include "router/http/server.h"
 #include "tests/bench/peers/load.h"
 
 namespace sightline::bench {

@@ -6,9 +6,9 @@
 #include <functional>
 #include <future>
 
+#include "common/http/exchange.h"
 #include "common/runtime/io_pool.h"
 
-#include "router/http/exchange.h"
 #include "tests/bench/peers/load.h"
 
 namespace sightline::bench {

@@ -9,9 +9,9 @@
 #include <asio/basic_waitable_timer.hpp>
 #include <asio/redirect_error.hpp>
 
+#include "common/http/exchange.h"
 #include "common/runtime/io_pool.h"
 
-#include "router/http/exchange.h"
 #include "tests/bench/peers/load.h"
 
 namespace sightline::bench {

@@ -19,7 +19,7 @@
 
 #include "common/base/check.h"
 
-#include "router/tokenizer/tokenizer.h"
+#include "router/prompt/tokenizer/tokenizer.h"
 
 namespace sightline::tokenizer {
 namespace {

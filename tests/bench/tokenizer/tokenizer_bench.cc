@@ -14,7 +14,7 @@
 #include "common/base/check.h"
 #include "common/base/rng.h"
 
-#include "router/tokenizer/tokenizer.h"
+#include "router/prompt/tokenizer/tokenizer.h"
 
 // Method: Qwen3's tokenizer, one thread, warm: 2 MB of other text of the kind go first, then each
 // iteration encodes the next stretch of a text of 8 MB. English and CJK are words of the

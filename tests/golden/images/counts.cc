@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "router/prompt/expand.h"
-#include "router/prompt/image_tokens.h"
+#include "router/prompt/model/expand.h"
+#include "router/prompt/model/image_tokens.h"
 
 namespace sightline::golden {
 namespace {
@@ -17,17 +17,17 @@ std::string content_or_nothing(const std::filesystem::path& file) {
 }
 
 // The media of a row, counted; an error's text instead when a size is refused.
-Result<std::vector<prompt::MediaItem>> counted(const json::Value& row,
-                                               const prompt::ModelProfile& profile) {
-  std::vector<prompt::MediaItem> items;
+Result<std::vector<model::MediaItem>> counted(const json::Value& row,
+                                              const model::ModelProfile& profile) {
+  std::vector<model::MediaItem> items;
   const auto sizes = row.find("sizes");
   for (const json::Value pair : *sizes) {
     std::vector<std::uint32_t> sides;
     for (const json::Value side : pair) {
       sides.push_back(static_cast<std::uint32_t>(side.integer().value_or(0)));
     }
-    const auto count = SL_TRY(prompt::count_image_tokens(profile, {sides.at(0), sides.at(1)}));
-    items.push_back({prompt::Modality::Image, "item", count.tokens});
+    const auto count = SL_TRY(model::count_image_tokens(profile, {sides.at(0), sides.at(1)}));
+    items.push_back({model::Modality::Image, "item", count.tokens});
   }
   return items;
 }
@@ -47,12 +47,12 @@ std::vector<TokenId> wanted_ids(const json::Value& row, const tokenizer::Tokeniz
   return ids;
 }
 
-bool spans_agree(const prompt::Prompt& prompt, std::span<const prompt::MediaItem> items,
+bool spans_agree(const model::Prompt& prompt, std::span<const model::MediaItem> items,
                  TokenId image) {
   if (prompt.spans.size() != items.size()) return false;
   std::size_t covered = 0;
   for (std::size_t i = 0; i < items.size(); ++i) {
-    const prompt::MediaSpan& span = prompt.spans[i];
+    const model::MediaSpan& span = prompt.spans[i];
     if (span.item != i || span.length != items[i].tokens) return false;
     for (std::size_t k = 0; k < span.length; ++k) {
       if (prompt.tokens.at(span.start + k) != image) return false;
@@ -64,16 +64,16 @@ bool spans_agree(const prompt::Prompt& prompt, std::span<const prompt::MediaItem
 }
 
 // Empty if the row agrees.
-std::string disagreement(const json::Value& row, const prompt::ModelProfile& profile,
+std::string disagreement(const json::Value& row, const model::ModelProfile& profile,
                          const tokenizer::Tokenizer& tokenizer) {
   const auto items = counted(row, profile);
   if (row.find("error")) return items.ok() ? "must be refused" : "";
   if (!items.ok()) return items.error().message;
   std::vector<TokenId> rendered;
   SL_CHECK(tokenizer.encode(text(row, "prompt"), rendered).ok());
-  const auto prompt = prompt::expand({rendered, kTokensMax}, *items, profile.placeholders);
+  const auto prompt = model::expand({rendered, kTokensMax}, *items, profile.placeholders);
   if (!prompt.ok()) return prompt.error().message;
-  if (prompt->certainty != prompt::Certainty::Exact) return "not exact";
+  if (prompt->certainty != model::Certainty::Exact) return "not exact";
   if (prompt->exact_tokens != prompt->tokens.size()) return "not all tokens exact";
   if (prompt->tokens != wanted_ids(row, tokenizer)) return "other ids";
   const auto soft =
@@ -84,20 +84,20 @@ std::string disagreement(const json::Value& row, const prompt::ModelProfile& pro
 
 }  // namespace
 
-prompt::ModelProfile profile_of(const std::string& model) {
+model::ModelProfile profile_of(const std::string& model) {
   const std::filesystem::path directory =
       std::filesystem::path(SL_SOURCE_DIR "/tests/data/models") / model;
-  prompt::ModelFiles files;
-  files.config = content_or_nothing(directory / prompt::kConfigFile);
-  files.tokenizer_config = content_or_nothing(directory / prompt::kTokenizerConfigFile);
-  files.template_jinja = content_or_nothing(directory / prompt::kTemplateFile);
-  files.preprocessor = content_or_nothing(directory / prompt::kPreprocessorFile);
-  auto profile = prompt::parse_model(files);
+  model::ModelFiles files;
+  files.config = content_or_nothing(directory / model::kConfigFile);
+  files.tokenizer_config = content_or_nothing(directory / model::kTokenizerConfigFile);
+  files.template_jinja = content_or_nothing(directory / model::kTemplateFile);
+  files.preprocessor = content_or_nothing(directory / model::kPreprocessorFile);
+  auto profile = model::parse_model(files);
   SL_CHECK(profile.ok());
   return std::move(*profile);
 }
 
-Tally check_expansions(const std::filesystem::path& table, const prompt::ModelProfile& profile,
+Tally check_expansions(const std::filesystem::path& table, const model::ModelProfile& profile,
                        const tokenizer::Tokenizer& tokenizer) {
   Tally tally;
   for (const json::Document& row : rows_of(table)) {
@@ -109,14 +109,14 @@ Tally check_expansions(const std::filesystem::path& table, const prompt::ModelPr
 }
 
 Tally check_engine_counts(const std::filesystem::path& table, const std::string& family,
-                          const prompt::ModelProfile& profile) {
+                          const model::ModelProfile& profile) {
   Tally tally;
   for (const json::Document& document : rows_of(table)) {
     const json::Value row = document.root();
     if (text(row, "family") != family) continue;
     const auto width = static_cast<std::uint32_t>(number(row, "width"));
     const auto height = static_cast<std::uint32_t>(number(row, "height"));
-    const auto count = prompt::count_image_tokens(profile, {width, height});
+    const auto count = model::count_image_tokens(profile, {width, height});
     const std::int64_t tokens = count.ok() ? count->tokens : -1;
     const std::int64_t growth =
         number(row, "prompt_tokens") - number(row, "prompt_tokens_unexpanded");

@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "router/image/header.h"
+#include "router/prompt/image/header.h"
 
 namespace sightline::golden {
 namespace {

@@ -10,7 +10,7 @@
 #include "common/base/bytes.h"
 #include "common/base/check.h"
 
-#include "router/tokenizer/tokenizer.h"
+#include "router/prompt/tokenizer/tokenizer.h"
 #include "tests/golden/images/table.h"
 
 namespace sightline::golden {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
-#include "router/fleet/config_watch.h"
+#include "router/workers/fleet/config_watch.h"
 
 #include <filesystem>
 #include <fstream>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
-#include "router/fleet/engine_client.h"
+#include "router/workers/fleet/engine_client.h"
 
 #include <functional>
 #include <future>

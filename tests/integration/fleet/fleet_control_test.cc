@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
-#include "router/fleet/fleet_control.h"
+#include "router/workers/fleet/fleet_control.h"
 
 #include <atomic>
 #include <optional>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
-#include "router/http/exchange.h"
+#include "common/http/exchange.h"
 
 #include <atomic>
 #include <chrono>

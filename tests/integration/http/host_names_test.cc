@@ -11,9 +11,9 @@
 
 #include <gtest/gtest.h>
 
+#include "common/http/exchange.h"
 #include "common/runtime/worker_thread.h"
 
-#include "router/http/exchange.h"
 #include "tests/fakes/raw_socket.h"
 #include "tests/fakes/run_task.h"
 

@@ -14,8 +14,9 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
-#include "router/http/exchange.h"
-#include "router/http/server.h"
+#include "common/http/exchange.h"
+#include "common/http/server.h"
+
 #include "tests/fakes/raw_socket.h"
 #include "tests/fakes/run_task.h"
 

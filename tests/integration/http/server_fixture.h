@@ -11,7 +11,8 @@
 
 #include <gtest/gtest.h>
 
-#include "router/http/server.h"
+#include "common/http/server.h"
+
 #include "tests/fakes/raw_socket.h"
 #include "tests/fakes/run_task.h"
 

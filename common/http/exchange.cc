@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "common/http/exchange.h"
+
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "common/base/check.h"
+#include "common/http/codec.h"
+#include "common/http/wire.h"
+
+namespace sightline::http {
+namespace {
+
+constexpr std::size_t kSpareBytes = 64;
+constexpr int kSwitchingProtocols = 101;
+constexpr std::string_view kUpstream = "the upstream server ";
+
+std::string host_field(const Endpoint& endpoint) {
+  const bool v6 = endpoint.host.find(':') != std::string::npos;
+  auto field = v6 ? "[" + endpoint.host + "]" : endpoint.host;
+  return field.append(":").append(std::to_string(endpoint.port));
+}
+
+ErrorCode code_of(Failure failure) {
+  switch (failure) {
+    case Failure::Corrupt:
+      return ErrorCode::Corrupt;
+    case Failure::TooLarge:
+      return ErrorCode::TooLarge;
+    case Failure::Timeout:
+      return ErrorCode::Timeout;
+    case Failure::Cancelled:
+      return ErrorCode::Cancelled;
+    default:
+      return ErrorCode::Unavailable;
+  }
+}
+
+}  // namespace
+
+struct Exchange::State {
+  explicit State(std::shared_ptr<Connections> from)
+      : connections(std::move(from)),
+        decoder({.header_bytes_max = connections->options().response_header_bytes_max,
+                 .header_fields_max = connections->options().response_header_fields_max}) {}
+  ~State() { release(); }
+
+  Error fail(Failure how, std::string_view what) {
+    // A cancelled exchange fails in whatever way its closed connection makes it fail.
+    failure = cancelled ? Failure::Cancelled : how;
+    if (cancelled) what = "was not waited for";
+    if (wire) wire->close();
+    const bool retryable = !response_begun && !cancelled;
+    return worker_error(code_of(failure), std::string(kUpstream).append(what), retryable);
+  }
+
+  // Gives the connection back, or closes it if it can not be used again.
+  void release() {
+    if (!wire) return;
+    if (!complete && failure == Failure::None && !cancelled) {
+      // A caller that did not want the body need not read it, if it has come already.
+      static_cast<void>(decode_body());
+    }
+    const auto done = std::exchange(wire, nullptr);
+    done->consume(std::exchange(held_bytes, 0));
+    if (complete && reusable && !cancelled) {
+      connections->keep(endpoint, done);
+    } else {
+      done->close();
+    }
+  }
+
+  Task<Result<Done>> converse(const Call& call);
+  Task<Result<Done>> read_head(const Call& call);
+  Result<std::string_view> decode_body();
+  Error ended_early(Io how);
+
+  std::shared_ptr<Connections> connections;
+  ResponseDecoder decoder;
+  Endpoint endpoint;
+  std::shared_ptr<Wire> wire;
+  Dial dial;
+  Duration between_bytes{};
+  std::size_t held_bytes = 0;  // of the receive buffer, in use by the caller
+  Failure failure = Failure::None;
+  bool answers_head = false;
+  bool response_begun = false;
+  bool kept_closed = false;
+  bool complete = false;
+  bool reusable = false;
+  bool cancelled = false;
+};
+
+Error Exchange::State::ended_early(Io how) {
+  if (how == Io::TimedOut) return fail(Failure::Timeout, "did not answer in time");
+  if (how == Io::Full) return fail(Failure::Corrupt, "sent an overlong line");
+  if (!response_begun) return fail(Failure::NoAnswer, "closed the connection without an answer");
+  return fail(Failure::BrokenOff, "broke off its answer");
+}
+
+Task<Result<Done>> Exchange::State::converse(const Call& call) {
+  std::size_t body_bytes = 0;
+  for (const auto piece : call.body) body_bytes += piece.size();
+  std::string head;
+  append_request_head(head, call.head, host_field(call.endpoint), body_bytes);
+  std::vector<std::string_view> pieces{head};
+  pieces.insert(pieces.end(), call.body.begin(), call.body.end());
+  const auto sent = co_await wire->send(pieces, call.timeouts.write);
+  if (cancelled) co_return fail(Failure::Cancelled, "");
+  if (sent == Io::TimedOut) co_return fail(Failure::Timeout, "did not take the request in time");
+  // A server may answer and close before it has read everything: look for an answer in any case.
+  co_return co_await read_head(call);
+}
+
+Task<Result<Done>> Exchange::State::read_head(const Call& call) {
+  wire->set_deadline(call.timeouts.first_byte);
+  for (;;) {
+    const auto step = decoder.step(wire->received());
+    if (!wire->received().empty()) response_begun = true;
+    wire->consume(step.consumed);
+    if (step.kind == Step::Kind::Refused) {
+      const bool large = decoder.refusal().code == ErrorCode::TooLarge;
+      co_return large ? fail(Failure::TooLarge, "sent too large a header")
+                      : fail(Failure::Corrupt, "sent what is not HTTP");
+    }
+    if (step.kind == Step::Kind::Head) {
+      const auto status = decoder.status();
+      if (status == kSwitchingProtocols) {
+        co_return fail(Failure::Corrupt, "switched to another protocol unasked");
+      }
+      if (status >= 200) break;
+      decoder.reset(answers_head);
+      continue;
+    }
+    const auto io = co_await wire->more();
+    if (io != Io::Done) co_return ended_early(io);
+  }
+  wire->clear_deadline();
+  reusable = decoder.keep_alive();
+  co_return Done{};
+}
+
+// Decodes what the receive buffer holds. Chunks that lie in it together are moved together over
+// the framing between them, so that a burst becomes one piece.
+Result<std::string_view> Exchange::State::decode_body() {
+  char* const start = wire->received_bytes();
+  const auto input = wire->received();
+  char* body = nullptr;
+  std::size_t body_bytes = 0;
+  while (!complete) {
+    const auto step = decoder.step(input.substr(held_bytes));
+    if (step.kind == Step::Kind::Refused) {
+      // What came before it is still given out; the decoder refuses again at the next call.
+      if (body_bytes > 0) break;
+      return fail(Failure::Corrupt, "sent a malformed body");
+    }
+    held_bytes += step.consumed;
+    if (step.kind == Step::Kind::NeedMore) break;
+    complete = step.kind == Step::Kind::End;
+    if (step.body.empty()) continue;
+    if (body == nullptr) {
+      body = start + (step.body.data() - input.data());
+    } else {
+      std::memmove(body + body_bytes, step.body.data(), step.body.size());
+    }
+    body_bytes += step.body.size();
+  }
+  return std::string_view(body, body_bytes);
+}
+
+Exchange::Exchange(Client& client) : state_(std::make_unique<State>(client.connections())) {}
+Exchange::~Exchange() = default;
+
+Task<Result<Done>> Exchange::start(const Call& call) {
+  auto& state = *state_;
+  SL_CHECK(!state.wire && !state.complete && state.failure == Failure::None);
+  state.endpoint = call.endpoint;
+  state.between_bytes = call.timeouts.between_bytes;
+  state.answers_head = call.head.method == "HEAD";
+  state.decoder.reset(state.answers_head);
+  if (state.cancelled) co_return state.fail(Failure::Cancelled, "");
+  if (!call.fresh) state.wire = state.connections->take_idle(call.endpoint);
+  if (state.wire) {
+    auto result = co_await state.converse(call);
+    state.kept_closed = state.failure == Failure::NoAnswer;
+    if (state.kept_closed) state.connections->forget_here(call.endpoint);
+    co_return result;
+  }
+  auto connected =
+      co_await state.connections->connect(call.endpoint, call.timeouts.connect, state.dial);
+  if (!connected.ok()) {
+    const auto how = state.dial.is_local() ? Failure::Local : Failure::Connect;
+    state.failure = state.cancelled ? Failure::Cancelled : how;
+    co_return std::move(connected).error();
+  }
+  state.wire = std::move(connected).value();
+  co_return co_await state.converse(call);
+}
+
+int Exchange::status() const { return state_->decoder.status(); }
+const Headers& Exchange::headers() const { return state_->decoder.headers(); }
+
+Task<Result<std::string_view>> Exchange::read_some() {
+  auto& state = *state_;
+  if (state.complete) {
+    state.release();
+    co_return std::string_view();
+  }
+  if (!state.wire || state.cancelled) co_return state.fail(Failure::Cancelled, "");
+  for (;;) {
+    state.wire->consume(std::exchange(state.held_bytes, 0));
+    const auto piece = state.decode_body();
+    if (!piece.ok() || !piece->empty()) co_return piece;
+    if (state.complete) {
+      state.release();
+      co_return std::string_view();
+    }
+    state.wire->consume(std::exchange(state.held_bytes, 0));
+    state.wire->set_deadline(state.between_bytes);
+    const auto io = co_await state.wire->more();
+    state.wire->clear_deadline();
+    if (io == Io::Done) continue;
+    const bool by_close = io == Io::Closed && !state.cancelled &&
+                          state.decoder.end_of_input().kind == Step::Kind::End;
+    if (!by_close) co_return state.ended_early(io);
+    state.complete = true;
+    state.reusable = false;
+    state.release();
+    co_return std::string_view();
+  }
+}
+
+void Exchange::cancel() {
+  auto& state = *state_;
+  if (state.cancelled) return;
+  state.cancelled = true;
+  if (state.wire) state.wire->close();
+  // Last: it may resume start() before returning.
+  state.dial.stop();
+}
+
+Failure Exchange::failure() const { return state_->failure; }
+bool Exchange::connection_refused() const {
+  return state_->failure == Failure::Connect && state_->dial.refused();
+}
+bool Exchange::kept_connection_closed() const { return state_->kept_closed; }
+bool Exchange::response_begun() const { return state_->response_begun; }
+
+Task<Result<std::string>> read_all(Exchange& exchange, std::size_t bytes_max) {
+  std::string body;
+  for (;;) {
+    const auto piece = co_await exchange.read_some();
+    if (!piece.ok()) co_return piece.error();
+    if (piece->empty()) break;
+    if (piece->size() > bytes_max - body.size()) {
+      exchange.cancel();
+      co_return worker_error(ErrorCode::TooLarge, "the upstream server's answer is too large",
+                             false);
+    }
+    body.append(*piece);
+  }
+  body.reserve(body.size() + kSpareBytes);
+  co_return body;
+}
+
+}  // namespace sightline::http

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "common/http/server.h"
+
+#include <array>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include <asio/basic_socket_acceptor.hpp>
+#include <asio/ip/tcp.hpp>
+#include <asio/post.hpp>
+#include <asio/redirect_error.hpp>
+#include <sys/socket.h>
+
+#include "common/base/log.h"
+#include "common/http/server_connection.h"
+
+namespace sightline::http {
+namespace {
+
+using asio::ip::tcp;
+using Acceptor = asio::basic_socket_acceptor<tcp, Executor>;
+
+// Pause after an accept that failed, as when file descriptors have run out.
+constexpr std::chrono::milliseconds kAcceptPause{50};
+constexpr std::chrono::seconds kComplaintInterval{10};  // between log lines about it
+constexpr std::chrono::seconds kForcedCloseGrace{5};
+// Bytes of a request that are read from a connection that is turned away.
+constexpr std::size_t kTurnedAwayBytesMax = 1024 * 1024;
+
+}  // namespace
+
+// One I/O thread's share of the server.
+struct Listener {
+  Listener(IoPool& io_pool, std::size_t thread, std::shared_ptr<ServerContext> shared)
+      : pool(io_pool),
+        index(thread),
+        context(std::move(shared)),
+        acceptor(io_pool.context(thread).get_executor()) {}
+
+  IoPool& pool;
+  std::size_t index;
+  std::shared_ptr<ServerContext> context;
+  Acceptor acceptor;
+  std::unordered_set<ServerConnection*> connections;
+  Instant next_complaint{};  // about accepts that fail
+};
+
+namespace {
+
+Error cannot_listen(const ServerOptions& options, const asio::error_code& code) {
+  return {.code = ErrorCode::Unavailable,
+          .blame = Blame::Internal,
+          .retryable = false,
+          .message = "cannot listen on " + options.host + ":" + std::to_string(options.port) +
+                     ": " + code.message() + "; choose another --host or --port",
+          .param = {}};
+}
+
+Result<tcp::endpoint> resolve_listen(asio::io_context& context, const ServerOptions& options) {
+  asio::error_code code;
+  const auto literal = asio::ip::make_address(options.host, code);
+  if (!code) return tcp::endpoint(literal, options.port);
+  asio::ip::basic_resolver<tcp, Executor> resolver(context.get_executor());
+  const auto found = resolver.resolve(options.host, "", code);
+  if (code || found.empty()) {
+    return client_error(ErrorCode::InvalidArgument,
+                        "the listen host '" + options.host + "' is not an address or known name",
+                        "host");
+  }
+  return tcp::endpoint(found.begin()->endpoint().address(), options.port);
+}
+
+asio::error_code listen_on(Acceptor& acceptor, const tcp::endpoint& endpoint, bool shared) {
+  asio::error_code code;
+  acceptor.open(endpoint.protocol(), code);
+  if (code) return code;
+  acceptor.set_option(Acceptor::reuse_address(true), code);
+  const int on = 1;
+  if (shared &&
+      setsockopt(acceptor.native_handle(), SOL_SOCKET, SO_REUSEPORT, &on, sizeof on) != 0) {
+    return {errno, asio::error::get_system_category()};
+  }
+  acceptor.bind(endpoint, code);
+  if (code || !shared) return code;
+  acceptor.listen(asio::socket_base::max_listen_connections, code);
+  return code;
+}
+
+Task<void> serve_connection(std::shared_ptr<Listener> listener, Wire::Socket socket) {
+  auto& context = *listener->context;
+  ServerConnection connection(std::move(socket), listener->pool.deadlines(listener->index),
+                              context);
+  listener->connections.insert(&connection);
+  if (context.draining) connection.drain();
+  co_await connection.run();
+  listener->connections.erase(&connection);
+  if (context.connections.fetch_sub(1) == 1) {
+    const std::lock_guard lock(context.mutex);
+    context.all_gone.notify_all();
+  }
+}
+
+// Tells a client that there is no room for its connection, as far as its socket takes that at once.
+void turn_away(const ServerContext& context, Wire::Socket& socket, const Error& error) {
+  const Response response = refusal_response(context.options, 503, error);
+  std::string answer;
+  append_response_head(answer, {.status = response.status,
+                                .headers = &response.headers,
+                                .framing = {Framing::Kind::Length, response.body.size()},
+                                .http11 = true,
+                                .keep_alive = false});
+  answer += response.body;
+  ::send(socket.native_handle(), answer.data(), answer.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  ::shutdown(socket.native_handle(), SHUT_WR);
+  // Closing with unread bytes sends a reset, which can overtake the answer.
+  ::recv(socket.native_handle(), nullptr, kTurnedAwayBytesMax, MSG_TRUNC | MSG_DONTWAIT);
+}
+
+void admit(const std::shared_ptr<Listener>& listener, Wire::Socket socket) {
+  auto& context = *listener->context;
+  const ServerLimits& limits = context.options.limits;
+  if (socket.native_handle() >= limits.descriptor_max) {
+    const auto error =
+        overload_error("open-files", "the router has no descriptor for one more connection");
+    return turn_away(context, socket, error);
+  }
+  if (context.connections.fetch_add(1) >= limits.connections_max) {
+    context.connections.fetch_sub(1);
+    const auto error = overload_error("connections-max", "there are too many connections");
+    return turn_away(context, socket, error);
+  }
+  asio::error_code ignored;
+  socket.set_option(tcp::no_delay(true), ignored);
+  spawn(listener->pool.context(listener->index).get_executor(),
+        serve_connection(listener, std::move(socket)));
+}
+
+// Serves those that are connected already: closing the listener would reset them.
+void stop_accepting(const std::shared_ptr<Listener>& listener) {
+  auto& acceptor = listener->acceptor;
+  asio::error_code code;
+  acceptor.non_blocking(true, code);
+  while (!code) {
+    auto socket = acceptor.accept(code);
+    if (!code) admit(listener, std::move(socket));
+  }
+  acceptor.close(code);
+}
+
+// Waits until an accept that failed may do better. The log hears of it now and then only.
+Task<void> pause_accepting(const std::shared_ptr<Listener>& listener,
+                           const asio::error_code& code) {
+  const Instant now = system_clock().now();
+  if (now >= listener->next_complaint) {
+    listener->next_complaint = now + kComplaintInterval;
+    log(LogLevel::Warn, "cannot accept a connection", {{"error", code.message()}});
+  }
+  if (const auto& told = listener->context->options.accept_failed) told();
+  Gate paused;
+  Deadline pause(listener->pool.deadlines(listener->index), [&paused] { paused.open(); });
+  pause.set(kAcceptPause);
+  co_await paused.wait();
+}
+
+Task<void> accept_connections(std::shared_ptr<Listener> listener) {
+  while (listener->acceptor.is_open()) {
+    asio::error_code code;
+    auto token = asio::redirect_error(use_task, code);
+    auto socket = co_await listener->acceptor.async_accept(token);
+    if (!code) {
+      admit(listener, std::move(socket));
+      continue;
+    }
+    if (!listener->acceptor.is_open()) break;
+    co_await pause_accepting(listener, code);
+  }
+}
+
+}  // namespace
+
+Error stopping_error(std::string_view when) {
+  return Error{ErrorCode::Unavailable,
+               Blame::Internal,
+               false,
+               "the server stopped before " + std::string(when) + "; try again on another",
+               {},
+               {}};
+}
+
+struct Server::State {
+  IoPool& pool;
+  std::shared_ptr<ServerContext> context;
+  std::vector<std::shared_ptr<Listener>> listeners;
+  std::uint16_t port = 0;
+
+  // Stops accepting and calls each(connection), on the connections' own threads.
+  template <class Each>
+  void on_all_connections(Each each) {
+    for (const auto& listener : listeners) {
+      asio::post(pool.context(listener->index), [listener, each] {
+        stop_accepting(listener);
+        // A copy: a connection that ends at once leaves the set.
+        const std::vector<ServerConnection*> connections(listener->connections.begin(),
+                                                         listener->connections.end());
+        for (auto* const connection : connections) {
+          if (listener->connections.count(connection) != 0) each(*connection);
+        }
+      });
+    }
+  }
+
+  bool wait_all_gone(Duration timeout) {
+    std::unique_lock lock(context->mutex);
+    return context->all_gone.wait_for(lock, timeout, [this] { return context->connections == 0; });
+  }
+};
+
+Server::Server(std::shared_ptr<State> state) : state_(std::move(state)) {}
+
+Result<std::unique_ptr<Server>> Server::create(IoPool& pool, ServerOptions options,
+                                               Responder handler) {
+  auto endpoint = SL_TRY(resolve_listen(pool.context(0), options));
+  auto context = std::make_shared<ServerContext>(std::move(options), std::move(handler));
+  auto state = std::make_shared<State>(State{pool, context, {}, 0});
+  if (endpoint.port() != 0) {
+    // SO_REUSEPORT would let two processes share the port unnoticed: first see that it is free.
+    Acceptor probe(pool.context(0).get_executor());
+    if (const auto code = listen_on(probe, endpoint, false)) {
+      return cannot_listen(context->options, code);
+    }
+  }
+  for (std::size_t i = 0; i < pool.size(); ++i) {
+    auto listener = std::make_shared<Listener>(pool, i, context);
+    const auto code = listen_on(listener->acceptor, endpoint, true);
+    if (code) return cannot_listen(context->options, code);
+    endpoint = listener->acceptor.local_endpoint();
+    state->listeners.push_back(std::move(listener));
+  }
+  state->port = endpoint.port();
+  for (const auto& listener : state->listeners) {
+    spawn(pool.context(listener->index).get_executor(), accept_connections(listener));
+  }
+  return std::make_unique<Server>(std::move(state));
+}
+
+Server::~Server() { drain(Duration::zero()); }
+
+std::uint16_t Server::port() const { return state_->port; }
+
+std::size_t Server::active_requests() const { return state_->context->active_requests; }
+
+bool Server::drain(Duration timeout) {
+  auto& state = *state_;
+  if (!state.pool.running()) return state.context->connections == 0;
+  state.context->draining = true;
+  state.on_all_connections([](ServerConnection& connection) { connection.drain(); });
+  if (state.wait_all_gone(timeout)) return true;
+  state.on_all_connections([](ServerConnection& connection) { connection.cut_off(); });
+  const Duration grace = timeout > Duration::zero() ? Duration(kCutOffGrace) : Duration::zero();
+  if (state.wait_all_gone(grace)) return !state.context->cut_off;
+  state.on_all_connections([](ServerConnection& connection) { connection.force_close(); });
+  if (!state.wait_all_gone(kForcedCloseGrace)) {
+    log(LogLevel::Warn, "connections outlive the server",
+        {{"connections", state.context->connections.load()}});
+  }
+  return !state.context->cut_off;
+}
+
+}  // namespace sightline::http

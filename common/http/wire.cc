@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "common/http/wire.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include <asio/buffer.hpp>
+#include <asio/error.hpp>
+#include <asio/redirect_error.hpp>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include "common/base/check.h"
+
+namespace sightline::http {
+namespace {
+
+// Receiving into a string first clears its new bytes: in steps that stay in the cache.
+// Small ones at first, so that a body that trickles in takes no more memory than it has bytes.
+constexpr std::size_t kReceiveStepBytesMin = 16 * 1024;
+constexpr std::size_t kReceiveStepBytesMax = 256 * 1024;
+constexpr std::size_t kPiecesMax = 16;
+constexpr std::chrono::milliseconds kLookInterval{250};
+constexpr std::size_t kRoomBytesMin = 1024;
+
+bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
+
+// Errors of socket(), connect() and accept() that say nothing about the peer.
+bool is_local(const asio::error_code& code) {
+  switch (code.value()) {
+    case EMFILE:
+    case ENFILE:
+    case ENOBUFS:
+    case ENOMEM:
+    case EADDRNOTAVAIL:
+      return code.category() == asio::error::get_system_category();
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+// What is left to send of a list of pieces.
+struct Wire::Unsent {
+  explicit Unsent(std::span<const std::string_view> all) : pieces(all) { drop_front(0); }
+
+  void drop_front(std::size_t bytes) {
+    sent_of_first += bytes;
+    while (!pieces.empty() && sent_of_first >= pieces.front().size()) {
+      sent_of_first -= pieces.front().size();
+      pieces = pieces.subspan(1);
+    }
+  }
+
+  std::span<const std::string_view> pieces;
+  std::size_t sent_of_first = 0;
+};
+
+void Wire::pass_deadline() {
+  timed_out_ = true;
+  asio::error_code ignored;
+  socket_.cancel(ignored);
+}
+
+Task<Io> Wire::connect(const asio::ip::tcp::endpoint& to, int descriptor_max) {
+  asio::error_code code;
+  socket_.open(to.protocol(), code);
+  if (code) co_return is_local(code) ? Io::Local : Io::Closed;
+  if (socket_.native_handle() >= descriptor_max) co_return Io::Local;
+  auto token = asio::redirect_error(use_task, code);
+  co_await socket_.async_connect(to, token);
+  if (std::exchange(timed_out_, false)) co_return Io::TimedOut;
+  if (code == asio::error::connection_refused) co_return Io::Refused;
+  if (code) co_return is_local(code) ? Io::Local : Io::Closed;
+  socket_.set_option(asio::ip::tcp::no_delay(true), code);
+  co_return code ? Io::Closed : Io::Done;
+}
+
+void Wire::make_room() {
+  if (begin_ == end_) {
+    begin_ = end_ = 0;
+  } else if (begin_ > 0 && capacity_ - end_ < kRoomBytesMin) {
+    std::memmove(buffer_.get(), buffer_.get() + begin_, end_ - begin_);
+    end_ -= std::exchange(begin_, 0);
+  }
+}
+
+void Wire::reserve(std::size_t bytes) {
+  SL_CHECK(!listening_);
+  if (bytes <= capacity_) return;
+  auto larger = std::make_unique_for_overwrite<char[]>(bytes);
+  std::memcpy(larger.get(), buffer_.get() + begin_, end_ - begin_);
+  end_ -= std::exchange(begin_, 0);
+  buffer_ = std::move(larger);
+  capacity_ = bytes;
+}
+
+void Wire::listen() {
+  if (listening_ || ended_) return;
+  make_room();
+  if (end_ == capacity_) {
+    if (!look_) look_.emplace(deadlines_, [this] { look_for_end(); });
+    look_->set(kLookInterval);
+    return;
+  }
+  listening_ = true;
+  socket_.async_read_some(
+      asio::buffer(buffer_.get() + end_, capacity_ - end_),
+      [self = shared_from_this()](const asio::error_code& code, std::size_t bytes) {
+        self->on_received(code, bytes);
+      });
+}
+
+void Wire::look_for_end() {
+  if (!on_event_ || listening_ || ended_) return;
+  pollfd state{.fd = socket_.native_handle(), .events = POLLRDHUP, .revents = 0};
+  if (::poll(&state, 1, 0) <= 0) return look_->set(kLookInterval);
+  ended_ = true;
+  const auto on_event = on_event_;
+  on_event();
+}
+
+void Wire::on_received(const asio::error_code& code, std::size_t bytes) {
+  listening_ = false;
+  end_ += bytes;
+  // A passed deadline cancels the receiving but leaves the connection usable.
+  const bool only_cancelled = code == asio::error::operation_aborted && socket_.is_open();
+  if (code && !only_cancelled) ended_ = true;
+  if (waiting_) {
+    arrival_.open();
+  } else if (on_event_) {
+    const auto on_event = on_event_;
+    on_event();
+  }
+}
+
+Task<Io> Wire::more() {
+  if (!listening_ && !ended_) {
+    make_room();
+    if (end_ == capacity_) {
+      if (capacity_ >= capacity_max_) co_return Io::Full;
+      reserve(std::min(capacity_ * 2, capacity_max_));
+    }
+  }
+  listen();
+  const auto before = end_;
+  if (listening_) {
+    arrival_.close();
+    waiting_ = true;
+    co_await arrival_.wait();
+    waiting_ = false;
+  }
+  if (end_ > before) co_return Io::Done;
+  if (std::exchange(timed_out_, false)) co_return Io::TimedOut;
+  co_return Io::Closed;
+}
+
+Task<Io> Wire::wait_for(asio::socket_base::wait_type direction, Duration stall) {
+  deadline_.set(stall);
+  asio::error_code code;
+  auto token = asio::redirect_error(use_task, code);
+  co_await socket_.async_wait(direction, token);
+  deadline_.clear();
+  if (std::exchange(timed_out_, false)) co_return Io::TimedOut;
+  co_return code ? Io::Closed : Io::Done;
+}
+
+Task<Io> Wire::receive_some(std::string& out, std::size_t bytes_max, Duration stall) {
+  SL_CHECK(!listening_ && begin_ == end_);
+  for (;;) {
+    if (ended_) co_return Io::Closed;
+    const auto old_size = out.size();
+    const auto step =
+        std::min(bytes_max, std::clamp(old_size, kReceiveStepBytesMin, kReceiveStepBytesMax));
+    out.resize(old_size + step);
+    const auto got = ::recv(socket_.native_handle(), out.data() + old_size, step, MSG_DONTWAIT);
+    out.resize(old_size + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+    if (got > 0) co_return Io::Done;
+    if (got == 0 || !would_block(errno)) {
+      ended_ = true;
+      co_return Io::Closed;
+    }
+    const auto waited = co_await wait_for(asio::socket_base::wait_read, stall);
+    if (waited != Io::Done) co_return waited;
+  }
+}
+
+bool Wire::send_now(Unsent& unsent) {
+  std::array<iovec, kPiecesMax> vectors;
+  std::size_t count = 0;
+  std::size_t skipped = unsent.sent_of_first;
+  for (const auto piece : unsent.pieces.first(std::min(unsent.pieces.size(), kPiecesMax))) {
+    vectors[count++] = {const_cast<char*>(piece.data()) + skipped, piece.size() - skipped};
+    skipped = 0;
+  }
+  msghdr message{};
+  message.msg_iov = vectors.data();
+  message.msg_iovlen = count;
+  const auto sent = ::sendmsg(socket_.native_handle(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+  if (sent < 0) return would_block(errno);
+  unsent.drop_front(static_cast<std::size_t>(sent));
+  return true;
+}
+
+Task<Io> Wire::send(std::span<const std::string_view> pieces, Duration stall) {
+  Unsent unsent(pieces);
+  while (!unsent.pieces.empty()) {
+    if (!socket_.is_open()) co_return Io::Closed;
+    const auto pieces_before = unsent.pieces.size();
+    if (!send_now(unsent)) co_return Io::Closed;
+    const bool took_all =
+        pieces_before - unsent.pieces.size() >= std::min(pieces_before, kPiecesMax);
+    if (took_all) continue;
+    const auto waited = co_await wait_for(asio::socket_base::wait_write, stall);
+    if (waited != Io::Done) co_return waited;
+  }
+  co_return Io::Done;
+}
+
+bool Wire::is_quiet() {
+  if (ended_ || timed_out_ || begin_ != end_) return false;
+  char byte = 0;
+  const auto got = ::recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  return got < 0 && would_block(errno);
+}
+
+void Wire::end_sending() {
+  asio::error_code ignored;
+  socket_.shutdown(asio::socket_base::shutdown_send, ignored);
+}
+
+void Wire::close() {
+  ended_ = true;
+  deadline_.clear();
+  asio::error_code ignored;
+  socket_.close(ignored);
+}
+
+void Wire::reset() {
+  asio::error_code ignored;
+  if (socket_.is_open()) socket_.set_option(asio::socket_base::linger(true, 0), ignored);
+  close();
+}
+
+}  // namespace sightline::http

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/cache/audit/audit.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "common/base/log.h"
+#include "common/contract/metric_table.h"
+
+namespace sightline::audit {
+
+namespace {
+
+// Looks in a row that have to find too much claimed of an engine.
+constexpr std::uint32_t kOverfullLooks = 2;
+
+}  // namespace
+
+Audit::Audit(Options options, Surroundings around, runtime::Metrics& metrics, const Clock& clock)
+    : options_(options),
+      around_(std::move(around)),
+      metrics_(metrics),
+      clock_(clock),
+      judge_(around_.journal),
+      waiting_(options_.claims, clock_) {
+  thread_.emplace("audit", [this](const std::stop_token& stop) { judge_until_stopped(stop); });
+}
+
+Audit::~Audit() {
+  thread_->request_stop();
+  waiting_.close();
+}
+
+std::optional<std::uint64_t> Audit::count(const Answered& answered, Instant now) {
+  const std::lock_guard lock(mutex_);
+  const auto found = followed_.find(answered.engine);
+  if (found == followed_.end()) return std::nullopt;
+  Followed& engine = found->second;
+  // One that never tells a count may not have been started with that.
+  if (!answered.actual && !(engine.tells && answered.leaves_zero_out)) {
+    ++engine.tally.untold;
+    metrics_.counter(contract::kPredictionsTotal, {answered.worker, "untold"}).add();
+    return std::nullopt;
+  }
+  engine.tells = true;
+  const std::uint64_t actual = answered.actual.value_or(0);
+  const bool kept = actual >= answered.predicted;
+  Tally& tally = engine.tally;
+  ++(!kept ? tally.over : actual > answered.predicted ? tally.under : tally.equal);
+  // The count of another prompt is not about our blocks.
+  const bool proves = answered.same_prompt && answered.predicted > 0;
+  if (kept && proves) judge_.agreed(answered.engine, now);
+  return actual;
+}
+
+void Audit::compare(const Answered& answered) {
+  const Instant now = clock_.now();
+  const auto actual = count(answered, now);
+  if (!actual) return;
+  const std::int64_t excess =
+      static_cast<std::int64_t>(answered.predicted) - static_cast<std::int64_t>(*actual);
+  const std::string_view result = excess == 0 ? "equal" : excess > 0 ? "over" : "under";
+  metrics_.counter(contract::kPredictionsTotal, {answered.worker, result}).add();
+  metrics_.histogram(contract::kPredictionErrorTokens, {answered.worker})
+      .observe(std::abs(static_cast<double>(excess)));
+  if (excess == 0) return;
+  if (!answered.same_prompt) {
+    count_miss(answered.worker, result, "token_mismatch");
+    return;
+  }
+  if (excess < 0) {
+    count_miss(answered.worker, result, cause_of_under(answered));
+    return;
+  }
+  wait_to_be_judged(answered, *actual, now);
+}
+
+void Audit::wait_to_be_judged(const Answered& answered, std::uint64_t actual, Instant now) {
+  const std::uint64_t reused = actual * answered.blocks.size() / answered.predicted;
+  const auto missing = answered.blocks.subspan(reused);
+  WaitingClaim waiting;
+  waiting.claim.engine = answered.engine;
+  waiting.claim.reused_blocks = reused;
+  waiting.claim.missing.assign(missing.begin(), missing.end());
+  waiting.claim.removals = answered.removals;
+  waiting.claim.decided = answered.decided;
+  waiting.claim.answered = now;
+  waiting.worker = answered.worker;
+  waiting.request_id = answered.request_id;
+  waiting.predicted = answered.predicted;
+  waiting.actual = actual;
+  const auto heard = around_.heard(answered.engine);
+  if (heard && heard->is_upper_bound) {
+    count_unjudged(waiting, OverCause::UpperBound);
+    return;
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    waiting.claim.row = judge_.row(answered.engine);
+  }
+  if (waiting_.add(waiting, now + options_.announcement_delay)) return;
+  count_unjudged(waiting, OverCause::NotJudged);
+}
+
+std::string_view Audit::cause_of_under(const Answered& answered) const {
+  // What another request is storing is announced after this one was decided.
+  if (answered.busy) return "concurrent";
+  const std::string_view incomplete = around_.why_incomplete(answered.engine);
+  return incomplete.empty() ? "unexplained" : incomplete;
+}
+
+void Audit::count_miss(std::string_view worker, std::string_view result, std::string_view cause) {
+  metrics_.counter(contract::kPredictionMissesTotal, {worker, result, cause}).add();
+}
+
+void Audit::judge_until_stopped(const std::stop_token& stop) {
+  Instant next_look = clock_.now() + options_.overfull_interval;
+  while (!stop.stop_requested()) {
+    for (const EngineId engine : waiting_.wait(next_look)) visit(engine);
+    if (stop.stop_requested() || clock_.now() < next_look) continue;
+    look_for_overfull();
+    next_look = clock_.now() + options_.overfull_interval;
+  }
+}
+
+// Judges those of its claims that are due, in their order.
+void Audit::visit(EngineId engine) {
+  const auto heard = around_.heard(engine);
+  while (auto waiting = waiting_.take(engine)) {
+    const Instant now = clock_.now();
+    const Instant answered = waiting->claim.answered;
+    const bool is_sound = heard && heard->is_sound;
+    if (heard && heard->is_upper_bound) {
+      count_unjudged(*waiting, OverCause::UpperBound);
+    } else if (is_sound && heard->caught_up >= answered + options_.announcement_delay) {
+      judge(*waiting);
+    } else if (!is_sound || now >= answered + options_.judged_within) {
+      count_unjudged(*waiting, OverCause::NotJudged);
+    } else {
+      waiting_.put_back(std::move(*waiting), now + options_.look_again_after);
+      around_.look(engine);
+      return;
+    }
+  }
+}
+
+void Audit::count_unjudged(const WaitingClaim& waiting, OverCause cause) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = followed_.find(waiting.claim.engine);
+    if (found == followed_.end()) return;
+    Tally& tally = found->second.tally;
+    ++(cause == OverCause::UpperBound ? tally.upper_bound : tally.not_judged);
+  }
+  count_miss(waiting.worker, "over", name_of(cause));
+}
+
+void Audit::judge(const WaitingClaim& waiting) {
+  const EngineId engine = waiting.claim.engine;
+  Verdict verdict;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = followed_.find(engine);
+    if (found == followed_.end()) return;
+    verdict = judge_.over(waiting.claim, clock_.now());
+    Tally& tally = found->second.tally;
+    if (verdict.cause == OverCause::NotReused) ++tally.not_reused;
+    if (verdict.cause == OverCause::Unexplained) ++tally.unexplained;
+  }
+  count_miss(waiting.worker, "over", name_of(verdict.cause));
+  if (verdict.cause == OverCause::NotReused && verdict.strikes > 0) {
+    log(LogLevel::Warn, "the engine does not reuse all it holds: its overlap is an upper bound",
+        {{"worker", waiting.worker},
+         {"engine", engine.value},
+         {"predicted_tokens", waiting.predicted},
+         {"cached_tokens", waiting.actual}});
+  }
+  if (verdict.cause != OverCause::Unexplained) return;
+  log(LogLevel::Warn, "the engine reused less than its events say it holds",
+      {{"request_id", waiting.request_id},
+       {"worker", waiting.worker},
+       {"engine", engine.value},
+       {"predicted_tokens", waiting.predicted},
+       {"cached_tokens", waiting.actual},
+       {"in_a_row", verdict.strikes}});
+  learn_anew(engine, waiting.worker, verdict.relearn, "unexplained");
+}
+
+void Audit::learn_anew(EngineId engine, const std::string& worker, Relearn how,
+                       std::string_view because) {
+  if (how == Relearn::No) return;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = followed_.find(engine);
+    if (found == followed_.end()) return;
+    Tally& tally = found->second.tally;
+    ++(is_due(how) ? tally.relearned : tally.postponed);
+    if (is_due(how)) tally.relearned_because = because;
+  }
+  if (!is_due(how)) {
+    metrics_.counter(contract::kRelearnsPostponedTotal, {worker}).add();
+    return;
+  }
+  metrics_.counter(contract::kRelearnsTotal, {worker}).add();
+  log(LogLevel::Warn, "the index was wrong about an engine: its blocks are learned anew",
+      {{"worker", worker},
+       {"engine", engine.value},
+       {"because", because},
+       {"from", how == Relearn::FromReplay ? "replay" : "new events"}});
+  around_.relearn(engine, how);
+}
+
+// Of one look alone it might be that the engine began anew, with more room than it told before.
+void Audit::look_for_overfull() {
+  std::unordered_map<EngineId, std::uint32_t> looks;
+  for (const Overfull& found : around_.overfull()) {
+    const std::uint32_t in_a_row = looks[found.engine] = overfull_looks_[found.engine] + 1;
+    if (in_a_row < kOverfullLooks) continue;
+    const bool is_first = in_a_row == kOverfullLooks;
+    Relearn how = Relearn::No;
+    {
+      const std::lock_guard lock(mutex_);
+      const auto followed = followed_.find(found.engine);
+      if (followed == followed_.end()) continue;
+      how = judge_.overfull(found.engine, clock_.now());
+      if (is_first) ++followed->second.tally.overfull;
+    }
+    if (is_first) {
+      metrics_.counter(contract::kOverfullTotal, {found.worker}).add();
+      log(LogLevel::Warn,
+          "more blocks of an engine are claimed than it has: see copies= of this worker",
+          {{"worker", found.worker},
+           {"engine", found.engine.value},
+           {"claimed_blocks", found.claimed},
+           {"engine_blocks", found.room}});
+    }
+    if (is_first || is_due(how)) learn_anew(found.engine, found.worker, how, "overfull");
+  }
+  overfull_looks_ = std::move(looks);
+}
+
+void Audit::follow(EngineId engine) {
+  const std::lock_guard lock(mutex_);
+  followed_.try_emplace(engine);
+}
+
+void Audit::forget(EngineId engine) {
+  waiting_.forget(engine);
+  const std::lock_guard lock(mutex_);
+  judge_.forget(engine);
+  followed_.erase(engine);
+}
+
+Tally Audit::tally(EngineId engine) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = followed_.find(engine);
+  return found == followed_.end() ? Tally{} : found->second.tally;
+}
+
+}  // namespace sightline::audit

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/cache/events/engine_feed.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "router/cache/events/vllm_codec.h"
+
+namespace sightline::events {
+
+namespace {
+
+// Zero where the engine's clock is ahead of ours or its time stamp makes no sense.
+std::chrono::milliseconds lag_of(double batch_timestamp_s, WallTime now) {
+  constexpr double kLagMax_s = 1e9;
+  const auto now_s = std::chrono::duration<double>(now.time_since_epoch()).count();
+  const auto lag_s = now_s - batch_timestamp_s;
+  if (!std::isfinite(lag_s) || lag_s <= 0) return std::chrono::milliseconds(0);
+  return std::chrono::milliseconds(static_cast<std::int64_t>(std::min(lag_s, kLagMax_s) * 1000));
+}
+
+}  // namespace
+
+std::string_view reason_of(EngineHealth health) {
+  switch (health) {
+    case EngineHealth::Waiting:
+      return "waiting for the first event connection";
+    case EngineHealth::AddressInUse:
+      return "its events' address is in use by another engine or process: give each its own";
+    case EngineHealth::NameUnknown:
+      return "the host name of its events is not known";
+    case EngineHealth::NameUnanswered:
+      return "no name server answers for the host name of its events";
+    case EngineHealth::Disconnected:
+      return "event connection lost";
+    case EngineHealth::Replaying:
+      return "replaying events";
+    case EngineHealth::OtherRank:
+      return "its events are those of another data-parallel rank: check where its port leads to";
+    case EngineHealth::Verified:
+      return "";
+  }
+  return "";
+}
+
+EngineFeed::EngineFeed(NormaliserOptions normaliser, StreamOptions stream,
+                       const keys::Scheme& scheme, index::PrefixIndex& index)
+    : engine_(normaliser.engine),
+      rank_(normaliser.rank),
+      has_replay_(stream.replay_available),
+      stream_(stream),
+      state_(std::move(normaliser), scheme, index) {}
+
+std::optional<std::uint64_t> EngineFeed::start() { return stream_.start().replay_from; }
+
+std::optional<std::uint64_t> EngineFeed::live(std::span<const ByteView> frames, WallTime now) {
+  auto message = parse_live(frames);
+  if (!message) {
+    ++undecodable_messages_;
+    return std::nullopt;
+  }
+  return carry_out(stream_.live(std::move(*message)), now);
+}
+
+std::optional<std::uint64_t> EngineFeed::reconnected(bool in_order, WallTime now) {
+  return carry_out(stream_.reconnected(in_order), now);
+}
+
+std::optional<std::uint64_t> EngineFeed::relearn(bool replay, WallTime now) {
+  return carry_out(stream_.relearn(replay), now);
+}
+
+std::optional<std::uint64_t> EngineFeed::replayed(std::span<const ByteView> frames, WallTime now) {
+  auto answer = parse_replay(frames);
+  if (!answer) {
+    ++undecodable_messages_;
+    return std::nullopt;
+  }
+  if (!answer->has_value()) return carry_out(stream_.replay_ended(false), now);
+  return carry_out(stream_.replayed(std::move(**answer)), now);
+}
+
+std::optional<std::uint64_t> EngineFeed::replay_timed_out(WallTime now) {
+  return carry_out(stream_.replay_ended(true), now);
+}
+
+std::optional<std::uint64_t> EngineFeed::carry_out(StreamStep step, WallTime now) {
+  if (step.drop) state_.reset();
+  for (const auto& message : step.apply) apply(message, now);
+  return step.replay_from;
+}
+
+void EngineFeed::apply(const Message& message, WallTime now) {
+  if (message.sequence == 0) state_.begin();
+  const auto batch = decode_vllm_batch(message.payload);
+  if (!batch) {
+    ++undecodable_messages_;
+    state_.reset();  // what it would have changed is unknown
+    return;
+  }
+  is_other_rank_ = rank_ && batch->rank && *batch->rank != *rank_;
+  if (is_other_rank_) {
+    ++other_rank_messages_;
+    state_.reset();  // what came before was perhaps another's too
+    return;
+  }
+  state_.apply(*batch);
+  batch_timestamp_s_ = batch->timestamp_s;
+  lag_ = lag_of(batch->timestamp_s, now);
+}
+
+EngineStatus EngineFeed::status() const {
+  return {.engine = engine_,
+          .sequence = stream_.last_sequence(),
+          .batch_timestamp_s = batch_timestamp_s_,
+          .lag = lag_,
+          .replaying = stream_.replaying(),
+          .has_replay = has_replay_,
+          .replay_silent = stream_.replay_silent(),
+          .block_size = state_.block_size(),
+          .block_size_conflict = state_.block_size_conflict(),
+          .is_other_rank = is_other_rank_,
+          .other_rank_messages = other_rank_messages_,
+          .undecodable_messages = undecodable_messages_,
+          .hybrid_cache = state_.has_uncounted_groups(),
+          .upper_bound = state_.is_upper_bound(),
+          .waiting_blocks = state_.waiting(),
+          .lacks = state_.lacks(),
+          .stream = stream_.statistics(),
+          .normaliser = state_.statistics()};
+}
+
+}  // namespace sightline::events

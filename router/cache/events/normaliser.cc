@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/cache/events/normaliser.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "common/base/check.h"
+
+namespace sightline::events {
+
+namespace {
+
+constexpr std::array kTiers = {index::Tier::Gpu, index::Tier::Cpu, index::Tier::Storage};
+
+std::size_t slot_of(index::Tier tier) { return static_cast<std::size_t>(tier); }
+
+}  // namespace
+
+EngineState::EngineState(NormaliserOptions options, const keys::Scheme& scheme,
+                         index::PrefixIndex& index)
+    : options_(std::move(options)),
+      index_(index),
+      content_({.model = options_.model,
+                .media = {.all = options_.media_tokens, .runs = options_.run_tokens},
+                .vocabulary_size = options_.vocabulary_size},
+               scheme),
+      handles_(0, EngineHashing(options_.hash_seed)),
+      handle_bytes_(options_.handle_bytes),
+      open_items_(0, EngineHashing(options_.hash_seed)),
+      waiting_(options_.waiting) {}
+
+void EngineState::apply(const EventBatch& batch) {
+  batch_time_s_ = batch.timestamp_s;
+  handles_allowed_ =
+      std::min(options_.handles_max, handles_.size() + handle_bytes_.room() / kHandleBytes);
+  // All groups of a batch first: a hybrid model announces a block once per group, and whether a
+  // group counts depends on the others.
+  for (const auto& event : batch.events) {
+    const auto* stored = std::get_if<BlockStored>(&event);
+    if (stored != nullptr) learn_group(*stored);
+  }
+  for (const auto& event : batch.events) {
+    ++statistics_.events;
+    if (ignoring_) {
+      ++statistics_.ignored_block_size;
+      continue;
+    }
+    std::visit([this](const auto& known) { apply_event(known); }, event);
+  }
+  settle_handle_bytes();
+}
+
+// All engines of a budget are on one thread: what was there at the batch's start is there.
+void EngineState::settle_handle_bytes() {
+  const std::size_t bytes = handles_.size() * kHandleBytes;
+  if (bytes <= handle_bytes_.bytes()) {
+    handle_bytes_.remove(handle_bytes_.bytes() - bytes);
+  } else {
+    SL_CHECK(handle_bytes_.add(bytes - handle_bytes_.bytes()));
+  }
+}
+
+void EngineState::reset() {
+  forget();
+  groups_.clear();
+  content_.forget_encoding();
+  block_size_seen_.reset();
+  ignoring_ = false;
+  settle_handle_bytes();
+}
+
+std::optional<std::uint32_t> EngineState::block_size() const {
+  return block_size_seen_ ? block_size_seen_ : options_.block_size_configured;
+}
+
+void EngineState::forget() {
+  std::vector<keys::BlockKey> known;
+  known.reserve(handles_.size());
+  for (const auto& [hash, handle] : handles_) {
+    if (handle.key) known.push_back(*handle.key);
+  }
+  handles_.clear();
+  open_items_.clear();
+  waiting_.clear();
+  lacks_ = {};
+  // Not over what all engines hold, which an engine could ask for with every message.
+  index_.drop_known(options_.engine, known);
+}
+
+void EngineState::apply_event(const BlockStored& event) {
+  if (!event.tier || event.remote) {
+    ++statistics_.ignored_medium;
+    return;
+  }
+  if (event.unknown_field) ++statistics_.unknown_field;
+  const auto group = counted_group(event);
+  if (!group || event.hashes.empty()) return;
+  const Place place{.group = *group, .tier = *event.tier};
+  if (event.tokens.empty()) {
+    store_placeholders(event, place);
+  } else {
+    store_chain(event, place);
+  }
+}
+
+void EngineState::apply_event(const BlockRemoved& event) {
+  if (!event.tier || event.remote) {
+    ++statistics_.ignored_medium;
+    return;
+  }
+  if (event.group && !groups_.counts(*event.group)) {
+    ++statistics_.ignored_group;
+    return;
+  }
+  const auto tier = *event.tier;
+  std::vector<keys::BlockKey> removed;
+  for (std::size_t i = 0; i < event.hashes.size(); ++i) {
+    const auto hash = event.hashes[i];
+    Loss loss{.tier = tier, .group = event.group};
+    if (!event.copies_left.empty()) loss.left = event.copies_left[i];
+    const bool has_waited = waiting_.cancel(hash, tier) > 0;
+    const auto entry = handles_.find(hash);
+    const bool was_held = entry != handles_.end() && held_everywhere(entry->second, tier);
+    if (entry == handles_.end() || !give_up_copy(entry->second, loss)) {
+      if (!has_waited) ++statistics_.unknown_removal;
+      continue;
+    }
+    const Handle& handle = entry->second;
+    if (was_held && handle.key && !held_everywhere(handle, tier)) removed.push_back(*handle.key);
+    const bool gone = std::all_of(handle.copies.begin(), handle.copies.end(), [](const Copies& c) {
+      return std::all_of(c.tiers.begin(), c.tiers.end(), [](auto count) { return count == 0; });
+    });
+    if (gone) {
+      handles_.erase(entry);
+      open_items_.erase(hash);
+    }
+  }
+  if (removed.empty()) return;
+  index_.remove(options_.engine, tier, removed);
+  statistics_.blocks_removed += removed.size();
+}
+
+bool EngineState::give_up_copy(Handle& handle, const Loss& loss) const {
+  // Of one of several groups that is not named, what is left of the others is not told.
+  const bool is_told = loss.left && (loss.group || handle.copies.size() == 1);
+  bool had_one = false;
+  for (auto& copies : handle.copies) {
+    auto& count = copies.tiers[slot_of(loss.tier)];
+    // Which group is not told: what is gone may be any of them.
+    if (count == 0 || (loss.group && copies.group != *loss.group)) continue;
+    const std::uint32_t counted = options_.copies == CopyPolicy::LastCopy ? 0 : count - 1;
+    count = is_told ? *loss.left : counted;
+    had_one = true;
+  }
+  return had_one;
+}
+
+void EngineState::apply_event(const AllBlocksCleared& /*event*/) {
+  ++statistics_.cleared;
+  forget();
+  begin();
+}
+
+void EngineState::apply_event(const UnknownEvent& /*event*/) { ++statistics_.ignored_type; }
+
+void EngineState::apply_event(const MalformedEvent& event) {
+  ++statistics_.malformed;
+  if (!event.store) forget();  // it may have been a removal
+}
+
+void EngineState::learn_group(const BlockStored& event) {
+  const auto lesson = groups_.learn(event);
+  if (lesson.refused) ++statistics_.groups_refused;
+  if (lesson.forget) forget();
+}
+
+std::optional<std::int64_t> EngineState::counted_group(const BlockStored& event) {
+  if (event.group) {
+    if (groups_.counts(*event.group)) return event.group;
+    ++statistics_.ignored_group;
+    return std::nullopt;
+  }
+  if (const auto only = groups_.only()) return only;
+  // Of one of several groups, or of one that is not known yet.
+  auto& counter =
+      event.tokens.empty() ? statistics_.unknown_placeholder : statistics_.unknown_content;
+  counter += event.hashes.size();
+  lacks_.unknown_content = true;
+  return std::nullopt;
+}
+
+bool EngineState::accept_block_size(std::uint32_t block_size) {
+  const auto expected = this->block_size();
+  block_size_seen_ = block_size;
+  if (!expected || *expected == block_size) {
+    block_size_conflict_.reset();
+    return true;
+  }
+  block_size_conflict_ = block_size;
+  ignoring_ = true;
+  forget();
+  return false;
+}
+
+void EngineState::store_placeholders(const BlockStored& event, const Place& place) {
+  for (const auto hash : event.hashes) {
+    const auto entry = handles_.find(hash);
+    if (entry == handles_.end()) {
+      ++statistics_.unknown_placeholder;
+      lacks_.forgotten = true;
+      continue;
+    }
+    add_copy(entry->second, place);
+  }
+  flush_stores(place.tier);
+}
+
+void EngineState::store_chain(const BlockStored& event, const Place& place) {
+  const auto count = event.hashes.size();
+  // Offloading may keep smaller blocks than the group on the GPU.
+  const bool is_other_size = place.tier != index::Tier::Gpu && block_size() != event.block_size;
+  if (event.block_size == 0 || event.tokens.size() != count * event.block_size || is_other_size) {
+    statistics_.unknown_length += count;
+    lacks_.unknown_content = true;
+    return;
+  }
+  if (place.tier == index::Tier::Gpu && !accept_block_size(event.block_size)) return;
+  const auto start = start_of(event);
+  if (!start.announced) {
+    const auto given_up = waiting_.keep(event);
+    statistics_.unknown_parent += given_up;
+    if (given_up > 0) lacks_.forgotten = true;
+    return;
+  }
+  store_after(start.key, event, place);
+  if (!waiting_.empty()) take_waiting(event.hashes);
+}
+
+// What hangs on the blocks just announced, and what hangs on that.
+void EngineState::take_waiting(std::vector<EngineHash> announced) {
+  for (std::size_t i = 0; i < announced.size(); ++i) {
+    for (const auto& event : waiting_.take(announced[i])) {
+      const auto start = start_of(event);
+      const auto group = counted_group(event);
+      if (!start.announced || !group) continue;  // the parent found no room
+      store_after(start.key, event, {.group = *group, .tier = *event.tier});
+      statistics_.waited += event.hashes.size();
+      announced.insert(announced.end(), event.hashes.begin(), event.hashes.end());
+    }
+  }
+}
+
+void EngineState::store_after(const std::optional<keys::BlockKey>& parent, const BlockStored& event,
+                              Place place) {
+  const auto count = event.hashes.size();
+  place.report = reports_reused(event, place);
+  auto key = parent;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (key) key = content_.key_of(i, *key);
+    if (!key) {
+      ++statistics_.unknown_content;
+      lacks_.unknown_content = true;
+    }
+    if (!take(event.hashes[i], key, place)) {
+      statistics_.handles_refused += count - i;
+      lacks_.no_room = true;
+      break;
+    }
+    if (const auto open = content_.open_after(i); open && key) {
+      open_items_.insert_or_assign(event.hashes[i], *open);
+    }
+  }
+  flush_stores(place.tier);
+}
+
+EngineState::Start EngineState::start_of(const BlockStored& event) {
+  if (!event.parent) {
+    content_.begin(event, {.is_first = true, .open = std::nullopt});
+    const auto& adapter = event.lora_name;
+    if (adapter && !options_.adapters.believes(*adapter, batch_time_s_)) return {};
+    return {.announced = true, .key = content_.root()};
+  }
+  const auto parent = handles_.find(*event.parent);
+  if (parent == handles_.end()) return {.announced = false, .key = std::nullopt};
+  content::Place place;
+  if (const auto open = open_items_.find(*event.parent); open != open_items_.end()) {
+    place.open = open->second;
+  }
+  content_.begin(event, place);
+  return {.announced = true, .key = parent->second.key};
+}
+
+bool EngineState::reports_reused(const BlockStored& event, const Place& place) const {
+  const auto held = std::count_if(event.hashes.begin(), event.hashes.end(), [&](EngineHash hash) {
+    const auto entry = handles_.find(hash);
+    return entry != handles_.end() && copies_of(entry->second, place) > 0;
+  });
+  return held >= 2;
+}
+
+std::uint32_t EngineState::copies_of(const Handle& handle, const Place& place) {
+  for (const auto& copies : handle.copies) {
+    if (copies.group == place.group) return copies.tiers[slot_of(place.tier)];
+  }
+  return 0;
+}
+
+bool EngineState::held_everywhere(const Handle& handle, index::Tier tier) const {
+  // A handle has copies of groups that count only: where one ceases to, all is forgotten.
+  const auto held = std::count_if(
+      handle.copies.begin(), handle.copies.end(),
+      [slot = slot_of(tier)](const Copies& copies) { return copies.tiers[slot] > 0; });
+  return held > 0 && static_cast<std::size_t>(held) == groups_.counting();
+}
+
+bool EngineState::take(EngineHash hash, std::optional<keys::BlockKey> key, const Place& place) {
+  if (handles_.size() >= handles_allowed_ && !handles_.contains(hash)) return false;
+  const auto [entry, is_new] = handles_.try_emplace(hash);
+  if (is_new) {
+    entry->second.key = key;
+  } else if (entry->second.key && entry->second.key != key) {
+    ++statistics_.conflicts;
+    lacks_.unknown_content = true;
+    flush_stores(place.tier);
+    withdraw(entry->second);
+  }
+  add_copy(entry->second, place);
+  return true;
+}
+
+void EngineState::add_copy(Handle& handle, const Place& place) {
+  auto copies = std::find_if(handle.copies.begin(), handle.copies.end(),
+                             [&](const Copies& c) { return c.group == place.group; });
+  if (copies == handle.copies.end()) {
+    copies = handle.copies.insert(handle.copies.end(), Copies{.group = place.group});
+  }
+  const bool was_held = held_everywhere(handle, place.tier);
+  auto& count = copies->tiers[slot_of(place.tier)];
+  if (count == 0) {
+    count = 1;
+  } else if (place.report || options_.copies == CopyPolicy::LastCopy) {
+    ++statistics_.reports_repeated;
+  } else {
+    ++count;
+    ++statistics_.copies_added;
+  }
+  if (!was_held && handle.key && held_everywhere(handle, place.tier)) {
+    to_store_.push_back(*handle.key);
+  }
+}
+
+void EngineState::withdraw(Handle& handle) {
+  const std::vector<keys::BlockKey> key = {*handle.key};
+  for (const auto tier : kTiers) index_.remove(options_.engine, tier, key);
+  handle.key.reset();
+}
+
+void EngineState::flush_stores(index::Tier tier) {
+  if (to_store_.empty()) return;
+  index_.store(options_.engine, tier, to_store_);
+  statistics_.blocks_stored += to_store_.size();
+  to_store_.clear();
+}
+
+}  // namespace sightline::events

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "common/base/byte_budget.h"
+
+#include "router/cache/content/block_content.h"
+#include "router/cache/events/cache_groups.h"
+#include "router/cache/events/normaliser_facts.h"
+#include "router/cache/events/vllm_codec.h"
+#include "router/cache/events/waiting_stores.h"
+#include "router/cache/index/prefix_index.h"
+#include "router/cache/keys/block_key.h"
+#include "router/engine/vllm/adapters.h"
+
+namespace sightline::events {
+
+// Blocks of one engine whose hashes are remembered, indexed or not; about 300 MB when full, and 150
+// more where the engine tells no offsets of media (vLLM before 0.19) and all end within a picture.
+inline constexpr std::size_t kHandlesMax = 2'000'000;
+// What one of them takes: about so much, measured with one copy each.
+inline constexpr std::size_t kHandleBytes = 150;
+
+// What a BlockRemoved means where an engine holds several copies of one block.
+enum class CopyPolicy : std::uint8_t {
+  RefCount,  // one removal per copy (vLLM up to 0.32: the block pool announces each of them)
+  LastCopy,  // one removal when the last copy is gone
+};
+
+struct NormaliserOptions {
+  EngineId engine;
+  std::string model;  // goes into Scope::model; the same text as for requests
+  // Tokens per block as the operator configured them; nothing: what the events say is taken.
+  std::optional<std::uint32_t> block_size_configured = std::nullopt;
+  // Placeholder tokens of the model's image, video and audio items. A block that contains one but
+  // names no item has unknown content.
+  std::vector<TokenId> media_tokens = {};
+  // Those of them of which each item is one run: see content::read_bare_identifiers.
+  std::vector<TokenId> run_tokens = {};
+  // Token ids of the model are below this (SGLang's media sentinels are above); 0: any 32 bits.
+  TokenId vocabulary_size = 0;
+  CopyPolicy copies = CopyPolicy::RefCount;
+  std::size_t handles_max = kHandlesMax;
+  // For those of all engines together, kHandleBytes each; outlives the state. None: no bound.
+  ByteBudget* handle_bytes = nullptr;
+  // The data-parallel rank that its batches must state; nothing: whatever they state is taken, as
+  // an engine that is alone at its address may count itself among others.
+  std::optional<std::int64_t> rank = std::nullopt;
+  // What is announced under an adapter's name earlier than this says has unknown content.
+  vllm::AdapterBeliefs adapters = {};
+  // Not to be known to the engine: see EngineHashing.
+  std::uint64_t hash_seed = 0;
+  WaitingStores::Limits waiting = {};
+};
+
+// The cache of one engine core (worker and rank) as its events tell it: turns engine hashes into
+// BlockKeys and events into operations on the index. Engine hashes are only handles here: hash ->
+// key, and copies per cache group and tier.
+//
+// Rules:
+// - A block is indexed while every cache group that counts (CacheGroups) holds it. What was held
+//   before such a group is first announced is forgotten.
+// - Nothing is guessed: a block whose length, media, LoRA or salt is not certain is not indexed,
+//   and neither are its children. A block whose parent is not known waits for it; any removal of
+//   the block ends that.
+// - Copies: vLLM announces a second physical copy of a block as one more BlockStored, which
+//   happens to the last block of a prompt or to a decoded block, one block per event. Where one
+//   event announces two or more blocks again, it is a report of reused blocks
+//   (kv_cache_report_mode full), which is no new copy. A report of a single block cannot be told
+//   from a copy, so requests that ask for reports must not reach an engine: the proxy edits them.
+//   From one that did otherwise, at most one block per report outlives its removal, until the
+//   engine clears its cache, restarts or announces a loss.
+//   Where the engine tells with a removal how many copies are left, that is so, whatever was
+//   counted; a block that was never announced is not held for it.
+// - A GPU event whose block size differs from the configured one, or from the engine's first one,
+//   drops the engine from the index until reset(), and block_size_conflict() tells the caller to
+//   exclude the worker. Events of other tiers neither set the size nor contradict it: those of
+//   another size are not taken.
+//
+// Encodings before vLLM 0.17 carry no salt: there a salted prompt looks like a plain one.
+// Thread safety: none. The scheme and the index outlive it; destruction leaves the index as is.
+class EngineState {
+ public:
+  EngineState(NormaliserOptions options, const keys::Scheme& scheme, index::PrefixIndex& index);
+
+  void apply(const EventBatch& batch);
+  // The engine's first message comes next: its cache is empty.
+  void begin() { lacks_ = {.forgotten = false}; }
+  // The engine restarted, or an unknown part of its events is lost: forgets everything, the
+  // index's part included.
+  void reset();
+
+  // Tokens per block: as its events say, else as configured.
+  [[nodiscard]] std::optional<std::uint32_t> block_size() const;
+  // The block size that contradicts the configured or earlier one; nothing: no contradiction. After
+  // a reset it stays until an event with the right one arrives.
+  [[nodiscard]] std::optional<std::uint32_t> block_size_conflict() const {
+    return block_size_conflict_;
+  }
+  [[nodiscard]] const Lacks& lacks() const { return lacks_; }
+  [[nodiscard]] const NormaliserStatistics& statistics() const { return statistics_; }
+  // Some cache groups do not count: what they evict is not known, so claims are an upper bound.
+  [[nodiscard]] bool has_uncounted_groups() const { return groups_.has_uncounted(); }
+  // By the kinds of its cache groups, what is claimed of it is an upper bound.
+  [[nodiscard]] bool is_upper_bound() const { return groups_.is_upper_bound(); }
+  // Blocks whose hashes are remembered, of known content or not.
+  [[nodiscard]] std::size_t handles() const { return handles_.size(); }
+  // Blocks that wait for their parent.
+  [[nodiscard]] std::size_t waiting() const { return waiting_.blocks(); }
+
+ private:
+  struct Copies {
+    std::int64_t group = 0;
+    std::array<std::uint32_t, index::kTierCount> tiers{};
+  };
+  struct Handle {
+    std::optional<keys::BlockKey> key;  // nothing: content unknown, never indexed
+    std::vector<Copies> copies;         // per cache group that counts
+  };
+
+  void apply_event(const BlockStored& event);
+  void apply_event(const BlockRemoved& event);
+  void apply_event(const AllBlocksCleared& event);
+  void apply_event(const UnknownEvent& event);
+  void apply_event(const MalformedEvent& event);
+
+  void learn_group(const BlockStored& event);
+  // The group of a store that counts; nothing: it is not to be taken, which is counted.
+  std::optional<std::int64_t> counted_group(const BlockStored& event);
+  bool accept_block_size(std::uint32_t block_size);
+  void forget();
+  void settle_handle_bytes();
+
+  // What an event is about: blocks of one cache group on one tier.
+  struct Place {
+    std::int64_t group = 0;
+    index::Tier tier = index::Tier::Gpu;
+    bool report = false;  // blocks held already are not new copies
+  };
+  // Where a chain attaches. announced: the parent is known to exist; key: and what it is.
+  struct Start {
+    bool announced = true;
+    std::optional<keys::BlockKey> key;
+  };
+  void store_placeholders(const BlockStored& event, const Place& place);
+  void store_chain(const BlockStored& event, const Place& place);
+  void store_after(const std::optional<keys::BlockKey>& parent, const BlockStored& event,
+                   Place place);
+  void take_waiting(std::vector<EngineHash> announced);
+  // Also begins to read what the event's blocks hold.
+  Start start_of(const BlockStored& event);
+
+  // Takes one announced block in; false: no room.
+  bool take(EngineHash hash, std::optional<keys::BlockKey> key, const Place& place);
+  void add_copy(Handle& handle, const Place& place);
+  void withdraw(Handle& handle);
+  void flush_stores(index::Tier tier);
+  [[nodiscard]] static std::uint32_t copies_of(const Handle& handle, const Place& place);
+  // What one removal of a block says.
+  struct Loss {
+    index::Tier tier = index::Tier::Gpu;
+    std::optional<std::int64_t> group;  // nothing: any of them
+    std::optional<std::uint32_t> left;  // copies, where it is told
+  };
+  // One copy less in the group, or in every one; false: there was none.
+  bool give_up_copy(Handle& handle, const Loss& loss) const;
+  [[nodiscard]] bool held_everywhere(const Handle& handle, index::Tier tier) const;
+  [[nodiscard]] bool reports_reused(const BlockStored& event, const Place& place) const;
+
+  const NormaliserOptions options_;
+  index::PrefixIndex& index_;
+
+  content::BlockContent content_;
+  std::unordered_map<EngineHash, Handle, EngineHashing> handles_;
+  HeldBytes handle_bytes_;           // of them, as of the last batch
+  std::size_t handles_allowed_ = 0;  // by this engine's and all engines' bound, for this batch
+  // Of handles of known content that end within an item, where the engine tells no offsets.
+  std::unordered_map<EngineHash, content::OpenItem, EngineHashing> open_items_;
+  WaitingStores waiting_;
+  CacheGroups groups_;
+  std::optional<std::uint32_t> block_size_seen_;
+  std::optional<std::uint32_t> block_size_conflict_;
+  Lacks lacks_;
+  NormaliserStatistics statistics_;
+  double batch_time_s_ = 0;               // the engine's clock, of the batch being applied
+  bool ignoring_ = false;                 // block sizes disagreed since the last reset
+  std::vector<keys::BlockKey> to_store_;  // scratch: keys of one event for the index
+};
+
+}  // namespace sightline::events

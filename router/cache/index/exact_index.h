@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "common/base/writer_first_mutex.h"
+
+#include "router/cache/index/parted_table.h"
+#include "router/cache/index/prefix_index.h"
+#include "router/cache/index/removal_journal.h"
+
+namespace sightline::index {
+
+// Distinct keys an index takes unless told otherwise: about 1.5 GB when full.
+inline constexpr std::size_t kBlocksMax = 16'000'000;
+
+// The plain form of PrefixIndex: a hash table from key to its holders. Exact, so it also serves
+// as the reference for other implementations. When full it refuses new keys. drop() hides what the
+// engine holds at once and then walks the whole table, drop_known() only the blocks named; until it
+// returns, that memory still counts in blocks_total() and towards the maximum. No operation keeps
+// others out for more than a millisecond or two, growth and held() included, and look-ups without
+// pause do not keep a writer out.
+class ExactIndex : public PrefixIndex {
+ public:
+  explicit ExactIndex(std::size_t blocks_max = kBlocksMax) : blocks_max_(blocks_max) {}
+  // Writes to the journal what no longer counts for an engine; the journal outlives the index.
+  ExactIndex(std::size_t blocks_max, RemovalJournal& journal)
+      : blocks_max_(blocks_max), journal_(&journal) {}
+
+  [[nodiscard]] Overlaps match(std::span<const keys::BlockKey> prompt) const override;
+  void store(EngineId engine, Tier tier, std::span<const keys::BlockKey> blocks) override;
+  void remove(EngineId engine, Tier tier, std::span<const keys::BlockKey> blocks) override;
+  void drop(EngineId engine) override;
+  void drop_known(EngineId engine, std::span<const keys::BlockKey> blocks) override;
+  [[nodiscard]] std::uint64_t blocks(EngineId engine) const override;
+  [[nodiscard]] std::uint64_t blocks_total() const override;
+  [[nodiscard]] std::uint64_t refused_total() const override;
+  [[nodiscard]] std::uint64_t refused(EngineId engine) const override;
+  [[nodiscard]] std::vector<keys::BlockKey> held(EngineId engine, Tier tier) const override;
+
+ private:
+  // What an engine holds between two drops is one life of it; lives are numbered through.
+  static constexpr std::uint32_t kNoLife = 0;
+  struct Holder {
+    EngineId engine;
+    std::uint32_t life = kNoLife;
+    std::uint32_t tiers = 0;  // bit t: held on tier t; never 0 in the table
+  };
+  using Holders = std::vector<Holder>;  // in the order of comes_before()
+  using Table = PartedTable<Holders>;
+
+  static bool comes_before(const Holder& a, const Holder& b);
+  static bool same_bytes(const Holders& a, const Holders& b);
+  [[nodiscard]] std::uint32_t life_of(EngineId engine) const;
+  // Its life from now on: the one it has, or a new one.
+  std::uint32_t begin_life(EngineId engine);
+  // What the engine holds counts no more. Returns its life until now, which is left in the table.
+  std::uint32_t end_life(EngineId engine);
+  void sweep(std::uint32_t life);
+  // Visits some blocks at a time under the lock, which others get in between. `visit` returns how
+  // many of those it was given it has taken.
+  template <class Visitor>
+  void in_steps(std::span<const keys::BlockKey> blocks, Visitor visit);
+  void store_one(const Holder& self, Tier tier, keys::BlockKey block);
+  void remove_one(const Holder& self, Tier tier, keys::BlockKey block);
+
+  struct Held {
+    Table::Found entry;
+    Holders::iterator holder;
+  };
+  // The place of a holder of this engine and life.
+  std::optional<Held> find_held(const Holder& wanted, keys::BlockKey block);
+  void erase(const Held& held);
+
+  const std::size_t blocks_max_;
+  RemovalJournal* const journal_ = nullptr;  // nothing: nobody asks
+  mutable WriterFirstMutex mutex_;           // guards everything below; held for memory work only
+  Table table_;
+  std::unordered_map<EngineId, std::uint64_t> gpu_blocks_;
+  std::unordered_map<EngineId, std::uint32_t> lives_;  // of engines that stored since their drop
+  std::uint32_t next_life_ = kNoLife + 1;
+  std::uint64_t refused_ = 0;
+  std::unordered_map<EngineId, std::uint64_t> refused_of_;  // since their drop
+};
+
+}  // namespace sightline::index

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+//
+// Replays of a follower: when one is asked for, read, and given up.
+#include <algorithm>
+#include <utility>
+
+#include "router/cache/subscriber/follower.h"
+#include "router/cache/subscriber/follower_parts.h"
+
+namespace sightline::subscriber {
+
+namespace {
+
+// A look-up ends sooner, found or not.
+constexpr std::chrono::minutes kLookupLongest{1};
+
+}  // namespace
+
+// Answers that come while the replay has no place wait for one.
+void Follower::read_replay() {
+  if (!replay_ || shared_.places.wants(engine_)) return;
+  if (shared_.places.has(engine_)) {
+    take_answers();
+  } else if (has_message(replay_.get())) {
+    shared_.places.want(engine_);
+    replay_deadline_.reset();
+  }
+}
+
+void Follower::take_answers() {
+  const auto& options = shared_.options;
+  for (Turn turn; !turn.over(); turn.count(shared_.message)) {
+    if (!replay_ || !receive(replay_.get())) return;
+    heard_at_ = shared_.clock.now();
+    if (!std::exchange(answered_, true)) place_until_ = heard_at_ + options.place_turn;
+    const auto from = feed_.replayed(shared_.message.frames(), shared_.clock.wall());
+    replay_deadline_ =
+        heard_at_ + (feed_.replay_progressed() ? options.replay_cut : options.replay_timeout);
+    if (!feed_.replaying()) close_replay();
+    ask(from);
+  }
+  shared_.poller.look_again(token_of(engine_, kReplay));
+}
+
+void Follower::take_place() {
+  const auto now = shared_.clock.now();
+  place_until_ = now + (replay_ ? shared_.options.place_turn : shared_.options.place_silence);
+  if (!replay_) {
+    send_request();
+    return;
+  }
+  replay_deadline_ = now + shared_.options.replay_timeout;
+  take_answers();
+}
+
+// A running replay is void. Without a connection the next one will ask.
+void Follower::ask(std::optional<std::uint64_t> from) {
+  if (!from) return;
+  close_replay();
+  queue_.reset();
+  ask_from_ = from;
+  ask_at_.reset();
+  if (peers_ > 0) ask_at_ = std::max(shared_.clock.now(), settled_at_);
+}
+
+// A socket per request: what is left of an earlier answer goes away with its socket.
+void Follower::send_request() {
+  answered_ = false;
+  const auto endpoint = replay_at();
+  if (!endpoint) {
+    shared_.places.give_up(engine_);
+    place_until_.reset();
+    return;
+  }
+  auto socket = open_replay(shared_, *endpoint);
+  if (!socket.ok() || !send_replay_request(socket->get(), *ask_from_)) {
+    shared_.places.give_up(engine_);
+    ask(feed_.replay_timed_out(shared_.clock.wall()));
+    return;
+  }
+  replay_ = std::move(*socket);
+  shared_.poller.watch(replay_.get(), token_of(engine_, kReplay));
+  replay_deadline_ = shared_.clock.now() + shared_.options.replay_timeout;
+}
+
+// Nothing: its name is being looked up, after which it is asked for again. Empty, which libzmq
+// refuses: there is no address.
+std::optional<std::string> Follower::replay_at() {
+  const auto& name = origin_.replay.name();
+  if (name.empty()) return origin_.replay.text();
+  if (name == origin_.events.name() && address_) return origin_.replay.at(*address_);
+  const auto answer = shared_.find_name(engine_, name);
+  if (!answer.found.addresses.empty()) return origin_.replay.at(answer.found.addresses.front());
+  if (!answer.asked_at) return std::string();
+  ask_at_ = shared_.clock.now() + kLookupLongest;
+  return std::nullopt;
+}
+
+void Follower::close_replay() {
+  shared_.places.give_up(engine_);
+  replay_deadline_.reset();
+  place_until_.reset();
+  if (!replay_) return;
+  shared_.poller.forget(replay_.get());
+  replay_.reset();
+}
+
+void Follower::meet_replay_deadlines(Instant now) {
+  if (replay_deadline_ && now >= *replay_deadline_) {
+    // Answers that nobody has read are no silence.
+    replay_deadline_ = now + shared_.options.replay_timeout;
+    if (has_message(replay_.get())) {
+      read_replay();
+    } else {
+      close_replay();
+      ask(feed_.replay_timed_out(shared_.clock.wall()));
+    }
+  }
+  if (!place_until_ || now < *place_until_) return;
+  place_until_.reset();
+  if (!shared_.places.anybody_waits()) {
+    place_until_ = now + shared_.options.place_turn;
+  } else if (shared_.places.has(engine_)) {
+    shared_.places.give_up(engine_);
+    read_replay();  // asks for another place if there is something to read
+  }
+}
+
+}  // namespace sightline::subscriber

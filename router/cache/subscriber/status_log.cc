@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/cache/subscriber/status_log.h"
+
+#include "common/base/log.h"
+
+namespace sightline::subscriber {
+
+namespace {
+
+using events::EngineHealth;
+using events::EngineStatus;
+
+// The first of each: an engine newer than this build repeats them.
+void log_unknown(const EngineStatus& before, const EngineStatus& now) {
+  const LogField engine{"engine", now.engine.value};
+  const auto begins = [&](std::uint64_t events::NormaliserStatistics::*count) {
+    return before.normaliser.*count == 0 && now.normaliser.*count > 0;
+  };
+  if (begins(&events::NormaliserStatistics::ignored_type)) {
+    log(LogLevel::Warn,
+        "KV events of an unknown type: blocks they withdraw stay claimed until the audit finds "
+        "them; update the router",
+        {engine});
+  }
+  if (begins(&events::NormaliserStatistics::unknown_field)) {
+    log(LogLevel::Warn,
+        "KV events with unknown fields: blocks whose content they may name are not counted; "
+        "update the router",
+        {engine});
+  }
+  if (begins(&events::NormaliserStatistics::groups_refused)) {
+    log(LogLevel::Warn, "KV events of more cache groups than are followed", {engine});
+  }
+}
+
+void log_missed(const EngineStatus& before, const EngineStatus& now) {
+  const LogField engine{"engine", now.engine.value};
+  if (before.overruns != now.overruns) {
+    log(LogLevel::Warn, "KV events: a message without end; its connection was closed", {engine});
+  }
+  if (now.replay_silent && !before.replay_silent) {
+    log(LogLevel::Warn,
+        "the replay endpoint of an engine does not answer: what it announced "
+        "before is not known",
+        {engine});
+  }
+}
+
+}  // namespace
+
+void log_changes(const EngineStatus& before, const EngineStatus& now) {
+  const LogField engine{"engine", now.engine.value};
+  if (now.block_size_conflict && before.block_size_conflict != now.block_size_conflict) {
+    log(LogLevel::Warn, "KV events contradict the block size: engine excluded from overlap",
+        {engine, {"block_size", *now.block_size_conflict}});
+  }
+  if (before.block_size_conflict && !now.block_size_conflict) {
+    log(LogLevel::Warn, "KV events agree with the block size again", {engine});
+  }
+  if (before.undecodable_messages == 0 && now.undecodable_messages > 0) {
+    log(LogLevel::Warn, "KV events cannot be decoded: the engine's blocks are forgotten", {engine});
+  }
+  if (before.health != now.health) {
+    const bool is_bad = now.health == EngineHealth::Disconnected ||
+                        now.health == EngineHealth::AddressInUse ||
+                        now.health == EngineHealth::OtherRank;
+    log(is_bad ? LogLevel::Warn : LogLevel::Info, "KV events of an engine",
+        {engine,
+         {"verified", now.health == EngineHealth::Verified},
+         {"reason", reason_of(now.health)}});
+  }
+  if (before.stream.relearns != now.stream.relearns) {
+    log(LogLevel::Warn, "the blocks of an engine are forgotten and learned anew", {engine});
+  }
+  log_unknown(before, now);
+  log_missed(before, now);
+}
+
+}  // namespace sightline::subscriber

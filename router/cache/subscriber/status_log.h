@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include "router/cache/events/engine_feed.h"
+
+namespace sightline::subscriber {
+
+// Writes what has changed in what is known of an engine, as far as somebody should hear of it.
+void log_changes(const events::EngineStatus& before, const events::EngineStatus& now);
+
+}  // namespace sightline::subscriber

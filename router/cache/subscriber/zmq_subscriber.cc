@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/cache/subscriber/zmq_subscriber.h"
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <set>
+#include <utility>
+
+#include "common/base/check.h"
+#include "common/base/log.h"
+#include "common/runtime/worker_thread.h"
+
+#include "router/cache/subscriber/status_log.h"
+
+namespace sightline::subscriber {
+
+namespace {
+
+using events::EngineStatus;
+
+// The thread waits for messages.
+constexpr Instant kNoTurn = Instant::max();
+
+struct Order {
+  EngineEndpoints endpoints;
+  events::NormaliserOptions normaliser;
+};
+
+struct Command {
+  enum class Kind : std::uint8_t { Follow, Forget, Relearn, RelearnByReplay, LookedUp, Look };
+  Kind kind = Kind::Follow;
+  EngineId engine;
+  std::unique_ptr<Order> order = nullptr;  // to follow
+};
+
+// What others have for the thread. Look-ups under way may hold it longer than the subscriber is.
+struct Inbox {
+  std::mutex mutex;  // guards the commands; held for memory work only
+  std::vector<Command> commands;
+  ZmqPoller poller;
+
+  void push(Command command) {
+    {
+      const std::lock_guard lock(mutex);
+      commands.push_back(std::move(command));
+    }
+    poller.wake();
+  }
+  std::vector<Command> take() {
+    std::vector<Command> taken;
+    const std::lock_guard lock(mutex);
+    taken.swap(commands);
+    return taken;
+  }
+};
+
+struct Followed {
+  std::unique_ptr<Follower> follower;
+  Instant due = Instant::max();  // as in the queue of deadlines
+};
+
+std::optional<std::uint32_t> told_block_size(const EngineStatus& status) {
+  if (!status.sequence) return std::nullopt;  // a configured size that no event has confirmed
+  return status.block_size_conflict ? status.block_size_conflict : status.block_size;
+}
+
+Error no_descriptors() {
+  return internal_error("KV events: no file descriptors left: raise the limit of open files");
+}
+
+// Blocks that it stored before are known to be missing.
+bool misses_past(const EngineStatus& status) {
+  return status.lacks.forgotten && (status.sequence || status.replay_silent);
+}
+
+}  // namespace
+
+struct EventSubscriber::State {
+  State(const SubscriberOptions& with, const keys::Scheme& keys, index::PrefixIndex& into,
+        const Clock& time)
+      : options(with),
+        held(with.held_bytes_max),
+        handle_bytes(with.handle_bytes_max),
+        scheme(keys),
+        index(into),
+        clock(time),
+        context(open_context()) {
+    if (options.names == nullptr) own_names.emplace(clock);
+  }
+
+  void push(Command command) { inbox->push(std::move(command)); }
+  void run(const std::stop_token& stop);
+  void carry_out(Command& command);
+  hosts::Lookup::Answer find_name(EngineId engine, const std::string& name);
+  [[nodiscard]] bool is_wanted(EngineId engine) const;
+  void follow(EngineId engine, Order& order);
+  Result<std::unique_ptr<Follower>> open(Order& order);
+  void refuse(EngineId engine, const Error& error);
+  void forget(EngineId engine);
+  void read(std::uint64_t token);
+  void meet_deadlines();
+  void give_places();
+  void resume_held_back();
+  void look_after_links();
+  [[nodiscard]] std::int64_t wait_ms() const;
+  void settle(EngineId engine, Followed& followed);
+  void publish(const EngineStatus& status);
+
+  const SubscriberOptions options;
+  ByteBudget held;
+  ByteBudget handle_bytes;
+  const keys::Scheme& scheme;
+  index::PrefixIndex& index;
+  const Clock& clock;
+  const ZmqContext context;
+
+  std::optional<hosts::Lookup> own_names;
+  const std::shared_ptr<Inbox> inbox = std::make_shared<Inbox>();
+
+  mutable std::mutex mutex;                   // guards the next; held for memory work only
+  std::map<EngineId, EngineStatus> statuses;  // of all engines to follow
+
+  std::atomic<Instant> turn_began = kNoTurn;
+  std::atomic<std::uint64_t> held_hits = 0;
+
+  // The thread's own.
+  ZmqPoller& poller = inbox->poller;
+  Multipart message;
+  ReplayPlaces places;
+  std::map<EngineId, Followed> followers;
+  std::set<EngineId> held_back;
+  bool is_scarce = false;  // room for more events was little at the last look
+  Instant links_seen_at{};
+  std::set<std::pair<Instant, EngineId>> deadlines;  // of the followers that have one
+
+  std::optional<WorkerThread> thread;  // ends before all of the above
+};
+
+// Sockets are closed on the thread that opened them.
+void EventSubscriber::State::run(const std::stop_token& stop) {
+  while (!stop.stop_requested()) {
+    for (auto& command : inbox->take()) carry_out(command);
+    turn_began = kNoTurn;
+    const auto tokens = poller.wait(wait_ms());
+    turn_began = clock.now();
+    for (const std::uint64_t token : tokens) {
+      if (stop.stop_requested()) break;
+      read(token);
+    }
+    meet_deadlines();
+    give_places();
+    resume_held_back();
+    look_after_links();
+  }
+  followers.clear();
+}
+
+void EventSubscriber::State::carry_out(Command& command) {
+  if (command.kind == Command::Kind::Follow) {
+    follow(command.engine, *command.order);
+    return;
+  }
+  const auto entry = followers.find(command.engine);
+  if (entry == followers.end()) return;
+  auto& follower = *entry->second.follower;
+  switch (command.kind) {
+    case Command::Kind::Forget:
+      forget(command.engine);
+      return;
+    case Command::Kind::LookedUp:
+      follower.looked_up();
+      break;
+    case Command::Kind::Look:
+      follower.look();
+      break;
+    default:
+      follower.relearn(command.kind == Command::Kind::RelearnByReplay);
+  }
+  settle(command.engine, entry->second);
+}
+
+hosts::Lookup::Answer EventSubscriber::State::find_name(EngineId engine, const std::string& name) {
+  auto& names = options.names != nullptr ? *options.names : *own_names;
+  return names.find(name, [box = std::weak_ptr(inbox), engine](const hosts::Found&) {
+    if (const auto open = box.lock())
+      open->push({.kind = Command::Kind::LookedUp, .engine = engine});
+  });
+}
+
+bool EventSubscriber::State::is_wanted(EngineId engine) const {
+  const std::lock_guard lock(mutex);
+  return statuses.contains(engine);
+}
+
+void EventSubscriber::State::follow(EngineId engine, Order& order) {
+  if (!is_wanted(engine)) return;
+  auto follower = open(order);
+  if (!follower.ok()) {
+    refuse(engine, follower.error());
+    return;
+  }
+  auto& followed = followers[engine];
+  followed.follower = std::move(*follower);
+  settle(engine, followed);
+}
+
+Result<std::unique_ptr<Follower>> EventSubscriber::State::open(Order& order) {
+  auto stream = options.stream;
+  stream.replay_available = order.endpoints.replay.has_value();
+  stream.held = &held;
+  order.normaliser.handle_bytes = &handle_bytes;
+  events::EngineFeed feed(std::move(order.normaliser), stream, scheme, index);
+  const Follower::Shared shared{.context = context.get(),
+                                .poller = poller,
+                                .message = message,
+                                .places = places,
+                                .clock = clock,
+                                .options = options.follow,
+                                .find_name = [this](EngineId engine, const std::string& name) {
+                                  return find_name(engine, name);
+                                }};
+  return Follower::open(shared, std::move(order.endpoints), std::move(feed));
+}
+
+void EventSubscriber::State::refuse(EngineId engine, const Error& error) {
+  {
+    const std::lock_guard lock(mutex);
+    if (statuses.erase(engine) == 0) return;  // removed meanwhile
+  }
+  if (options.on_refused) options.on_refused(engine, error);
+}
+
+void EventSubscriber::State::forget(EngineId engine) {
+  const auto entry = followers.find(engine);
+  deadlines.erase({entry->second.due, engine});
+  held_back.erase(engine);
+  // First: what the follower leaves to the index, that seeks among the blocks of all engines.
+  entry->second.follower->forget();
+  followers.erase(entry);
+  index.drop(engine);
+}
+
+void EventSubscriber::State::read(std::uint64_t token) {
+  const auto entry = followers.find(Follower::engine_of(token));
+  if (entry == followers.end()) return;
+  entry->second.follower->read(token);
+  settle(entry->first, entry->second);
+}
+
+void EventSubscriber::State::meet_deadlines() {
+  const auto now = clock.now();
+  while (!deadlines.empty() && deadlines.begin()->first <= now) {
+    const auto engine = deadlines.begin()->second;
+    followers[engine].follower->meet_deadline();
+    settle(engine, followers[engine]);
+  }
+}
+
+void EventSubscriber::State::give_places() {
+  while (const auto engine = places.next()) {
+    followers[*engine].follower->take_place();
+    settle(*engine, followers[*engine]);
+  }
+}
+
+void EventSubscriber::State::resume_held_back() {
+  const bool scarce = events::is_scarce(held);
+  if (scarce && !std::exchange(is_scarce, scarce)) {
+    ++held_hits;
+    log(LogLevel::Warn, "KV events are not read while as many wait as events.held_bytes_max allows",
+        {{"held_bytes", held.held()}, {"engines_held_back", held_back.size()}});
+  }
+  is_scarce = scarce;
+  for (auto engine = held_back.begin(); engine != held_back.end();) {
+    auto& follower = *followers[*engine].follower;
+    follower.resume();
+    engine = follower.held_back() ? std::next(engine) : held_back.erase(engine);
+  }
+}
+
+void EventSubscriber::State::look_after_links() {
+  const auto now = clock.now();
+  const auto since_last = now - links_seen_at;
+  if (since_last < options.follow.heartbeat.interval) return;
+  links_seen_at = now;
+  for (auto& [engine, followed] : followers) {
+    if (followed.follower->look_after_links(since_last)) settle(engine, followed);
+  }
+}
+
+// Milliseconds to the next deadline, -1 for none.
+std::int64_t EventSubscriber::State::wait_ms() const {
+  if (followers.empty()) return -1;
+  auto next = links_seen_at + options.follow.heartbeat.interval;
+  if (!deadlines.empty()) next = std::min(next, deadlines.begin()->first);
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(next - clock.now());
+  return std::max<std::int64_t>(left.count(), 0);
+}
+
+// After anything was done to a follower.
+void EventSubscriber::State::settle(EngineId engine, Followed& followed) {
+  const auto due = followed.follower->deadline();
+  if (due != followed.due) {
+    deadlines.erase({followed.due, engine});
+    if (due != Instant::max()) deadlines.insert({due, engine});
+    followed.due = due;
+  }
+  if (followed.follower->held_back()) held_back.insert(engine);
+  publish(followed.follower->status());
+}
+
+void EventSubscriber::State::publish(const EngineStatus& status) {
+  EngineStatus before;
+  {
+    const std::lock_guard lock(mutex);
+    const auto entry = statuses.find(status.engine);
+    if (entry == statuses.end()) return;  // no longer followed
+    before = std::exchange(entry->second, status);
+  }
+  log_changes(before, status);
+  // A conflict may end, by a restart, with the size that was in conflict.
+  const bool is_news = before.health != status.health ||
+                       misses_past(before) != misses_past(status) ||
+                       told_block_size(before) != told_block_size(status) ||
+                       before.block_size_conflict != status.block_size_conflict;
+  if (is_news && options.on_change) options.on_change(status);
+}
+
+Result<std::unique_ptr<EventSubscriber>> EventSubscriber::create(const SubscriberOptions& options,
+                                                                 const keys::Scheme& scheme,
+                                                                 index::PrefixIndex& index,
+                                                                 const Clock& clock) {
+  auto state = std::make_unique<State>(options, scheme, index, clock);
+  if (!state->context || !state->poller.ok()) return no_descriptors();
+  State* shared = state.get();  // the thread ends before the state does
+  state->thread.emplace("kv-events", [shared](const std::stop_token& stop) { shared->run(stop); });
+  return std::make_unique<EventSubscriber>(std::move(state));
+}
+
+EventSubscriber::EventSubscriber(std::unique_ptr<State> state) : state_(std::move(state)) {}
+
+EventSubscriber::~EventSubscriber() {
+  state_->thread->request_stop();
+  state_->poller.wake();
+}
+
+void EventSubscriber::add(const EngineEndpoints& endpoints, events::NormaliserOptions engine) {
+  const auto id = engine.engine;
+  {
+    const std::lock_guard lock(state_->mutex);
+    SL_CHECK(state_->statuses.emplace(id, EngineStatus{.engine = id}).second);
+  }
+  auto order = std::make_unique<Order>(Order{endpoints, std::move(engine)});
+  state_->push({.kind = Command::Kind::Follow, .engine = id, .order = std::move(order)});
+}
+
+void EventSubscriber::remove(EngineId engine) {
+  {
+    const std::lock_guard lock(state_->mutex);
+    if (state_->statuses.erase(engine) == 0) return;
+  }
+  state_->push({.kind = Command::Kind::Forget, .engine = engine});
+}
+
+void EventSubscriber::relearn(EngineId engine, bool replay) {
+  const auto kind = replay ? Command::Kind::RelearnByReplay : Command::Kind::Relearn;
+  state_->push({.kind = kind, .engine = engine});
+}
+
+void EventSubscriber::look(EngineId engine) {
+  state_->push({.kind = Command::Kind::Look, .engine = engine});
+}
+
+std::size_t EventSubscriber::held_bytes() const { return state_->held.held(); }
+std::uint64_t EventSubscriber::held_hits() const { return state_->held_hits; }
+
+Duration EventSubscriber::turn_age() const {
+  const Instant began = state_->turn_began;
+  return began == kNoTurn ? Duration::zero() : state_->clock.now() - began;
+}
+
+std::optional<EngineStatus> EventSubscriber::status(EngineId engine) const {
+  const std::lock_guard lock(state_->mutex);
+  const auto entry = state_->statuses.find(engine);
+  if (entry == state_->statuses.end()) return std::nullopt;
+  return entry->second;
+}
+
+std::vector<EngineStatus> EventSubscriber::statuses() const {
+  const std::lock_guard lock(state_->mutex);
+  std::vector<EngineStatus> all;
+  for (const auto& [engine, status] : state_->statuses) all.push_back(status);
+  return all;
+}
+
+}  // namespace sightline::subscriber

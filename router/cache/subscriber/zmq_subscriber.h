@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/base/clock.h"
+#include "common/base/result.h"
+#include "common/hosts/lookup.h"
+
+#include "router/cache/events/engine_feed.h"
+#include "router/cache/index/prefix_index.h"
+#include "router/cache/keys/block_key.h"
+#include "router/cache/subscriber/follower.h"
+
+namespace sightline::subscriber {
+
+struct SubscriberOptions {
+  FollowOptions follow = {};
+  events::StreamOptions stream = {};
+  // Events received and not applied, of all engines together; beyond it they are not read.
+  std::size_t held_bytes_max = 512U << 20U;
+  // For the blocks whose engine hashes are remembered, of all engines together: those of as many
+  // blocks as the index takes.
+  std::size_t handle_bytes_max = 16'000'000 * events::kHandleBytes;
+  // Told when an engine's health or the block size of its events has changed, on the subscriber's
+  // thread and before it reads on: must be quick.
+  std::function<void(const events::EngineStatus&)> on_change = nullptr;
+  // Told, likewise, of an engine that cannot be followed; it is unknown by then.
+  // Errors: InvalidArgument, which says which endpoint is refused or cannot be bound and why;
+  // Internal, when the process has no sockets left.
+  std::function<void(EngineId, const Error&)> on_refused = nullptr;
+  hosts::Lookup* names = nullptr;  // of engines' hosts; outlives the subscriber. Null: its own
+};
+
+// Reads the KV events of many engines into an index: ZMQ SUB per engine, and a DEALER while a
+// replay runs. One thread of its own does all of it.
+//
+// Thread safety: all methods from any thread. Scheme, index and clock outlive it.
+class EventSubscriber {
+  struct State;
+
+ public:
+  // Errors: Internal, when the process has no file descriptors or threads left.
+  static Result<std::unique_ptr<EventSubscriber>> create(const SubscriberOptions& options,
+                                                         const keys::Scheme& scheme,
+                                                         index::PrefixIndex& index,
+                                                         const Clock& clock);
+  explicit EventSubscriber(std::unique_ptr<State> state);  // by create()
+  ~EventSubscriber();
+  EventSubscriber(const EventSubscriber&) = delete;
+  EventSubscriber& operator=(const EventSubscriber&) = delete;
+
+  // Starts to follow an engine; it need not be up yet, nor must an address to bind be free.
+  // engine.engine must not be followed already. Returns at once, however busy the subscriber's
+  // thread is; that opens the sockets, and tells on_refused where it cannot.
+  void add(const EngineEndpoints& endpoints, events::NormaliserOptions engine);
+  // Stops following it and drops it from the index, soon after the return. Unknown: nothing.
+  void remove(EngineId engine);
+
+  // What is known of the engine has proved wrong: forgets it, soon after the return, and learns it
+  // anew, from a replay or from the next message on. Unknown: nothing.
+  void relearn(EngineId engine, bool replay);
+
+  // Has an engine's events looked at, soon after the return, so that its status tells whether all
+  // of them are applied; see Follower::look(). Unknown: nothing.
+  void look(EngineId engine);
+
+  // State of one engine after its last message; nothing when it is not followed.
+  [[nodiscard]] std::optional<events::EngineStatus> status(EngineId engine) const;
+  // Of all engines, in the order of their ids.
+  [[nodiscard]] std::vector<events::EngineStatus> statuses() const;
+  // How long the thread has been busy since it last waited for messages; zero while it waits.
+  [[nodiscard]] Duration turn_age() const;
+  // Of all engines: bytes received and not applied, and how often these came near their maximum.
+  [[nodiscard]] std::size_t held_bytes() const;
+  [[nodiscard]] std::uint64_t held_hits() const;
+
+ private:
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace sightline::subscriber

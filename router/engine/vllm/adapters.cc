@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/engine/vllm/adapters.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace sightline::vllm {
+namespace {
+
+// The time is told in whole seconds, and the clocks of an engine's hosts may differ a little.
+constexpr double kMargin_s = 2;
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+}  // namespace
+
+bool AdapterBeliefs::believes(std::string_view name, double announced_s) const {
+  const auto found = from_s.find(name);
+  return found == from_s.end() ? others : announced_s >= found->second;
+}
+
+bool Adapters::learn(const std::vector<ToldAdapter>& list) {
+  for (auto& [name, known] : known_) {
+    known.is_loaded = known.is_loaded && std::any_of(list.begin(), list.end(),
+                                                     [&](const auto& a) { return a.name == name; });
+  }
+  bool has_changed = false;
+  double told_s = told_s_;
+  for (const ToldAdapter& told : list) {
+    told_s = std::max(told_s, told.created_s);
+    auto known = known_.find(told.name);
+    if (known == known_.end()) {
+      if (known_.size() < kAdaptersMax) {
+        known_[told.name] = {.root = told.root};
+        beliefs_.from_s.try_emplace(told.name, 0);
+      } else {
+        has_changed = has_changed || beliefs_.others;
+        beliefs_.others = false;
+      }
+    } else if (!known->second.is_loaded || known->second.root != told.root) {
+      known->second = {.root = told.root};
+      // A time that stands still is not that of the list: what came before it cannot be told.
+      beliefs_.from_s[told.name] = told.created_s > told_s_ ? told.created_s + kMargin_s : kNever;
+      has_changed = true;
+    }
+  }
+  told_s_ = told_s;
+  return has_changed;
+}
+
+}  // namespace sightline::vllm

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "common/base/ids.h"
+#include "common/runtime/metrics.h"
+
+#include "router/cache/events/engine_feed.h"
+
+namespace sightline::admin {
+
+// Metrics of workers' KV events, from what is known of each of their engines. Counters rise by what
+// came since they were told last; an engine that leaves has the rest of its counts added.
+// Thread safety: all methods from any thread.
+class EventMetrics {
+ public:
+  // Metrics outlive it.
+  explicit EventMetrics(runtime::Metrics& metrics) : metrics_(metrics) {}
+
+  // Engines that are not followed (any more) are ignored: their worker's series may be gone.
+  void follow(EngineId engine, std::string worker);
+  // last: what is known of it at its end.
+  void forget(EngineId engine, const std::optional<events::EngineStatus>& last);
+
+  // The whole index as it is now.
+  void tell_index(std::uint64_t blocks_total, std::uint64_t refused_total);
+  // Of all engines: bytes that wait, and how often as many did as may.
+  void tell_held(std::size_t bytes, std::uint64_t hits_total);
+  // All engines of one worker as they are now.
+  void tell(const std::string& worker, std::span<const events::EngineStatus> engines);
+
+ private:
+  struct Followed {
+    std::string worker;
+    // As last told, by counter, kind of error, or reason to ignore.
+    std::map<std::string_view, std::uint64_t> totals;
+    double rise(std::string_view key, std::uint64_t total);
+  };
+
+  void advance(Followed& engine, const events::EngineStatus& status);
+  void advance_unused(Followed& engine, const events::EngineStatus& status);
+
+  runtime::Metrics& metrics_;
+  std::mutex mutex_;  // guards what follows
+  std::map<EngineId, Followed> engines_;
+  std::uint64_t refused_total_ = 0;    // as last told
+  std::uint64_t held_hits_total_ = 0;  // likewise
+};
+
+}  // namespace sightline::admin

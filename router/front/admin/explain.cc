@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/front/admin/explain.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <optional>
+#include <utility>
+
+#include "common/base/json.h"
+#include "common/contract/metric_table.h"
+
+#include "router/openai/error_body.h"
+
+namespace sightline::admin {
+namespace {
+
+std::string number(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.6g", value);
+  return text;
+}
+
+std::string tokens_json(const std::vector<TokenId>& tokens) {
+  std::string out = "[";
+  for (const TokenId token : tokens) {
+    if (out.size() > 1) out += ',';
+    out += std::to_string(token);
+  }
+  return out + "]";
+}
+
+std::string media_json(const openai::Request& request, const prepare::Prepared& prepared) {
+  std::string out = "[";
+  for (std::size_t i = 0; i < prepared.media.size(); ++i) {
+    const prepare::ResolvedMedia& item = prepared.media[i];
+    const auto& spans = prepared.prompt.spans;
+    const auto span = std::find_if(spans.begin(), spans.end(),
+                                   [i](const model::MediaSpan& s) { return s.item == i; });
+    const bool placed = span != spans.end();
+    if (out.size() > 1) out += ',';
+    out += R"({"id":)" + (item.identifier.empty() ? "null" : json::to_quoted(item.identifier)) +
+           R"(,"modality":)" + json::to_quoted(openai::name_of(item.modality)) + R"(,"path":)" +
+           json::to_quoted(request.chat()->media[i].path) + R"(,"format":)" +
+           json::to_quoted(item.outcome) + R"(,"start":)" +
+           (placed ? std::to_string(span->start) : "null") + R"(,"length":)" +
+           (placed ? std::to_string(span->length) : "null") + R"(,"width":)" +
+           (item.width > 0 ? std::to_string(item.width) : "null") + R"(,"height":)" +
+           (item.height > 0 ? std::to_string(item.height) : "null") + "}";
+  }
+  return out + "]";
+}
+
+std::string digests_json(const keys::Scheme& scheme, const proxy::Keyed& keyed) {
+  std::string out = "[";
+  for (const keys::BlockKey key : keyed.blocks.keys) {
+    if (out.size() > 1) out += ',';
+    out += '"' + scheme.digest(key) + '"';
+  }
+  return out + "]";
+}
+
+std::string terms_json(const routing::Candidate& candidate, const routing::Score& score) {
+  return R"({"raw_prefill_blocks":)" + number(score.cost.raw_prefill_blocks) +
+         R"(,"overlap_credit_blocks":)" + number(score.cost.overlap_credit_blocks) +
+         R"(,"prefill_blocks":)" + number(score.cost.prefill_blocks) + R"(,"decode_blocks":)" +
+         number(score.cost.decode_blocks) + R"(,"recompute_blocks":)" +
+         number(score.recompute_blocks) + R"(,"spread_blocks":)" + number(score.spread_blocks) +
+         R"(,"gpu_blocks":)" + std::to_string(candidate.gpu_blocks) + R"(,"cpu_blocks":)" +
+         std::to_string(candidate.cpu_blocks) + R"(,"storage_blocks":)" +
+         std::to_string(candidate.storage_blocks) + R"(,"in_flight":)" +
+         std::to_string(candidate.in_flight) + R"(,"kv_usage":)" + number(candidate.kv_usage) +
+         R"(,"recent_prefill_blocks":)" + number(candidate.recent_prefill_blocks) + "}";
+}
+
+// The head of a worker's entry; a rank is named where there are several.
+std::string entry_head(const fleet::Worker& worker, std::optional<std::uint32_t> rank) {
+  return R"({"name":)" + json::to_quoted(worker.name) +
+         (rank ? R"(,"rank":)" + std::to_string(*rank) : "") + R"(,"state":)" +
+         json::to_quoted(name_of(worker.state)) + R"(,"eligible":)";
+}
+
+// Eligible workers, rank by rank, with their terms, the others with what keeps them out.
+std::string workers_json(const fleet::FleetSnapshot& fleet, const proxy::Shortlist& shortlist,
+                         const routing::Decision& decision) {
+  std::string out = "[";
+  for (const auto& worker : fleet.workers) {
+    bool is_eligible = false;
+    for (std::size_t i = 0; i < shortlist.targets.size(); ++i) {
+      const proxy::Target& target = shortlist.targets[i];
+      if (target.worker->name != worker->name) continue;
+      is_eligible = true;
+      const routing::Candidate& c = shortlist.candidates[i];
+      out += (out.size() > 1 ? "," : "") + entry_head(*worker, target.rank_number()) +
+             R"(true,"overlap_blocks":)" +
+             std::to_string(c.gpu_blocks + c.cpu_blocks + c.storage_blocks) + R"(,"cost_blocks":)" +
+             number(decision.scores[i].cost.total_blocks) + R"(,"terms":)" +
+             terms_json(c, decision.scores[i]) + "}";
+    }
+    if (is_eligible) continue;
+    out += (out.size() > 1 ? "," : "") + entry_head(*worker, std::nullopt) +
+           R"(false,"overlap_blocks":0,"cost_blocks":null,"terms":null})";
+  }
+  return out + "]";
+}
+
+std::string choice_json(const proxy::Target& chosen) {
+  const auto rank = chosen.rank_number();
+  return json::to_quoted(chosen.worker->name) +
+         (rank ? R"(,"choice_rank":)" + std::to_string(*rank) : "");
+}
+
+// The body is parsed for it only where it may be either; what is no JSON gets its error later.
+openai::Endpoint endpoint_of(const std::string& body) {
+  if (body.find("\"messages\"") == std::string::npos) return openai::Endpoint::Completions;
+  if (body.find("\"prompt\"") == std::string::npos) return openai::Endpoint::Chat;
+  const auto document = json::Document::parse(body);
+  const bool completion = document.ok() && document->root().is(json::Kind::Object) &&
+                          !document->root().find("messages");
+  return completion ? openai::Endpoint::Completions : openai::Endpoint::Chat;
+}
+
+runtime::AdminResponse response_of(Result<std::string> result) {
+  if (result.ok()) return {.status = 200, .body = std::move(result).value()};
+  return {.status = openai::http_status_of(result.error()),
+          .body = openai::error_body(result.error())};
+}
+
+}  // namespace
+
+Task<Result<std::string>> Explain::explain(std::string body) const {
+  const auto endpoint = endpoint_of(body);
+  auto request = co_await pipeline_.parse(endpoint, std::move(body), {});
+  if (!request.ok()) co_return std::move(request).error();
+  auto prepared = co_await pipeline_.prepare(*request, {});
+  if (!prepared.ok()) co_return std::move(prepared).error();
+  const proxy::Keyed keyed = pipeline_.key(*request, *prepared);
+  const auto shortlist = SL_CO_TRY(pipeline_.match(*request, keyed, {}));
+  const routing::Decision decision = pipeline_.select(keyed, shortlist, pipeline_.next_turn());
+  const auto fleet = services_.fleet.snapshot();
+  const std::string_view gap = prepare::name_of(prepared->gap);
+  co_return R"({"prompt":)" + json::to_quoted(prepared->text) + R"(,"token_ids":)" +
+      tokens_json(prepared->prompt.tokens) + R"(,"known_tokens":)" +
+      std::to_string(prepared->known_tokens()) + R"(,"not_counted":)" +
+      (prepared->is_exact() ? "null" : json::to_quoted(gap)) + R"(,"block_size":)" +
+      std::to_string(keyed.job.block_size) + R"(,"media":)" + media_json(*request, *prepared) +
+      R"(,"block_digests":)" + digests_json(services_.scheme, keyed) + R"(,"workers":)" +
+      workers_json(*fleet, shortlist, decision) + R"(,"choice":)" +
+      choice_json(shortlist.targets[decision.chosen]) + R"(,"reason":)" +
+      json::to_quoted(routing::name_of(decision.reason)) + "}";
+}
+
+void Explain::run(std::string body, runtime::AdminServer::Respond respond) {
+  if (running_.fetch_add(1) >= kExplainsMax) {
+    --running_;
+    services_.metrics.counter(contract::kLimitHitsTotal, {"explains"}).add();
+    respond(runtime::admin_error(
+        503, "no more than " + std::to_string(kExplainsMax) + " explanations at the same time"));
+    return;
+  }
+  auto task = [](Explain& self, std::string text,
+                 runtime::AdminServer::Respond answer) -> Task<void> {
+    auto result = co_await self.explain(std::move(text));
+    --self.running_;
+    answer(response_of(std::move(result)));
+  };
+  spawn(services_.pool.context(0).get_executor(), task(*this, std::move(body), std::move(respond)));
+}
+
+}  // namespace sightline::admin

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/front/admin/index_view.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/base/json.h"
+
+namespace sightline::admin {
+namespace {
+
+std::string digests_json(const IndexView& view, const fleet::EngineEndpoints& engine) {
+  std::string digests = "[";
+  for (const keys::BlockKey key : view.index.held(engine.engine, index::Tier::Gpu)) {
+    digests += (digests.size() == 1 ? "\"" : ",\"") + view.scheme.digest(key) + '"';
+  }
+  digests += ']';
+  return digests;
+}
+
+bool is_believed(const fleet::Worker& worker, const fleet::EngineEndpoints& engine) {
+  const fleet::EngineEndpoints* now = worker.engine_of(engine.rank);
+  return now != nullptr && now->engine == engine.engine && worker.is_precise(*now);
+}
+
+}  // namespace
+
+runtime::AdminResponse IndexView::run(const runtime::AdminRequest& request) const {
+  const std::string* const name = request.find("worker");
+  if (name == nullptr) {
+    return runtime::admin_error(400, "name a worker: /v1/index?worker=NAME");
+  }
+  const auto worker = fleet.snapshot()->find(*name);
+  if (!worker) return runtime::admin_error(404, "no worker of this name; see /v1/workers");
+  std::uint64_t blocks = 0;
+  for (const fleet::EngineEndpoints& engine : worker->engines)
+    blocks += index.blocks(engine.engine);
+  if (blocks > kListedBlocksMax) {
+    return runtime::admin_error(
+        413, "the worker holds " + std::to_string(blocks) + " blocks, more than can be listed");
+  }
+  std::vector<std::string> digests;
+  for (const fleet::EngineEndpoints& engine : worker->engines) {
+    digests.push_back(digests_json(*this, engine));
+  }
+  // After the blocks: a worker that was ready now, and before, was ready in between.
+  const auto after = fleet.snapshot()->find(*name);
+  const auto& latest = after ? *after : *worker;
+  const bool ready = worker->is_precise() && latest.is_precise();
+  std::string ranks;
+  for (std::size_t i = 0; i < digests.size(); ++i) {
+    const fleet::EngineEndpoints& engine = worker->engines[i];
+    const bool counts = is_believed(*worker, engine) && is_believed(latest, engine);
+    ranks += std::string(i == 0 ? "" : ",") + R"({"rank":)" + std::to_string(engine.rank) +
+             R"(,"counts":)" + (counts ? "true" : "false") + R"(,"blocks":)" + digests[i] + "}";
+  }
+  return {.status = 200,
+          .body = R"({"worker":)" + json::to_quoted(latest.name) + R"(,"state":)" +
+                  json::to_quoted(name_of(latest.state)) + R"(,"counts":)" +
+                  (ready ? "true" : "false") + R"(,"block_size":)" +
+                  std::to_string(latest.block_size) + R"(,"ranks":[)" + ranks + "]}"};
+}
+
+}  // namespace sightline::admin

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/front/admin/workers_view.h"
+
+#include <chrono>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "common/base/json.h"
+#include "common/contract/metric_table.h"
+
+namespace sightline::admin {
+namespace {
+
+using events::EngineStatus;
+using fleet::Worker;
+
+std::string text_or_null(const std::string& text) {
+  return text.empty() ? "null" : json::to_quoted(text);
+}
+
+std::string count_or_null(std::uint64_t count) {
+  return count == 0 ? "null" : std::to_string(count);
+}
+
+std::string events_json(const std::optional<EngineStatus>& status) {
+  if (!status) return "null";
+  const std::string seq = status->sequence ? std::to_string(*status->sequence) : "null";
+  const std::string lag = status->sequence ? std::to_string(status->lag.count()) : "null";
+  return R"({"seq":)" + seq + R"(,"lag_ms":)" + lag + R"(,"gaps":)" +
+         std::to_string(status->stream.gaps) + R"(,"replaying":)" +
+         (status->replaying ? "true" : "false") + R"(,"connections_lost":)" +
+         std::to_string(status->connections_lost) + R"(,"restarts":)" +
+         std::to_string(status->stream.restarts) + R"(,"drops":)" +
+         std::to_string(status->stream.drops) + R"(,"relearned":)" +
+         std::to_string(status->stream.relearns) + R"(,"waiting_blocks":)" +
+         std::to_string(status->waiting_blocks) + R"(,"unknown_events":)" +
+         std::to_string(status->normaliser.ignored_type) + R"(,"hybrid_cache":)" +
+         (status->hybrid_cache ? "true" : "false") + R"(,"upper_bound":)" +
+         (status->upper_bound ? "true" : "false") + "}";
+}
+
+using Sources = WorkersView::Sources;
+
+std::string audit_json(const audit::Tally& tally) {
+  return R"({"equal":)" + std::to_string(tally.equal) + R"(,"over":)" + std::to_string(tally.over) +
+         R"(,"under":)" + std::to_string(tally.under) + R"(,"untold":)" +
+         std::to_string(tally.untold) + R"(,"not_reused":)" + std::to_string(tally.not_reused) +
+         R"(,"upper_bound":)" + std::to_string(tally.upper_bound) + R"(,"not_judged":)" +
+         std::to_string(tally.not_judged) + R"(,"unexplained":)" +
+         std::to_string(tally.unexplained) + R"(,"overfull":)" + std::to_string(tally.overfull) +
+         R"(,"relearned":)" + std::to_string(tally.relearned) + R"(,"postponed":)" +
+         std::to_string(tally.postponed) + R"(,"relearned_because":)" +
+         text_or_null(std::string(tally.relearned_because)) + "}";
+}
+
+// A rank is as its worker is, but for what is known of its own events.
+std::string state_json(const Worker& worker, const fleet::EngineEndpoints* engine) {
+  auto state = worker.state;
+  std::string reason = worker.reason;
+  if (state == fleet::WorkerState::Ready && engine != nullptr) {
+    if (!engine->unverified.empty()) state = fleet::WorkerState::Unverified;
+    reason = engine->unverified.empty() ? engine->incomplete : engine->unverified;
+  } else if (state == fleet::WorkerState::Ready) {
+    state = fleet::WorkerState::Unverified;
+    reason = "the engine tells no event endpoint of this rank";
+  }
+  return R"("state":)" + json::to_quoted(name_of(state)) + R"(,"reason":)" + text_or_null(reason);
+}
+
+std::string rank_json(const Worker& worker, const fleet::Rank& rank, const Sources& view) {
+  const fleet::EngineEndpoints* engine = worker.engine_of(rank.number);
+  const std::string out =
+      R"({"rank":)" + std::to_string(rank.number) + "," + state_json(worker, engine) +
+      R"(,"in_flight":)" + std::to_string(rank.load->read({}).in_flight) + R"(,"running":)" +
+      std::to_string(rank.running) + R"(,"waiting":)" + std::to_string(rank.waiting) +
+      R"(,"gpu_blocks":)" + count_or_null(rank.gpu_blocks);
+  if (engine == nullptr) {
+    return out + R"(,"events_endpoint":null,"replay_endpoint":null,"blocks":0)" +
+           R"(,"events":null,"audit":null})";
+  }
+  return out + R"(,"events_endpoint":)" + text_or_null(engine->events) + R"(,"replay_endpoint":)" +
+         text_or_null(engine->replay) + R"(,"blocks":)" +
+         std::to_string(view.index.blocks(engine->engine)) + R"(,"events":)" +
+         events_json(view.subscriber.status(engine->engine)) + R"(,"audit":)" +
+         audit_json(view.audit.tally(engine->engine)) + "}";
+}
+
+std::uint32_t in_flight_of(const Worker& worker) {
+  std::uint32_t sum = 0;
+  for (const fleet::Rank& rank : worker.ranks) sum += rank.load->read({}).in_flight;
+  return sum;
+}
+
+std::string worker_json(const Worker& worker, const Sources& view) {
+  std::uint64_t blocks = 0;
+  std::string ranks;
+  for (const fleet::EngineEndpoints& engine : worker.engines) {
+    blocks += view.index.blocks(engine.engine);
+  }
+  for (const fleet::Rank& rank : worker.ranks) {
+    ranks += (ranks.empty() ? "" : ",") + rank_json(worker, rank, view);
+  }
+  std::optional<EngineStatus> first;
+  if (!worker.engines.empty()) first = view.subscriber.status(worker.engines.front().engine);
+  return R"({"name":)" + json::to_quoted(worker.name) + R"(,"url":)" + json::to_quoted(worker.url) +
+         R"(,"state":)" + json::to_quoted(name_of(worker.state)) + R"(,"reason":)" +
+         text_or_null(worker.reason) + R"(,"version":)" +
+         text_or_null(worker.version ? worker.version->text : "") + R"(,"block_size":)" +
+         count_or_null(worker.block_size) + R"(,"block_size_configured":)" +
+         count_or_null(worker.block_size_configured) + R"(,"revision":)" +
+         std::to_string(worker.revision) + R"(,"blocks":)" + std::to_string(blocks) +
+         R"(,"in_flight":)" + std::to_string(in_flight_of(worker)) + R"(,"running":)" +
+         std::to_string(worker.running) + R"(,"waiting":)" + std::to_string(worker.waiting) +
+         R"(,"ranks":[)" + ranks + R"(],"events":)" + events_json(first) + "}";
+}
+
+}  // namespace
+
+std::string WorkersView::json() const {
+  const auto snapshot = sources_.fleet.snapshot();
+  std::string body = "[";
+  for (const auto& worker : snapshot->workers) {
+    if (body.size() > 1) body += ",";
+    body += worker_json(*worker, sources_);
+  }
+  return body + "]";
+}
+
+void WorkersView::engine_ready(const fleet::EngineEndpoints& engine) {
+  event_metrics_.follow(engine.engine, engine.worker);
+}
+
+void WorkersView::engine_removed(EngineId engine) {
+  event_metrics_.forget(engine, sources_.subscriber.status(engine));
+}
+
+void WorkersView::refresh() {
+  metrics_.gauge(contract::kEventThreadTurnSeconds)
+      .set(std::chrono::duration<double>(sources_.subscriber.turn_age()).count());
+  event_metrics_.tell_index(sources_.index.blocks_total(), sources_.index.refused_total());
+  event_metrics_.tell_held(sources_.subscriber.held_bytes(), sources_.subscriber.held_hits());
+  const auto snapshot = sources_.fleet.snapshot();
+  for (const auto& worker : snapshot->workers) {
+    std::uint64_t blocks = 0;
+    std::vector<EngineStatus> statuses;
+    for (const fleet::EngineEndpoints& engine : worker->engines) {
+      blocks += sources_.index.blocks(engine.engine);
+      if (auto status = sources_.subscriber.status(engine.engine))
+        statuses.push_back(std::move(*status));
+    }
+    event_metrics_.tell(worker->name, statuses);
+    metrics_.gauge(contract::kWorkerInflight, {worker->name}).set(in_flight_of(*worker));
+    metrics_.gauge(contract::kIndexBlocks, {worker->name}).set(static_cast<double>(blocks));
+  }
+}
+
+}  // namespace sightline::admin

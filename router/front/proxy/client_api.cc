@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/front/proxy/client_api.h"
+
+#include <set>
+#include <utility>
+
+#include "common/base/bytes.h"
+#include "common/base/json.h"
+#include "common/base/log.h"
+#include "common/base/rng.h"
+#include "common/contract/metric_table.h"
+#include "common/contract/names.h"
+
+#include "router/openai/api_target.h"
+#include "router/openai/error_body.h"
+
+namespace sightline::proxy {
+namespace {
+
+// A client's own request id is kept up to this length.
+constexpr std::size_t kRequestIdBytesMax = 256;
+
+http::Response json_response(int status, std::string body) {
+  return {
+      .status = status, .headers = {{"content-type", "application/json"}}, .body = std::move(body)};
+}
+
+http::Response error_response(const Error& error, int status) {
+  http::Response response = json_response(status, openai::error_body(error, status));
+  // Saturation passes: tell clients when to come back (RFC 9110 section 10.2.3).
+  if (response.status == 503) response.headers.set("retry-after", "1");
+  return response;
+}
+
+http::Response error_response(const Error& error) {
+  return error_response(error, openai::http_status_of(error));
+}
+
+bool is_generating(std::string_view path) {
+  return path == "/v1/chat/completions" || path == "/v1/completions";
+}
+
+// Answered without an engine.
+bool is_own(std::string_view path) {
+  return path == "/v1/models" || path == "/health" || path == "/version";
+}
+
+// Puts what is known beside the error into its answer.
+void add_advice(http::Response& response, const Advice& advice) {
+  if (advice.retry_after_s) {
+    response.headers.set("retry-after", std::to_string(*advice.retry_after_s));
+  }
+  if (advice.is_useless_again) response.headers.set(contract::kShouldRetryHeader, "false");
+  if (!advice.body.empty()) response.body = advice.body;
+}
+
+struct ModelEntry {
+  std::string_view id;
+  std::string_view root;
+  std::string_view parent;  // empty: none
+  std::uint32_t max_model_len = 0;
+};
+
+void append_model(std::string& out, const ModelEntry& model, std::int64_t created) {
+  if (out.back() != '[') out += ',';
+  out += R"({"id":)" + json::to_quoted(model.id) + R"(,"object":"model","created":)" +
+         std::to_string(created) + R"(,"owned_by":"sightline","root":)" +
+         json::to_quoted(model.root) + R"(,"parent":)" +
+         (model.parent.empty() ? "null" : json::to_quoted(model.parent)) + R"(,"max_model_len":)" +
+         (model.max_model_len == 0 ? "null" : std::to_string(model.max_model_len)) + "}";
+}
+
+}  // namespace
+
+ClientApi::ClientApi(const Services& services, Proxy& proxy)
+    : services_(services),
+      proxy_(proxy),
+      started_s_(
+          std::chrono::duration_cast<std::chrono::seconds>(services.clock.wall().time_since_epoch())
+              .count()),
+      id_seed_(static_cast<std::uint64_t>(services.clock.wall().time_since_epoch().count())) {}
+
+Task<void> ClientApi::handle(http::Request& http, http::ResponseWriter& client) {
+  auto target = openai::read_target(http.target);
+  if (!target.ok()) {
+    http::Response refused = error_response(target.error());
+    name_request(refused, request_id_of(http));
+    co_await answer("other", std::move(refused), client);
+    co_return;
+  }
+  const std::string path = std::move(target->path);
+  http.target = path + target->query;
+  if (is_generating(path) && http.method == "POST") {
+    const auto endpoint =
+        path == "/v1/completions" ? openai::Endpoint::Completions : openai::Endpoint::Chat;
+    co_await generate(endpoint, http, client);
+    co_return;
+  }
+  if (!is_own(path) && path.starts_with("/v1/") && !openai::is_like_generating(path)) {
+    co_await pass(http, client);
+    co_return;
+  }
+  const std::string_view route = is_own(path) ? std::string_view(path) : "other";
+  http::Response response = own_response(path, http.method);
+  name_request(response, request_id_of(http));
+  co_await answer(route, std::move(response), client);
+}
+
+http::Response ClientApi::own_response(const std::string& path, std::string_view method) const {
+  const bool generates = is_generating(path);
+  if (generates || (is_own(path) && method != "GET")) {
+    http::Response response = error_response(client_error(
+        ErrorCode::MethodNotAllowed, path + (generates ? " takes POST only" : " takes GET only")));
+    response.headers.set("allow", generates ? "POST" : "GET");
+    return response;
+  }
+  if (path == "/v1/models") return json_response(200, models_body());
+  if (path == "/version") return json_response(200, R"({"version":")" SL_VERSION R"("})");
+  if (path == "/health") return {};
+  return error_response(client_error(
+      ErrorCode::NotFound,
+      openai::is_like_generating(path)
+          ? "no such path; send every single request to /v1/chat/completions or /v1/completions: "
+            "batches and other forms of them are not supported"
+          : "no such path; the API is under /v1, see /v1/models"));
+}
+
+void ClientApi::name_request(http::Response& response, const std::string& request_id) const {
+  response.headers.set(contract::kRequestIdHeader, request_id);
+  if (response.status < 400) return;
+  log(LogLevel::Info, "refused a request",
+      {{"request_id", request_id}, {"status", response.status}});
+}
+
+Task<void> ClientApi::answer(std::string_view route, http::Response response,
+                             http::ResponseWriter& client) {
+  const std::string status = std::to_string(response.status);
+  services_.metrics.counter(contract::kRequestsTotal, {route, status}).add();
+  auto sent = co_await client.send(std::move(response));
+  static_cast<void>(sent);  // a client that left before this small answer has lost nothing
+}
+
+Task<void> ClientApi::generate(openai::Endpoint endpoint, http::Request& http,
+                               http::ResponseWriter& client) {
+  const retry::Budget::Live active(proxy_.budget());
+  RequestTrace trace(services_,
+                     endpoint == openai::Endpoint::Chat ? "chat_completions" : "completions",
+                     request_id_of(http));
+  auto result = admit(active.number());
+  if (result.ok()) result = co_await proxy_.serve(endpoint, http, client, trace);
+  co_await conclude(std::move(result), trace, client);
+}
+
+Task<void> ClientApi::pass(http::Request& http, http::ResponseWriter& client) {
+  const retry::Budget::Live active(proxy_.budget());
+  RequestTrace trace(services_, "other", request_id_of(http));
+  auto result = admit(active.number());
+  if (result.ok()) result = co_await proxy_.serve_unread(http, client, trace);
+  co_await conclude(std::move(result), trace, client);
+}
+
+Result<Done> ClientApi::admit(std::size_t requests) const {
+  if (requests <= services_.settings.server.concurrent_requests_max) return Done{};
+  return overload_error("concurrent-requests-max", "too many requests at the same time");
+}
+
+Task<void> ClientApi::conclude(Result<Done> result, RequestTrace& trace,
+                               http::ResponseWriter& client) {
+  if (result.ok()) co_return;
+  Error error = std::move(result).error();
+  const bool is_cut_off = error.code == ErrorCode::Cancelled && client.cut_off();
+  if (is_cut_off && !client.disconnected()) {
+    error = http::stopping_error("the answer was complete");
+  }
+  http::Response response = error_response(error);
+  if (error.code != ErrorCode::Cancelled && !is_cut_off) add_advice(response, trace.advice());
+  trace.failed(response.status, error);
+  if (client.started() || client.disconnected()) co_return;
+  response.headers.set(contract::kRequestIdHeader, trace.request_id());
+  auto sent = co_await client.send(std::move(response));
+  static_cast<void>(sent);  // the error is noted already
+}
+
+http::Response ClientApi::refusal(int status, const Error& error) {
+  if (!error.limit.empty()) {
+    services_.metrics.counter(contract::kLimitHitsTotal, {error.limit}).add();
+  }
+  services_.metrics.counter(contract::kRequestsTotal, {"refused", std::to_string(status)}).add();
+  http::Response response = error_response(error, status);
+  name_request(response, new_request_id());
+  return response;
+}
+
+std::string ClientApi::models_body() const {
+  const auto fleet = services_.fleet.snapshot();
+  const auto& names = services_.settings.model.served_names;
+  std::uint32_t longest = services_.settings.model.max_model_len;
+  for (const auto& worker : fleet->workers) {
+    const std::uint32_t tokens = worker->max_model_len;
+    if (tokens > 0 && (longest == 0 || tokens < longest)) longest = tokens;
+  }
+  if (longest == 0) longest = services_.model->profile.tokens_max.value_or(0);
+  std::string body = R"({"object":"list","data":[)";
+  for (const std::string& name : names) {
+    append_model(body, {.id = name, .root = names.front(), .max_model_len = longest}, started_s_);
+  }
+  std::set<std::string_view> listed(names.begin(), names.end());
+  for (const auto& worker : fleet->workers) {
+    for (const fleet::ServedModel& model : worker->models) {
+      if (!names.empty() && model.parent.empty()) continue;
+      if (!listed.insert(model.id).second) continue;
+      append_model(body, {model.id, model.id, model.parent, longest}, started_s_);
+    }
+  }
+  return body + "]}";
+}
+
+std::string ClientApi::request_id_of(const http::Request& http) {
+  const auto given = http.headers.find(contract::kRequestIdHeader);
+  if (given && !given->empty() && given->size() <= kRequestIdBytesMax) return std::string(*given);
+  return new_request_id();
+}
+
+std::string ClientApi::new_request_id() {
+  const std::uint64_t turn = id_turn_.fetch_add(1, std::memory_order_relaxed);
+  Rng rng(id_seed_ + turn);
+  return "req-" + to_hex(rng.next()) + to_hex(rng.next());
+}
+
+}  // namespace sightline::proxy

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <string>
+
+#include "common/http/message.h"
+#include "common/http/server.h"
+#include "common/runtime/task.h"
+
+#include "router/front/proxy/serve.h"
+
+namespace sightline::proxy {
+
+// The client port: paths to what answers them, admission, and errors in OpenAI's shape.
+// Thread safety: handle() on any I/O thread.
+class ClientApi {
+ public:
+  // Both outlive this.
+  ClientApi(const Services& services, Proxy& proxy);
+
+  // Answers one request, whatever it is.
+  Task<void> handle(http::Request& http, http::ResponseWriter& client);
+
+  // The answer to what the HTTP server itself refuses: a limit or broken framing.
+  http::Response refusal(int status, const Error& error);
+
+ private:
+  // What the router answers without an engine, errors for unknown paths and methods among it.
+  [[nodiscard]] http::Response own_response(const std::string& path, std::string_view method) const;
+  Task<void> answer(std::string_view route, http::Response response, http::ResponseWriter& client);
+  Task<void> generate(openai::Endpoint endpoint, http::Request& http, http::ResponseWriter& client);
+  Task<void> pass(http::Request& http, http::ResponseWriter& client);
+  // The error of one request too many, told by how many there are with it.
+  [[nodiscard]] Result<Done> admit(std::size_t requests) const;
+  Task<void> conclude(Result<Done> result, RequestTrace& trace, http::ResponseWriter& client);
+  [[nodiscard]] std::string models_body() const;
+  // Puts the id into an answer of the router's own; errors among these get their log line here.
+  void name_request(http::Response& response, const std::string& request_id) const;
+  [[nodiscard]] std::string new_request_id();
+  [[nodiscard]] std::string request_id_of(const http::Request& http);
+
+  const Services& services_;
+  Proxy& proxy_;
+  const std::int64_t started_s_;  // unix time, "created" of the model list
+  const std::uint64_t id_seed_;
+  std::atomic<std::uint64_t> id_turn_{0};
+};
+
+}  // namespace sightline::proxy

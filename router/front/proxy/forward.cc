@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/front/proxy/forward.h"
+
+#include <string_view>
+#include <utility>
+
+#include "common/contract/names.h"
+
+#include "router/front/proxy/offload.h"
+#include "router/openai/error_body.h"
+#include "router/openai/sse.h"
+
+namespace sightline::proxy {
+namespace {
+
+// Ends the exchange when the client leaves; takes the callback back before the exchange dies.
+class CancelOnDisconnect {
+ public:
+  CancelOnDisconnect(http::ResponseWriter& client, http::Exchange& exchange) : client_(client) {
+    client_.on_disconnect([&exchange] { exchange.cancel(); });
+  }
+  ~CancelOnDisconnect() { client_.on_disconnect({}); }
+  CancelOnDisconnect(const CancelOnDisconnect&) = delete;
+  CancelOnDisconnect& operator=(const CancelOnDisconnect&) = delete;
+
+ private:
+  http::ResponseWriter& client_;
+};
+
+// What is read of a 503, and how long that may take.
+constexpr std::size_t kRefusalBytesMax = 16384;
+constexpr std::chrono::seconds kRefusalTime{1};
+// The last event of a stream.
+constexpr std::string_view kLastPayload = "[DONE]";
+
+// Statuses by which a server says that another one may do better (RFC 9110 section 15.6).
+bool is_unavailable(int status) { return status == 502 || status == 503 || status == 504; }
+
+http::Headers answer_headers(const http::Exchange& exchange, const Attempt& attempt) {
+  http::Headers headers = http::end_to_end(exchange.headers());
+  // An engine redirects to its own address, which is none for clients.
+  const auto location = headers.find("location");
+  if (location && (!location->starts_with('/') || location->starts_with("//"))) {
+    headers.remove("location");
+  }
+  for (const http::Field field : attempt.answer_headers) headers.set(field.name, field.value);
+  return headers;
+}
+
+bool is_event_stream(const http::Exchange& exchange) {
+  const auto type = exchange.headers().find("content-type");
+  constexpr std::string_view kStream = "text/event-stream";
+  return type && http::equal_names(type->substr(0, kStream.size()), kStream);
+}
+
+// An exchange is cancelled only because the client left or the router stops: no fault of the
+// engine.
+Error seen_from_here(Error error, const http::ResponseWriter& client) {
+  if (error.code != ErrorCode::Cancelled) return error;
+  if (client.cut_off() && !client.disconnected()) {
+    return http::stopping_error("the answer was complete");
+  }
+  return client_error(ErrorCode::Cancelled, "the client left");
+}
+
+void raise_life(const Attempt& attempt) {
+  if (attempt.life) attempt.life->raise();
+}
+
+retry::Ending ending_of(const http::Exchange& exchange) {
+  switch (exchange.failure()) {
+    case http::Failure::Connect:
+      return retry::Ending::Unsent;
+    case http::Failure::Local:
+      return retry::Ending::Local;
+    case http::Failure::NoAnswer:
+      return exchange.kept_connection_closed() ? retry::Ending::KeptClosed : retry::Ending::Lost;
+    case http::Failure::BrokenOff:
+    case http::Failure::Corrupt:
+    case http::Failure::TooLarge:
+      return retry::Ending::Lost;
+    case http::Failure::Timeout:
+      return retry::Ending::Silent;
+    case http::Failure::None:
+    case http::Failure::Cancelled:
+      return retry::Ending::Final;
+  }
+  return retry::Ending::Final;
+}
+
+// What an engine says with its 503, as far as it comes soon.
+Task<retry::Refusal> read_refusal(http::Exchange& exchange, const Attempt& attempt) {
+  auto give_up = [&exchange] { exchange.cancel(); };
+  Deadline deadline(attempt.pool->deadlines(attempt.pool->index_here()), give_up);
+  deadline.set(kRefusalTime);
+  const auto told = exchange.headers().find("retry-after");
+  retry::RefusalText said{.retry_after = std::string(told.value_or("")),
+                          .engine_host = attempt.call.endpoint.host};
+  auto body = co_await http::read_all(exchange, kRefusalBytesMax);
+  if (body.ok()) said.body = std::move(*body);
+  co_return retry::read_refusal(said, attempt.now);
+}
+
+// Of an engine that says that it cannot answer (RFC 9110 section 15.6).
+Task<Forwarded> unavailable(http::Exchange& exchange, const Attempt& attempt) {
+  const int status = exchange.status();
+  std::string message = "the engine cannot serve now (status " + std::to_string(status) + ")";
+  if (status == 504) {
+    co_return Forwarded{
+        worker_error(ErrorCode::Timeout, std::move(message), false), retry::Ending::Silent, {}};
+  }
+  if (status == 502) {
+    co_return Forwarded{
+        worker_error(ErrorCode::Unavailable, std::move(message), true), retry::Ending::Lost, {}};
+  }
+  retry::Refusal refusal = co_await read_refusal(exchange, attempt);
+  if (!refusal.text.empty()) message += ": " + refusal.text;
+  co_return Forwarded{worker_error(ErrorCode::Overloaded, std::move(message), true),
+                      retry::Ending::Declined, std::move(refusal)};
+}
+
+// The client has part of an answer: say that it is broken, in the stream's own form.
+Task<Error> break_off(http::ResponseWriter& client, Error error) {
+  error.retryable = false;
+  if (error.code == ErrorCode::Cancelled || client.disconnected()) co_return error;
+  const std::string event = openai::error_event(error);
+  auto written = co_await client.write(event);
+  if (written.ok()) written = co_await client.finish();
+  co_return error;
+}
+
+// Cuts a stream into events, reads what the router needs and leaves out what it asked for itself.
+class StreamTap {
+ public:
+  StreamTap(const Attempt& attempt, Answer& answer) : attempt_(attempt), answer_(answer) {}
+
+  // Splits the bytes into events and appends those for the client to `out`.
+  Result<Done> take(std::string_view bytes, std::string& out) {
+    splitter_.feed(bytes);
+    for (;;) {
+      const auto event = SL_TRY(splitter_.next());
+      if (!event) return Done{};
+      // Comments keep the connection alive before there is any token.
+      if (!seen_event_ && !event->payload.empty()) {
+        seen_event_ = true;
+        if (attempt_.on_first_token) attempt_.on_first_token();
+      }
+      done_seen_ |= event->payload == kLastPayload;
+      const auto usage = openai::usage_of(event->payload);
+      if (usage) answer_.usage = usage;
+      if (usage && usage->alone && attempt_.strip_usage) continue;
+      out += event->raw;
+    }
+  }
+
+  // At the end of the stream: of its last event the empty line may be missing, and only that. The
+  // beginning of any other event is nothing that a client could use.
+  void take_end(std::string& out) {
+    std::string_view line = splitter_.rest();
+    while (line.ends_with('\n') || line.ends_with('\r')) line.remove_suffix(1);
+    if (!line.starts_with("data:") || !line.ends_with(kLastPayload)) return;
+    done_seen_ = true;
+    out += splitter_.rest();
+  }
+
+  void raise_life() const { proxy::raise_life(attempt_); }
+  // What was taken so far has been written to the client.
+  void written() { done_sent_ = done_seen_; }
+  // The client has the whole answer, whatever becomes of the connections.
+  [[nodiscard]] bool done_sent() const { return done_sent_; }
+
+ private:
+  const Attempt& attempt_;
+  Answer& answer_;
+  openai::SseSplitter splitter_{kEventBytesMax};
+  bool seen_event_ = false;
+  bool done_seen_ = false;
+  bool done_sent_ = false;
+};
+
+// An engine that ends a stream without saying so has broken off, whatever its connection says.
+Result<Done> check_ended(const http::Exchange& exchange, const StreamTap& tap) {
+  if (exchange.status() != 200 || tap.done_sent()) return Done{};
+  return worker_error(ErrorCode::Unavailable, "the engine ended its stream before its last event",
+                      false);
+}
+
+Task<Result<Done>> relay_events(http::Exchange& exchange, StreamTap& tap,
+                                http::ResponseWriter& client) {
+  std::string out;
+  for (;;) {
+    auto bytes = co_await exchange.read_some();
+    if (!bytes.ok()) co_return std::move(bytes).error();
+    tap.raise_life();
+    out.clear();
+    if (bytes->empty()) {
+      tap.take_end(out);
+    } else {
+      SL_CO_TRY(tap.take(*bytes, out));
+    }
+    auto written = co_await client.write(out);
+    if (!written.ok()) co_return std::move(written).error();
+    tap.written();
+    if (bytes->empty()) co_return check_ended(exchange, tap);
+  }
+}
+
+Task<Result<Answer>> relay_stream(http::Exchange& exchange, const Attempt& attempt,
+                                  http::ResponseWriter& client) {
+  Answer answer{.status = exchange.status()};
+  http::Headers headers = answer_headers(exchange, attempt);
+  auto begun = co_await client.begin(answer.status, std::move(headers));
+  if (!begun.ok()) co_return std::move(begun).error();
+  StreamTap tap(attempt, answer);
+  auto relayed = co_await relay_events(exchange, tap, client);
+  // SDKs close the connection at the last event, without waiting for the end of the body.
+  if (client.disconnected() && tap.done_sent()) co_return answer;
+  if (!relayed.ok()) {
+    Error cause = seen_from_here(std::move(relayed).error(), client);
+    auto error = co_await break_off(client, std::move(cause));
+    co_return error;
+  }
+  auto finished = co_await client.finish();
+  if (!finished.ok() && !tap.done_sent()) co_return std::move(finished).error();
+  co_return answer;
+}
+
+Task<Result<Answer>> relay_whole(http::Exchange& exchange, const Attempt& attempt,
+                                 http::ResponseWriter& client) {
+  auto body = co_await http::read_all(exchange, kAnswerBytesMax);
+  if (!body.ok()) {
+    Error error = std::move(body).error();
+    error.retryable = false;
+    co_return error;
+  }
+  // Tens of megabytes of log probabilities take tenths of a second to parse.
+  auto read_usage = [&body]() -> Result<std::optional<openai::Usage>> {
+    return openai::usage_of(*body);
+  };
+  std::stop_token always;
+  auto usage =
+      co_await offload(*attempt.pool, body->size(), std::move(always), std::move(read_usage));
+  Answer answer{.status = exchange.status()};
+  if (usage.ok()) answer.usage = *usage;
+  http::Response response{.status = answer.status,
+                          .headers = answer_headers(exchange, attempt),
+                          .body = std::move(*body)};
+  auto sent = co_await client.send(std::move(response));
+  if (!sent.ok()) co_return std::move(sent).error();
+  co_return answer;
+}
+
+Task<Result<Answer>> relay(http::Exchange& exchange, const Attempt& attempt,
+                           http::ResponseWriter& client) {
+  if (is_event_stream(exchange)) {
+    auto streamed = co_await relay_stream(exchange, attempt, client);
+    co_return streamed;
+  }
+  auto whole = co_await relay_whole(exchange, attempt, client);
+  co_return whole;
+}
+
+Task<Result<Answer>> relay_bytes(http::Exchange& exchange, const Attempt& attempt,
+                                 http::ResponseWriter& client) {
+  Answer answer{.status = exchange.status()};
+  http::Headers headers = answer_headers(exchange, attempt);
+  auto written = co_await client.begin(answer.status, std::move(headers));
+  while (written.ok()) {
+    auto bytes = co_await exchange.read_some();
+    if (!bytes.ok()) {
+      client.abort();
+      Error error = std::move(bytes).error();
+      error.retryable = false;
+      co_return error;
+    }
+    if (bytes->empty()) break;
+    raise_life(attempt);
+    written = co_await client.write(*bytes);
+  }
+  if (written.ok()) written = co_await client.finish();
+  if (!written.ok()) co_return std::move(written).error();
+  co_return answer;
+}
+
+// How an answer reaches the client.
+using Relay = Task<Result<Answer>> (*)(http::Exchange&, const Attempt&, http::ResponseWriter&);
+
+Task<Forwarded> carry_out(http::Client& engines, const Attempt& attempt,
+                          http::ResponseWriter& client, Relay relay_answer) {
+  http::Exchange exchange(engines);
+  const CancelOnDisconnect guard(client, exchange);
+  auto started = co_await exchange.start(attempt.call);
+  if (exchange.response_begun()) raise_life(attempt);
+  if (!started.ok()) {
+    Error error = seen_from_here(std::move(started).error(), client);
+    co_return Forwarded{std::move(error), ending_of(exchange), {}};
+  }
+  if (is_unavailable(exchange.status())) {
+    Forwarded declined = co_await unavailable(exchange, attempt);
+    co_return declined;
+  }
+  auto answer = co_await relay_answer(exchange, attempt, client);
+  if (!answer.ok()) {
+    Error error = seen_from_here(std::move(answer).error(), client);
+    co_return Forwarded{std::move(error), retry::Ending::Final, {}};
+  }
+  co_return Forwarded{std::move(answer), retry::Ending::Final, {}};
+}
+
+}  // namespace
+
+Task<Forwarded> forward(http::Client& engines, const Attempt& attempt,
+                        http::ResponseWriter& client) {
+  return carry_out(engines, attempt, client, relay);
+}
+
+Task<Forwarded> pass_through(http::Client& engines, const Attempt& attempt,
+                             http::ResponseWriter& client) {
+  return carry_out(engines, attempt, client, relay_bytes);
+}
+
+http::Headers engine_headers(const http::Headers& client, std::string_view request_id) {
+  http::Headers headers = http::end_to_end(client);
+  // Host and Content-Length follow from the connection and the spliced body; a compressed answer
+  // could not be looked into; the rank is the router's choice, of a worker that the client does not
+  // know.
+  for (const std::string_view name :
+       {std::string_view("host"), std::string_view("content-length"), std::string_view("expect"),
+        std::string_view("accept-encoding"), contract::kEngineRankHeader}) {
+    headers.remove(name);
+  }
+  headers.set(contract::kRequestIdHeader, request_id);
+  return headers;
+}
+
+}  // namespace sightline::proxy

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "common/base/result.h"
+#include "common/http/client.h"
+#include "common/http/exchange.h"
+#include "common/http/message.h"
+#include "common/http/server.h"
+#include "common/runtime/task.h"
+
+#include "router/front/retry/refusal.h"
+#include "router/front/retry/rules.h"
+#include "router/openai/usage.h"
+#include "router/workers/fleet/life_sign.h"
+
+namespace sightline::proxy {
+
+// Largest answer that is not a stream, in bytes: long outputs with log probabilities.
+inline constexpr std::size_t kAnswerBytesMax = 256U << 20U;
+// Largest single event of a stream, in bytes.
+inline constexpr std::size_t kEventBytesMax = 16U << 20U;
+
+// One attempt to have a request answered by an engine.
+struct Attempt {
+  http::Call call;                        // to the engine
+  IoPool* pool = nullptr;                 // reads large answers beside the I/O threads
+  std::shared_ptr<fleet::LifeSign> life;  // raised by every piece of the answer
+  http::Headers answer_headers;           // added to the engine's
+  WallTime now{};                         // for dates that an engine names
+  bool strip_usage = false;               // the closing usage chunk was asked for by the router
+  std::function<void()> on_first_token;   // the first event of a stream with a payload
+};
+
+// How an attempt ended well.
+struct Answer {
+  int status = 0;
+  std::optional<openai::Usage> usage;  // as the engine reported it
+};
+
+// How an attempt ended.
+struct Forwarded {
+  Result<Answer> answer;
+  retry::Ending ending = retry::Ending::Final;  // without an answer: what may follow
+  retry::Refusal refusal;                       // where it was Declined: what the engine said
+};
+
+// Sends the call and passes the engine's answer to the client: streams event by event as they
+// come, other answers whole. A client that leaves ends the engine's request at once.
+//
+// An Error with another ending than Final came before any byte reached the client: no connection,
+// no answer, garbage, status 502, 503 or 504. Every other status is the engine's answer and reaches
+// the client; a 503 is Overloaded, a 504 Timeout. If the engine is lost in mid-stream, or ends a
+// stream without [DONE], the client gets an error event and no [DONE]. Cancelled means the client
+// left. Messages name no engine address.
+Task<Forwarded> forward(http::Client& engines, const Attempt& attempt,
+                        http::ResponseWriter& client);
+
+// The same for bodies that the router does not look into: bytes as they come.
+Task<Forwarded> pass_through(http::Client& engines, const Attempt& attempt,
+                             http::ResponseWriter& client);
+
+// Request headers for the engine: the client's own but for those of one hop and those that the
+// router sets anew.
+http::Headers engine_headers(const http::Headers& client, std::string_view request_id);
+
+}  // namespace sightline::proxy

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <curl/curl.h>
+
+#include "common/base/bytes.h"
+#include "common/base/clock.h"
+#include "common/base/result.h"
+
+#include "router/prompt/media/fetcher.h"
+
+namespace sightline::media {
+
+// Bytes of images that somebody holds, over all orders; outlives the fetcher with them.
+struct HeldBytes {
+  std::atomic<std::uint64_t> count = 0;
+};
+
+// An image as it arrives, counted as held while it lives.
+class Body {
+ public:
+  explicit Body(std::shared_ptr<HeldBytes> held) : held_(std::move(held)) {}
+  ~Body() { held_->count -= bytes_.size(); }
+  Body(const Body&) = delete;
+  Body& operator=(const Body&) = delete;
+
+  // False, and nothing is added, if more than held_bytes_max would then be held.
+  bool append(std::span<const std::uint8_t> more, std::uint64_t held_bytes_max) {
+    if (held_->count.fetch_add(more.size()) + more.size() > held_bytes_max) {
+      held_->count -= more.size();
+      return false;
+    }
+    bytes_.insert(bytes_.end(), more.begin(), more.end());
+    return true;
+  }
+
+  [[nodiscard]] const Bytes& bytes() const { return bytes_; }
+
+ private:
+  std::shared_ptr<HeldBytes> held_;
+  Bytes bytes_;
+};
+
+// An order under way. Lives on the loop's thread once taken up.
+struct Order {
+  Fetcher::OrderId id;
+  FetchOrder wanted;
+  Fetcher::Done done;
+  Instant deadline;
+
+  std::vector<FetchedImage> images;
+  std::size_t started = 0;  // leading URLs whose download was begun
+  std::uint32_t running = 0;
+  std::size_t arrived = 0;
+  std::uint64_t bytes = 0;  // of all downloads, as they come
+};
+
+struct EasyDeleter {
+  void operator()(CURL* easy) const { curl_easy_cleanup(easy); }
+};
+
+// One download. Lives on the loop's thread, shorter than its order and without moving.
+struct Download {
+  Order& order;
+  std::size_t place;  // of its URL
+  const FetchLimits& limits;
+  std::shared_ptr<Body> body;
+
+  std::unique_ptr<CURL, EasyDeleter> easy = nullptr;
+  std::size_t header_bytes = 0;
+  std::optional<Error> refused = std::nullopt;  // why the transfer was ended from this side
+  bool has_refused_address = false;
+
+  [[nodiscard]] const std::string& url() const { return order.wanted.urls[place]; }
+};
+
+// Makes the handle of a download that may take `left`. curl_global_init() has been called.
+void prepare_transfer(Download& download, std::chrono::milliseconds left);
+
+// What became of a transfer that ended with this code. Errors: as Fetcher::fetch().
+Result<FetchedImage> result_of(const Download& download, CURLcode code);
+
+}  // namespace sightline::media

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/prompt/media/fetcher.h"
+
+#include <algorithm>
+#include <list>
+#include <mutex>
+#include <unordered_map>
+#include <utility>
+
+#include <curl/curl.h>
+
+#include "common/base/check.h"
+#include "common/base/clock.h"
+#include "common/runtime/worker_thread.h"
+
+#include "router/prompt/media/download.h"
+
+namespace sightline::media {
+namespace {
+
+struct MultiDeleter {
+  void operator()(CURLM* multi) const { curl_multi_cleanup(multi); }
+};
+
+// libcurl wants its process-wide state set up once, before any thread uses it.
+void set_up_library() {
+  static const bool is_up = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
+  SL_CHECK(is_up);
+}
+
+}  // namespace
+
+class Fetcher::Loop {
+ public:
+  explicit Loop(const FetchLimits& limits)
+      : limits_(limits),
+        multi_(make_multi(limits)),
+        thread_("fetcher", [this](std::stop_token s) { run(std::move(s)); }) {}
+
+  OrderId fetch(FetchOrder wanted, Done done) {
+    SL_CHECK(!wanted.urls.empty());
+    std::list<Order> fresh(1);
+    Order& order = fresh.front();
+    order.images.resize(wanted.urls.size());
+    order.wanted = std::move(wanted);
+    order.done = std::move(done);
+    order.deadline = system_clock().now() + limits_.total_timeout;
+    OrderId id{};
+    {
+      const std::lock_guard lock(mutex_);
+      id = order.id = OrderId{++last_id_};
+      fresh_.splice(fresh_.end(), fresh);
+    }
+    curl_multi_wakeup(multi_.get());
+    return id;
+  }
+
+  void cancel(OrderId order) {
+    {
+      const std::lock_guard lock(mutex_);
+      cancelled_.push_back(order);
+    }
+    curl_multi_wakeup(multi_.get());
+  }
+
+ private:
+  using Orders = std::list<Order>;
+
+  static CURLM* make_multi(const FetchLimits& limits) {
+    set_up_library();
+    CURLM* multi = curl_multi_init();
+    SL_CHECK(multi != nullptr);
+    curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, static_cast<long>(limits.downloads_max));
+    return multi;
+  }
+
+  void run(std::stop_token stop) {
+    const std::stop_callback wake(stop, [this] { curl_multi_wakeup(multi_.get()); });
+    while (!stop.stop_requested()) {
+      take_up();
+      start_waiting();
+      int running = 0;
+      curl_multi_perform(multi_.get(), &running);
+      finish_done();
+      expire_waiting();
+      constexpr int kPollMs = 500;  // bounds how late a waiting order notices its deadline
+      curl_multi_poll(multi_.get(), nullptr, 0, kPollMs, nullptr);
+    }
+    take_up();
+    while (!orders_.empty()) {
+      Error error = internal_error("the download was cancelled: the server is stopping");
+      error.code = ErrorCode::Cancelled;
+      end(orders_.front(), {.error = std::move(error)});
+    }
+  }
+
+  // Takes new orders over and ends those that nobody wants any more.
+  void take_up() {
+    std::vector<OrderId> cancelled;
+    {
+      const std::lock_guard lock(mutex_);
+      orders_.splice(orders_.end(), fresh_);
+      cancelled.swap(cancelled_);
+    }
+    for (const OrderId id : cancelled) {
+      const auto found = std::find_if(orders_.begin(), orders_.end(),
+                                      [id](const Order& order) { return order.id == id; });
+      if (found == orders_.end()) continue;
+      end(*found, {.error = client_error(ErrorCode::Cancelled, "the client left")});
+    }
+  }
+
+  // In the last tenth of its time a download that begins would not come far.
+  [[nodiscard]] bool is_late(const Order& order, Instant now) const {
+    return order.deadline - now < limits_.total_timeout / 10;
+  }
+
+  // The order whose turn it is; null if none may start a download.
+  Order* next_order() {
+    const Instant now = system_clock().now();
+    const std::size_t free = limits_.downloads_max - running_.size();
+    if (free == 0) return nullptr;
+    Order* next = nullptr;
+    for (Order& order : orders_) {
+      if (order.started == order.wanted.urls.size() || is_late(order, now)) continue;
+      if (next == nullptr || order.running < next->running) next = &order;
+    }
+    const std::size_t share = std::max<std::size_t>(1, free / kFreeShare);
+    return next != nullptr && next->running < share ? next : nullptr;
+  }
+
+  void start_waiting() {
+    while (Order* order = next_order()) start(*order);
+  }
+
+  void start(Order& order) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(order.deadline -
+                                                                            system_clock().now());
+    auto download = std::make_unique<Download>(
+        Download{order, order.started++, limits_, std::make_shared<Body>(held_)});
+    prepare_transfer(*download, left);
+    CURL* easy = download->easy.get();
+    SL_CHECK(curl_multi_add_handle(multi_.get(), easy) == CURLM_OK);
+    ++order.running;
+    running_.emplace(easy, std::move(download));
+  }
+
+  void finish_done() {
+    int left = 0;
+    while (const CURLMsg* message = curl_multi_info_read(multi_.get(), &left)) {
+      if (message->msg == CURLMSG_DONE) finish(message->easy_handle, message->data.result);
+    }
+    // A finished download frees a place; the next one need not wait for the next wake-up.
+    start_waiting();
+  }
+
+  void finish(CURL* easy, CURLcode code) {
+    const auto found = running_.find(easy);
+    SL_CHECK(found != running_.end());
+    const std::unique_ptr<Download> download = std::move(found->second);
+    running_.erase(found);
+    curl_multi_remove_handle(multi_.get(), easy);
+    Order& order = download->order;
+    --order.running;
+    auto image = result_of(*download, code);
+    if (!image.ok()) {
+      return end(order, {.error = std::move(image).error(), .failed = download->place});
+    }
+    order.images[download->place] = std::move(image).value();
+    if (++order.arrived == order.images.size()) end(order, {.images = std::move(order.images)});
+  }
+
+  // Ends orders that got no place in time; libcurl ends the downloads of those that did.
+  void expire_waiting() {
+    const Instant now = system_clock().now();
+    for (auto at = orders_.begin(); at != orders_.end();) {
+      Order& order = *at++;
+      if (order.running > 0 || !is_late(order, now)) continue;
+      end(order,
+          {.error = overload_error("media-downloads-max", "too many images are being downloaded")});
+    }
+  }
+
+  // Ends what runs of the order and answers it.
+  void end(Order& order, Fetched fetched) {
+    std::erase_if(running_, [&](const auto& entry) {
+      if (&entry.second->order != &order) return false;
+      curl_multi_remove_handle(multi_.get(), entry.first);
+      return true;
+    });
+    const Done done = std::move(order.done);
+    orders_.remove_if([&](const Order& other) { return &other == &order; });
+    done(std::move(fetched));
+  }
+
+  const FetchLimits limits_;
+  const std::shared_ptr<HeldBytes> held_ = std::make_shared<HeldBytes>();
+  const std::unique_ptr<CURLM, MultiDeleter> multi_;
+  std::mutex mutex_;                // guards the three below
+  Orders fresh_;                    // not yet seen by the loop
+  std::vector<OrderId> cancelled_;  // the same
+  std::uint64_t last_id_ = 0;
+  Orders orders_;  // loop thread only; by deadline, since all have the same time to live
+  std::unordered_map<CURL*, std::unique_ptr<Download>> running_;  // loop thread only
+  WorkerThread thread_;  // last: it uses all of the above and ends first
+};
+
+Fetcher::Fetcher(const FetchLimits& limits) : loop_(std::make_unique<Loop>(limits)) {}
+Fetcher::~Fetcher() = default;
+
+Fetcher::OrderId Fetcher::fetch(FetchOrder order, Done done) {
+  return loop_->fetch(std::move(order), std::move(done));
+}
+
+void Fetcher::cancel(OrderId order) { loop_->cancel(order); }
+
+}  // namespace sightline::media

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/prompt/prepare/model.h"
+
+#include <filesystem>
+#include <fstream>
+#include <utility>
+
+namespace sightline::prepare {
+namespace {
+
+namespace fs = std::filesystem;
+
+Error unreadable(const fs::path& file, const std::string& what) {
+  return Error{ErrorCode::InvalidArgument, Blame::Internal, false, file.string() + ": " + what, {}};
+}
+
+// Nothing if the file does not exist.
+Result<std::optional<std::string>> read_file(const fs::path& file) {
+  std::error_code error;
+  const auto size = fs::file_size(file, error);
+  if (error == std::errc::no_such_file_or_directory) return std::optional<std::string>{};
+  if (error) return unreadable(file, error.message());
+  if (size > model::kModelFileBytesMax) {
+    return unreadable(file, "larger than " + std::to_string(model::kModelFileBytesMax) + " bytes");
+  }
+  std::ifstream stream(file, std::ios::binary);
+  std::string text(size, '\0');
+  if (!stream.read(text.data(), static_cast<std::streamsize>(size))) {
+    return unreadable(file, "cannot be read; check its permissions");
+  }
+  return std::optional<std::string>(std::move(text));
+}
+
+Result<std::string> read_required(const fs::path& file) {
+  auto text = SL_TRY(read_file(file));
+  if (!text) {
+    return unreadable(file, "missing; --model-path must name a Hugging Face model directory");
+  }
+  return std::move(*text);
+}
+
+Result<model::ModelFiles> read_files(const fs::path& directory) {
+  model::ModelFiles files;
+  files.config = SL_TRY(read_required(directory / model::kConfigFile));
+  files.tokenizer_config = SL_TRY(read_file(directory / model::kTokenizerConfigFile));
+  files.template_jinja = SL_TRY(read_file(directory / model::kTemplateFile));
+  files.template_json = SL_TRY(read_file(directory / model::kTemplateJsonFile));
+  files.preprocessor = SL_TRY(read_file(directory / model::kPreprocessorFile));
+  files.processor = SL_TRY(read_file(directory / model::kProcessorFile));
+  return files;
+}
+
+// The text that stands for an item where a template takes flat text: as vLLM 0.32 writes it for
+// the Qwen vision families (get_placeholder_str).
+model::MediaPlaceholders flat_placeholders(model::Family family) {
+  using model::Family;
+  if (family != Family::Qwen2Vl && family != Family::Qwen2_5Vl && family != Family::Qwen3Vl) {
+    return {};
+  }
+  return {.image = "<|vision_start|><|image_pad|><|vision_end|>",
+          .video = "<|vision_start|><|video_pad|><|vision_end|>"};
+}
+
+Result<std::optional<model::ChatTemplate>> parse_template(const model::ModelProfile& profile,
+                                                          const std::string& source) {
+  if (source.empty()) return std::optional<model::ChatTemplate>{};
+  model::SpecialTokens tokens;
+  for (const model::SpecialToken& token : profile.special_tokens) {
+    tokens.emplace_back(token.name, token.text);
+  }
+  auto parsed = model::ChatTemplate::create(source, tokens, flat_placeholders(profile.family));
+  if (!parsed.ok()) return with_context(std::move(parsed).error(), "chat template");
+  return std::optional<model::ChatTemplate>(std::move(parsed).value());
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Model>> load_model(const std::string& path) {
+  const fs::path directory(path);
+  auto model = std::make_shared<Model>();
+  const model::ModelFiles files = SL_TRY(read_files(directory));
+  model->profile = SL_TRY(model::parse_model(files));
+  const std::string tokenizer = SL_TRY(read_required(directory / model::kTokenizerFile));
+  auto created = tokenizer::Tokenizer::create(tokenizer);
+  if (!created.ok()) {
+    return with_context(std::move(created).error(), (directory / model::kTokenizerFile).string());
+  }
+  model->tokenizer = std::move(created).value();
+  model->chat_template = SL_TRY(parse_template(model->profile, model->profile.chat_template));
+  model->tools_template =
+      SL_TRY(parse_template(model->profile, model->profile.chat_template_with_tools));
+  return std::shared_ptr<const Model>(std::move(model));
+}
+
+}  // namespace sightline::prepare

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "common/base/result.h"
+
+#include "router/prompt/model/chat_template.h"
+#include "router/prompt/model/model_directory.h"
+#include "router/prompt/tokenizer/tokenizer.h"
+
+namespace sightline::prepare {
+
+// All that turns a request into tokens. Thread safety: immutable.
+struct Model {
+  model::ModelProfile profile;
+  std::unique_ptr<const tokenizer::Tokenizer> tokenizer;
+  // Absent: chat requests of this model are routed without overlap.
+  std::optional<model::ChatTemplate> chat_template;
+  // Taken for requests with tools, where the model names a template of its own for them.
+  std::optional<model::ChatTemplate> tools_template;
+};
+
+// Reads a Hugging Face model directory: config.json and tokenizer.json are required,
+// tokenizer_config.json, chat_template.jinja or .json, preprocessor_config.json and
+// processor_config.json are taken if there. Errors name the file and what is wrong with it.
+Result<std::shared_ptr<const Model>> load_model(const std::string& path);
+
+}  // namespace sightline::prepare

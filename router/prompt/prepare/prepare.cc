@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/prompt/prepare/prepare.h"
+
+#include <utility>
+
+namespace sightline::prepare {
+namespace {
+
+using openai::Modality;
+
+// vLLM 0.32's words, so that clients that look for them find them.
+Error too_long(std::size_t tokens_max) {
+  return limit_error(ErrorCode::InvalidArgument, "max-model-len",
+                     "This model's maximum context length is " + std::to_string(tokens_max) +
+                         " tokens. However, your prompt contains more. Please reduce the length "
+                         "of the input prompt.",
+                     "input_tokens");
+}
+
+Prepared unknown(Gap gap, std::vector<ResolvedMedia> media) {
+  Prepared prepared{.media = std::move(media), .gap = gap};
+  prepared.prompt.certainty = model::Certainty::Mismatch;
+  return prepared;
+}
+
+std::vector<model::MediaItem> items_of(const std::vector<ResolvedMedia>& media) {
+  std::vector<model::MediaItem> items;
+  items.reserve(media.size());
+  for (const ResolvedMedia& item : media) {
+    // Embeddings stand where an image would, with a length that only the engine knows.
+    const auto modality = item.modality == Modality::Video   ? model::Modality::Video
+                          : item.modality == Modality::Audio ? model::Modality::Audio
+                                                             : model::Modality::Image;
+    items.push_back({modality, item.identifier, item.tokens});
+  }
+  return items;
+}
+
+// True if the template printed the items that the request has, in its order.
+bool same_order(const std::vector<model::MediaSlot>& rendered,
+                const std::vector<openai::MediaPart>& parts) {
+  if (rendered.size() != parts.size()) return false;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (rendered[i].message != parts[i].message || rendered[i].part != parts[i].position) {
+      return false;
+    }
+  }
+  return true;
+}
+
+Gap gap_of(model::Certainty certainty) {
+  switch (certainty) {
+    case model::Certainty::Exact:
+      return Gap::None;
+    case model::Certainty::UnknownMedia:
+      return Gap::UnknownMedia;
+    case model::Certainty::Mismatch:
+      return Gap::PlaceholderMismatch;
+  }
+  return Gap::PlaceholderMismatch;
+}
+
+Result<std::vector<TokenId>> tokens_of(const Model& model, std::string_view text,
+                                       const PromptOptions& options) {
+  std::vector<TokenId> tokens;
+  if (options.token_cache == nullptr) {
+    SL_TRY(model.tokenizer->encode(text, tokens));
+    return tokens;
+  }
+  const EncodeUntil until{.tokens_max = options.tokens_max, .left = options.left};
+  const bool fits = SL_TRY(options.token_cache->encode(text, until, tokens));
+  if (!fits) return too_long(options.tokens_max);
+  return tokens;
+}
+
+Result<Prepared> prepare_chat(const Model& model, const openai::Request& request,
+                              std::vector<ResolvedMedia> media, const PromptOptions& options) {
+  const openai::ChatBody& chat = *request.chat();
+  const auto& chosen =
+      chat.tools && model.tools_template ? model.tools_template : model.chat_template;
+  if (!chosen) return unknown(Gap::NoTemplate, std::move(media));
+  const model::ChatTemplateInput input{.messages = chat.messages,
+                                       .tools = chat.tools,
+                                       .documents = chat.documents,
+                                       .template_kwargs = chat.template_kwargs,
+                                       .reasoning_effort = request.reasoning_effort,
+                                       .add_generation_prompt = chat.add_generation_prompt,
+                                       .continue_final_message = chat.continue_final_message};
+  auto rendered = chosen->render(input, options.now);
+  if (!rendered.ok()) {
+    const bool ours = rendered.error().code != ErrorCode::InvalidArgument;
+    if (ours) return unknown(Gap::TemplateUnsupported, std::move(media));
+    return std::move(rendered).error();
+  }
+  const std::vector<TokenId> tokens = SL_TRY(tokens_of(model, rendered->text, options));
+  auto expanded = model::expand({.tokens = tokens, .tokens_max = options.tokens_max},
+                                items_of(media), model.profile.placeholders);
+  if (!expanded.ok()) {
+    if (expanded.error().code == ErrorCode::TooLarge) return too_long(options.tokens_max);
+    return std::move(expanded).error();
+  }
+  Prepared prepared{.text = std::move(rendered->text),
+                    .prompt = std::move(expanded).value(),
+                    .media = std::move(media)};
+  prepared.gap = gap_of(prepared.prompt.certainty);
+  if (!same_order(rendered->media, chat.media)) {
+    prepared.gap = Gap::PlaceholderMismatch;
+    prepared.prompt.exact_tokens = 0;
+  }
+  return prepared;
+}
+
+Result<Prepared> prepare_completion(const Model& model, const openai::CompletionBody& body,
+                                    const PromptOptions& options) {
+  Prepared prepared;
+  if (const auto* text = std::get_if<std::string_view>(&body.first_prompt)) {
+    prepared.prompt.tokens = SL_TRY(tokens_of(model, *text, options));
+    prepared.text = *text;
+  } else {
+    prepared.prompt.tokens = std::get<std::vector<TokenId>>(body.first_prompt);
+  }
+  prepared.prompt.exact_tokens = prepared.prompt.tokens.size();
+  return prepared;
+}
+
+}  // namespace
+
+std::string_view name_of(Gap gap) {
+  switch (gap) {
+    case Gap::None:
+      return "none";
+    case Gap::UncountedField:
+      return "uncounted_field";
+    case Gap::NoTemplate:
+      return "no_template";
+    case Gap::TemplateUnsupported:
+      return "template_unsupported";
+    case Gap::UnknownMedia:
+      return "unknown_media";
+    case Gap::PlaceholderMismatch:
+      return "placeholder_mismatch";
+  }
+  return "none";
+}
+
+Result<Prepared> prepare_prompt(const Model& model, const openai::Request& request,
+                                std::vector<ResolvedMedia> media, const PromptOptions& options) {
+  if (request.uncounted_field) return unknown(Gap::UncountedField, std::move(media));
+  auto prepared = request.chat() != nullptr
+                      ? prepare_chat(model, request, std::move(media), options)
+                      : prepare_completion(model, *request.completion(), options);
+  if (prepared.ok() && prepared->is_exact() &&
+      prepared->prompt.tokens.size() > options.tokens_max) {
+    return too_long(options.tokens_max);
+  }
+  return prepared;
+}
+
+}  // namespace sightline::prepare

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/prompt/prepare/token_cache.h"
+
+#include <algorithm>
+#include <utility>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "common/contract/metric_table.h"
+
+namespace sightline::prepare {
+namespace {
+
+// Shorter pieces are tokenized faster than looked up and kept.
+constexpr std::size_t kPieceBytesMin = 128;
+// Longer ones hold no place to cut for very long: no text that people or programs write.
+constexpr std::size_t kPieceBytesMax = 64U << 10U;
+// What an entry takes besides its ids: nodes of list and map, control block, allocator.
+constexpr std::uint64_t kEntryBytes = 256;
+constexpr std::uint64_t kTextShare = 32;  // of the room, that one text may take
+// English text has one token for every four to five bytes.
+constexpr std::size_t kBytesPerTokenGuess = 4;
+
+}  // namespace
+
+TokenCache::TokenCache(const tokenizer::Tokenizer& tokenizer, const TokenCacheOptions& options,
+                       runtime::Metrics& metrics)
+    : tokenizer_(tokenizer),
+      options_(options),
+      hit_bytes_(metrics.counter(contract::kTokenCacheTextBytesTotal, {"hit"})),
+      miss_bytes_(metrics.counter(contract::kTokenCacheTextBytesTotal, {"miss"})),
+      evictions_(metrics.counter(contract::kTokenCacheEvictionsTotal)),
+      bytes_(metrics.gauge(contract::kTokenCacheBytes)) {}
+
+std::uint64_t TokenCache::bytes_of(std::size_t ids) { return kEntryBytes + ids * sizeof(TokenId); }
+
+TokenCache::Key TokenCache::key_of(std::string_view piece) const {
+  const XXH128_hash_t hash = XXH3_128bits_withSecret(
+      piece.data(), piece.size(), options_.secret.data(), options_.secret.size());
+  return {hash.low64, hash.high64, piece.size()};
+}
+
+std::optional<TokenCache::Ids> TokenCache::Shard::find(const Key& key,
+                                                       std::uint64_t used_bytes_max) {
+  const std::lock_guard lock(mutex);
+  const auto found = entries.find(key);
+  if (found == entries.end()) return std::nullopt;
+  const Entries::iterator entry = found->second;
+  used.splice(used.begin(), entry->was_used ? used : fresh, entry);
+  used_bytes += std::exchange(entry->was_used, true) ? 0 : bytes_of(entry->ids.count);
+  while (used_bytes > used_bytes_max) {
+    const auto last = std::prev(used.end());
+    last->was_used = false;
+    used_bytes -= bytes_of(last->ids.count);
+    fresh.splice(fresh.begin(), used, last);
+  }
+  return entry->ids;
+}
+
+TokenCache::Entries TokenCache::Shard::insert(Entries& entry, std::uint64_t bytes_max) {
+  Entries evicted;
+  const std::lock_guard lock(mutex);
+  if (!entries.emplace(entry.front().key, entry.begin()).second) return evicted;
+  bytes += bytes_of(entry.front().ids.count);
+  fresh.splice(fresh.begin(), entry);
+  while (bytes > bytes_max) {
+    Entries& from = fresh.empty() ? used : fresh;
+    const auto last = std::prev(from.end());
+    entries.erase(last->key);
+    bytes -= bytes_of(last->ids.count);
+    used_bytes -= last->was_used ? bytes_of(last->ids.count) : 0;
+    evicted.splice(evicted.end(), from, last);
+  }
+  return evicted;
+}
+
+void TokenCache::add(const Key& key, std::span<const TokenId> ids) {
+  auto copy = std::make_shared_for_overwrite<TokenId[]>(ids.size());
+  std::copy(ids.begin(), ids.end(), copy.get());
+  Entries entry;
+  entry.push_back({key, {std::move(copy), ids.size()}});
+  // What is evicted is freed here, without the lock.
+  const Entries evicted = shards_[key.high % kShards].insert(entry, options_.bytes_max / kShards);
+  if (!entry.empty()) return;  // another thread was faster
+  auto change = static_cast<double>(bytes_of(ids.size()));
+  for (const Entry& old : evicted) change -= static_cast<double>(bytes_of(old.ids.count));
+  bytes_.add(change);
+  if (!evicted.empty()) evictions_.add(static_cast<double>(evicted.size()));
+}
+
+bool TokenCache::encode_piece(const tokenizer::Piece& piece, std::uint64_t& room_bytes,
+                              std::vector<TokenId>& out) {
+  const std::size_t size = piece.text.size();
+  if (options_.bytes_max == 0 || size < kPieceBytesMin || size > kPieceBytesMax) {
+    tokenizer_.encode_piece(piece, out);
+    return false;
+  }
+  const Key key = key_of(piece.text);
+  const std::uint64_t used_bytes_max = options_.bytes_max / kShards / 4 * 3;
+  if (const auto known = shards_[key.high % kShards].find(key, used_bytes_max)) {
+    out.insert(out.end(), known->view().begin(), known->view().end());
+    return true;
+  }
+  const std::size_t begin = out.size();
+  tokenizer_.encode_piece(piece, out);
+  const std::uint64_t bytes = bytes_of(out.size() - begin);
+  if (bytes > room_bytes) return false;
+  room_bytes -= bytes;
+  add(key, std::span(out).subspan(begin));
+  return false;
+}
+
+Result<bool> TokenCache::encode(std::string_view text, const EncodeUntil& until,
+                                std::vector<TokenId>& out) {
+  tokenizer::Pieces pieces = SL_TRY(tokenizer_.cut(text));
+  out.reserve(std::min(text.size() / kBytesPerTokenGuess, until.tokens_max));
+  std::uint64_t room_bytes = options_.bytes_max / kTextShare;
+  std::size_t hit_bytes = 0;
+  std::size_t miss_bytes = 0;
+  bool fits = true;
+  while (const auto piece = pieces.next()) {
+    if (until.left.stop_requested()) return client_error(ErrorCode::Cancelled, "the client left");
+    const std::size_t size = piece->text.size();
+    fits = size <= kPieceBytesMax || out.size() + tokenizer_.ids_min(*piece) <= until.tokens_max;
+    if (!fits) break;
+    (encode_piece(*piece, room_bytes, out) ? hit_bytes : miss_bytes) += size;
+    fits = out.size() <= until.tokens_max;
+    if (!fits) break;
+  }
+  hit_bytes_.add(static_cast<double>(hit_bytes));
+  miss_bytes_.add(static_cast<double>(miss_bytes));
+  return fits;
+}
+
+}  // namespace sightline::prepare

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/workers/fleet/api_keys.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <set>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/log.h"
+
+namespace sightline::fleet {
+
+namespace {
+
+Error unusable(std::string message) {
+  return client_error(ErrorCode::InvalidArgument, std::move(message));
+}
+
+Error unreadable() { return unusable(std::string("cannot be read: ") + std::strerror(errno)); }
+
+// Some bytes more than a key may have, so that a longer one shows.
+Result<std::string> content_of(int descriptor) {
+  struct stat facts {};
+  if (::fstat(descriptor, &facts) != 0) return unreadable();
+  if (!S_ISREG(facts.st_mode)) return unusable("is no regular file");
+  std::array<char, kApiKeyBytesMax + 3> buffer{};
+  std::size_t size = 0;
+  while (size < buffer.size()) {
+    const ssize_t got = ::read(descriptor, buffer.data() + size, buffer.size() - size);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return unreadable();
+    if (got == 0) break;
+    size += static_cast<std::size_t>(got);
+  }
+  return std::string(buffer.data(), size);
+}
+
+Result<std::string> read_api_key(const std::string& path) {
+  // Opening a pipe or a device must not wait for anybody.
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor < 0) return unreadable();
+  auto content = content_of(descriptor);
+  ::close(descriptor);
+  if (!content.ok()) return content;
+  return parse_api_key(*content);
+}
+
+}  // namespace
+
+Result<std::string> parse_api_key(std::string_view content) {
+  if (content.ends_with('\n')) content.remove_suffix(1);
+  if (content.ends_with('\r')) content.remove_suffix(1);
+  if (content.empty()) return unusable("is empty");
+  if (content.size() > kApiKeyBytesMax) {
+    return unusable("is longer than " + std::to_string(kApiKeyBytesMax) + " bytes");
+  }
+  const bool is_plain =
+      std::all_of(content.begin(), content.end(), [](char c) { return c > ' ' && c < 127; });
+  if (!is_plain) return unusable("must be one line of visible ASCII characters without spaces");
+  return std::string(content);
+}
+
+const ApiKeys::Key& ApiKeys::of(const contract::WorkerSpec& spec, Instant now) {
+  if (spec.api_key_file.empty()) return none_;
+  const auto [entry, is_new] = files_.try_emplace(spec.api_key_file);
+  File& file = entry->second;
+  const bool is_due = !file.key.problem.empty() && now >= file.read_at + kRereadAfter;
+  if (is_new || is_due) read(entry->first, file, now);
+  return file.key;
+}
+
+void ApiKeys::refused(const contract::WorkerSpec& spec, Instant now) {
+  const auto entry = files_.find(spec.api_key_file);
+  if (entry == files_.end() || now < entry->second.read_at + kRereadAfter) return;
+  read(entry->first, entry->second, now);
+}
+
+void ApiKeys::keep(const std::vector<contract::WorkerSpec>& workers) {
+  std::set<std::string> named;
+  for (const contract::WorkerSpec& spec : workers) named.insert(spec.api_key_file);
+  std::erase_if(files_, [&named](const auto& entry) { return !named.contains(entry.first); });
+}
+
+void ApiKeys::read(const std::string& path, File& file, Instant now) {
+  file.read_at = now;
+  auto key = read_api_key(path);
+  Key next;
+  if (key.ok()) {
+    next.key = std::move(*key);
+  } else {
+    next.problem = "api_key_file=" + path + " " + key.error().message;
+  }
+  if (next.problem != file.key.problem && !next.problem.empty()) {
+    log(LogLevel::Error, "an engine's API key cannot be used", {{"reason", next.problem}});
+  }
+  file.key = std::move(next);
+}
+
+}  // namespace sightline::fleet

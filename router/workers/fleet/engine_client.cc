@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/workers/fleet/engine_client.h"
+
+#include <condition_variable>
+#include <limits>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include <asio/post.hpp>
+
+#include "common/http/exchange.h"
+
+namespace sightline::fleet {
+namespace {
+
+using http::Failure;
+
+// What became of a call: the body of a 200, or why there is none.
+struct Answer {
+  Result<std::string> body;
+  int status = 0;        // 0: none came
+  bool refused = false;  // nobody listens there
+};
+
+// One GET. The key goes to that engine alone.
+struct Question {
+  http::Endpoint engine;
+  std::string path;
+  std::string api_key;  // empty: none
+};
+
+Error unavailable(std::string_view message) {
+  return worker_error(ErrorCode::Unavailable, std::string(message), true);
+}
+
+Error no_answer_in_time() { return worker_error(ErrorCode::Timeout, "no answer in time", true); }
+
+// Why an exchange failed, in words that stand behind a worker's name.
+Error reason_of(const http::Exchange& exchange, Error error) {
+  if (error.blame == Blame::Internal) return error;
+  if (exchange.connection_refused()) return unavailable("connection refused");
+  if (error.code == ErrorCode::Timeout) return no_answer_in_time();
+  switch (exchange.failure()) {
+    case Failure::Connect:
+      return unavailable("the host is not known or not reachable");
+    case Failure::NoAnswer:
+    case Failure::BrokenOff:
+      return unavailable("connection broke off");
+    default:
+      return error;
+  }
+}
+
+ErrorCode code_of(int status) {
+  if (status == 401 || status == 403) return ErrorCode::Unauthorized;
+  return status == 404 ? ErrorCode::NotFound : ErrorCode::Unavailable;
+}
+
+// The parts of a probe as they come in, in any order.
+struct ProbeParts {
+  Probe probe;
+  int missing = 4;
+  std::function<void(Probe)> done;
+
+  void put() {
+    if (--missing > 0) return;
+    // A server without /health is taken for healthy when it tells its models, or would.
+    const bool has_models =
+        probe.models.ok() || probe.models.error().code == ErrorCode::Unauthorized;
+    if (!probe.health.ok() && probe.health.error().code == ErrorCode::NotFound && has_models) {
+      probe.health = Done{};
+    }
+    done(std::move(probe));
+  }
+
+  // Its status says all; the body does not matter.
+  void put_health(const Answer& answer) {
+    const bool wants_key = code_of(answer.status) == ErrorCode::Unauthorized;
+    if (!answer.body.ok() && answer.status != 200 && !wants_key) {
+      probe.health = answer.body.error();
+    }
+    probe.refused = answer.refused;
+    probe.is_unwell = answer.status >= 500;
+    put();
+  }
+};
+
+}  // namespace
+
+struct EngineClient::State {
+  explicit State(const Options& client_options) : options(client_options) {}
+
+  // A call under way. Lives in its coroutine.
+  struct Running {
+    http::Exchange* exchange = nullptr;
+    bool is_given_up = false;
+
+    void give_up() {
+      is_given_up = true;
+      if (exchange != nullptr) exchange->cancel();
+    }
+  };
+
+  const Options options;
+  IoPool pool{{.io_threads = 1, .compute_threads = 0, .name = "fleet"}};
+  http::Client client = make_client();
+
+  // Only the I/O thread. Calls are begun in their order, so at the stop all are in it.
+  std::unordered_set<Running*> calls;
+
+  std::mutex mutex;  // guards `unfinished`
+  std::condition_variable idle;
+  std::size_t unfinished = 0;  // calls begun and not called back
+
+  http::Client make_client() {
+    // One for each engine, so that a probe opens none.
+    const http::ClientOptions kept{.idle_per_endpoint_max = 1,
+                                   .idle_per_thread_max = std::numeric_limits<std::size_t>::max()};
+    return options.names != nullptr ? http::Client(pool, kept, *options.names)
+                                    : http::Client(pool, kept);
+  }
+
+  void get(Question question, std::function<void(Answer)> done) {
+    {
+      const std::lock_guard lock(mutex);
+      ++unfinished;
+    }
+    spawn(pool.context(0).get_executor(), call(std::move(question), std::move(done)));
+  }
+
+  Task<void> call(Question question, std::function<void(Answer)> done) {
+    Running running;
+    calls.insert(&running);
+    auto give_up = [&running] { running.give_up(); };
+    Deadline deadline(pool.deadlines(0), give_up);
+    deadline.set(options.timeout);
+    Answer answer = co_await ask(question, running);
+    calls.erase(&running);
+    done(std::move(answer));
+    const std::lock_guard lock(mutex);
+    --unfinished;
+    idle.notify_all();
+  }
+
+  Task<Answer> ask(const Question& question, Running& running) {
+    http::Call request{.endpoint = question.engine,
+                       .head = {"GET", question.path, {}},
+                       .body = {},
+                       .timeouts = {.connect = options.timeout,
+                                    .write = options.timeout,
+                                    .first_byte = options.timeout,
+                                    .between_bytes = options.timeout}};
+    if (!question.api_key.empty()) {
+      request.head.headers.set("authorization", "Bearer " + question.api_key);
+    }
+    while (!running.is_given_up) {
+      http::Exchange exchange(client);
+      running.exchange = &exchange;
+      int status = 0;
+      Result<std::string> body = co_await body_of(exchange, request, status);
+      running.exchange = nullptr;
+      // An engine ends kept connections when it likes; the next one is new.
+      if (exchange.kept_connection_closed()) continue;
+      if (running.is_given_up) break;
+      const bool refused = exchange.connection_refused();
+      co_return Answer{std::move(body), status, refused};
+    }
+    co_return Answer{no_answer_in_time()};
+  }
+
+  // The body of a 200, else what the status means here.
+  Task<Result<std::string>> body_of(http::Exchange& exchange, const http::Call& request,
+                                    int& status) {
+    auto begun = co_await exchange.start(request);
+    if (!begun.ok()) co_return reason_of(exchange, std::move(begun).error());
+    status = exchange.status();
+    // Read in any case, so that the connection can be kept.
+    auto body = co_await http::read_all(exchange, options.answer_bytes_max);
+    if (status != 200) {
+      co_return worker_error(code_of(status),
+                             request.head.target + " answers " + std::to_string(status), false);
+    }
+    if (!body.ok()) co_return reason_of(exchange, std::move(body).error());
+    co_return body;
+  }
+
+  // On the I/O thread. Giving one up may end its coroutine at once, hence the copy.
+  void give_up_all() {
+    const std::vector<Running*> all(calls.begin(), calls.end());
+    for (Running* running : all) running->give_up();
+  }
+};
+
+EngineClient::EngineClient(const Options& options) : state_(std::make_unique<State>(options)) {}
+
+EngineClient::~EngineClient() { stop(); }
+
+void EngineClient::start_probe(const http::Endpoint& engine, AskVersion ask_version,
+                               std::function<void(Probe)> done, const std::string& api_key) {
+  const auto parts = std::make_shared<ProbeParts>();
+  parts->done = std::move(done);
+  if (ask_version == AskVersion::Yes) {
+    ++parts->missing;
+    state_->get({engine, "/version", api_key}, [parts](Answer answer) {
+      auto& body = answer.body;
+      parts->probe.version = body.ok() ? parse_version(std::move(*body)) : body.error();
+      parts->put();
+    });
+  }
+  state_->get({engine, "/health", api_key},
+              [parts](const Answer& answer) { parts->put_health(answer); });
+  state_->get({engine, "/v1/models", api_key}, [parts](Answer answer) {
+    auto& body = answer.body;
+    parts->probe.models = body.ok() ? parse_models(std::move(*body)) : body.error();
+    parts->put();
+  });
+  state_->get({engine, "/kv_event_sources", api_key}, [parts](Answer answer) {
+    auto& body = answer.body;
+    parts->probe.sources = body.ok() ? parse_event_sources(std::move(*body)) : body.error();
+    parts->put();
+  });
+  state_->get({engine, "/metrics", api_key}, [parts](const Answer& answer) {
+    const auto& body = answer.body;
+    parts->probe.load = body.ok() ? parse_metrics(*body) : body.error();
+    parts->put();
+  });
+}
+
+void EngineClient::start_load(const http::Endpoint& engine,
+                              std::function<void(Result<EngineLoad>)> done,
+                              const std::string& api_key) {
+  state_->get({engine, "/metrics", api_key}, [done = std::move(done)](const Answer& answer) {
+    done(answer.body.ok() ? parse_metrics(*answer.body) : answer.body.error());
+  });
+}
+
+void EngineClient::stop() {
+  if (!state_->pool.running()) return;
+  asio::post(state_->pool.context(0), [state = state_.get()] { state->give_up_all(); });
+  {
+    std::unique_lock lock(state_->mutex);
+    state_->idle.wait(lock, [this] { return state_->unfinished == 0; });
+  }
+  state_->pool.stop();
+}
+
+}  // namespace sightline::fleet

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "common/base/result.h"
+#include "common/http/client.h"
+
+#include "router/workers/fleet/discovery.h"
+
+namespace sightline::fleet {
+
+// Low-rate calls to engines: health, models, event sources, metrics. They have an I/O thread of
+// their own: a large or slow answer delays no request. The connection of the last call to an engine
+// is kept for the next one.
+// Thread safety: all methods from one thread; callbacks run on the I/O thread.
+class EngineClient {
+ public:
+  struct Options {
+    std::chrono::milliseconds timeout{2'000};  // of a whole call
+    std::size_t answer_bytes_max = 4 << 20;    // vLLM's /metrics is about 70 KB
+    hosts::Lookup* names = nullptr;            // outlived by them; null: look-ups of its own
+  };
+
+  explicit EngineClient(const Options& options);
+  ~EngineClient();  // as stop()
+  EngineClient(const EngineClient&) = delete;
+  EngineClient& operator=(const EngineClient&) = delete;
+
+  // Asks /health, /v1/models, /kv_event_sources and /metrics at once, and /version where that is
+  // wanted. Calls back exactly once. The key, if any, goes along as bearer token; an answer 401 or
+  // 403 is ErrorCode::Unauthorized.
+  enum class AskVersion : bool { No, Yes };
+  void start_probe(const http::Endpoint& engine, AskVersion ask_version,
+                   std::function<void(Probe)> done, const std::string& api_key = {});
+  // Asks /metrics only.
+  void start_load(const http::Endpoint& engine, std::function<void(Result<EngineLoad>)> done,
+                  const std::string& api_key = {});
+
+  // Gives up what runs and waits for its callbacks. Nothing may be started after it. Idempotent.
+  void stop();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace sightline::fleet

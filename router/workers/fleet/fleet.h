@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "common/base/clock.h"
+#include "common/base/error.h"
+#include "common/contract/worker_spec.h"
+#include "common/runtime/metrics.h"
+
+#include "router/workers/fleet/discovery.h"
+#include "router/workers/fleet/member.h"
+#include "router/workers/fleet/snapshot.h"
+#include "router/workers/fleet/worker.h"
+
+namespace sightline::fleet {
+
+// Told when the events of an engine can be read, and when they must not be any more. EngineIds
+// are never reused: a worker that comes back, or whose configuration changes, gets new ones.
+// Both are to return at once: probes of all workers wait for them. Whether an engine's events can
+// be followed is told later, by set_event_health().
+struct FleetListeners {
+  std::function<void(const EngineEndpoints&)> engine_ready;
+  std::function<void(EngineId)> engine_removed;
+  // Asked, not told: when the last event message of the engine came, Instant() for none. Only
+  // after a probe or a request failed, on the thread that said so.
+  std::function<Instant(EngineId)> last_event;
+};
+
+// Who can serve: the state of every worker, decided from probes, events and failures (the rules
+// stand in member.h), published as snapshots. Does no I/O; FleetControl feeds it.
+//
+// Thread safety: all methods from any thread. Listeners are called without a lock held, on the
+// thread that called set_workers or apply_probe: call those two from one thread at a time.
+class Fleet {
+ public:
+  using Options = FleetOptions;
+
+  // Metrics and clock must outlive the fleet.
+  Fleet(Options options, FleetListeners listeners, runtime::Metrics& metrics, const Clock& clock);
+  ~Fleet();
+  Fleet(const Fleet&) = delete;
+  Fleet& operator=(const Fleet&) = delete;
+
+  // Replaces the configured workers: new ones start, missing ones leave, changed ones start anew
+  // (a change of `drain` or of the key alone keeps the worker's engines). Names are unique.
+  void set_workers(const std::vector<contract::WorkerSpec>& workers);
+
+  [[nodiscard]] std::shared_ptr<const FleetSnapshot> snapshot() const;
+
+  // What the last events say about an engine's block size, in tokens; 0: nothing. It wins over what
+  // the engine tells elsewhere; if it contradicts the operator's configuration, or its other events
+  // (has_several), the worker is excluded from overlap. Unknown engines are ignored.
+  void set_block_size_from_events(EngineId engine, std::uint32_t tokens, bool has_several = false);
+
+  // Whether the index may be believed about an engine: `unverified` says why not, empty: it may.
+  // earlier: what is known of blocks from before. An engine begins unverified. Known to requests
+  // when this returns. Unknown engines are ignored.
+  void set_event_health(EngineId engine, std::string_view unverified,
+                        EarlierBlocks earlier = EarlierBlocks::Known);
+
+  // A request to the worker failed by its fault, or reached it well.
+  void report_failure(std::string_view worker, const Error& error);
+  void report_success(std::string_view worker);
+
+  // Workers whose probe is due now, and when the next one will be.
+  struct DueProbes {
+    std::vector<contract::WorkerSpec> workers;
+    Instant next;
+  };
+  // Marks the returned workers as being probed until apply_probe is called for them.
+  [[nodiscard]] DueProbes take_due_probes();
+
+  // Called, from any thread, when a probe becomes due earlier than `next` said. Nothing: not told.
+  void on_probe_sooner(std::function<void()> wake);
+
+  // `spec` is the one the probe was taken for: results for a replaced worker are ignored.
+  void apply_probe(const contract::WorkerSpec& spec, const Probe& probe);
+  void apply_load(const contract::WorkerSpec& spec, const EngineLoad& load);
+
+ private:
+  class State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace sightline::fleet

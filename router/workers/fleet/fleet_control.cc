@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/workers/fleet/fleet_control.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <functional>
+#include <limits>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "common/base/log.h"
+#include "common/runtime/worker_thread.h"
+
+#include "router/workers/fleet/api_keys.h"
+#include "router/workers/fleet/engine_client.h"
+
+namespace sightline::fleet {
+
+using contract::WorkerSpec;
+
+namespace {
+
+// Probes that do not ask for a version, after the worker told none and after it told one.
+constexpr std::uint32_t kProbesWithoutVersion = 11;
+constexpr std::uint32_t kNever = std::numeric_limits<std::uint32_t>::max();
+
+bool is_refused(const auto& part) {
+  return !part.ok() && part.error().code == ErrorCode::Unauthorized;
+}
+
+}  // namespace
+
+// Shared with callbacks, which may come until the client has stopped.
+struct FleetControl::State : std::enable_shared_from_this<FleetControl::State> {
+  State(const contract::FleetSettings& fleet_settings, const Surroundings& around)
+      : settings(fleet_settings),
+        fleet(around.fleet),
+        metrics(around.metrics),
+        clock(around.clock),
+        client({.timeout = fleet_settings.probe_timeout, .names = &around.names}) {}
+
+  // A worker and the readings of its load.
+  struct Watched {
+    WorkerSpec spec;
+    Instant next_scrape{};
+    bool is_scraped = false;                  // a reading is under way
+    std::uint32_t probes_before_version = 0;  // until its version is asked for
+  };
+
+  const contract::FleetSettings settings;
+  Fleet& fleet;
+  runtime::Metrics& metrics;
+  const Clock& clock;
+  EngineClient client;
+  std::optional<WorkerThread> thread;
+
+  // Only the control thread, after start():
+  ApiKeys keys;
+  std::vector<Watched> workers;
+  std::unordered_map<std::string, std::size_t> places;  // in `workers`, by the worker's name
+
+  std::mutex mutex;  // guards everything below
+  std::condition_variable_any changed;
+  bool is_woken = false;
+  // At most two per worker: the answers to its probe and to its load reading.
+  std::vector<std::function<void()>> inbox;
+  std::optional<std::vector<WorkerSpec>> new_workers;
+
+  void post(std::function<void()> task) {
+    {
+      const std::lock_guard lock(mutex);
+      inbox.push_back(std::move(task));
+    }
+    changed.notify_all();
+  }
+
+  void wake() {
+    {
+      const std::lock_guard lock(mutex);
+      is_woken = true;
+    }
+    changed.notify_all();
+  }
+
+  void take_workers(const std::vector<WorkerSpec>& next) {
+    std::vector<Watched> watched;
+    for (const WorkerSpec& spec : next) {
+      const Watched* known = find(spec.name);
+      watched.push_back(known != nullptr ? *known : Watched{});
+      if (!is_same_engine(watched.back().spec, spec)) watched.back().probes_before_version = 0;
+      watched.back().spec = spec;
+    }
+    workers = std::move(watched);
+    places.clear();
+    for (std::size_t i = 0; i < workers.size(); ++i) places[workers[i].spec.name] = i;
+    keys.keep(next);
+    fleet.set_workers(next);
+  }
+
+  Watched* find(const std::string& name) {
+    const auto place = places.find(name);
+    return place == places.end() ? nullptr : &workers[place->second];
+  }
+
+  Instant start_probes() {
+    const Fleet::DueProbes due = fleet.take_due_probes();
+    for (const WorkerSpec& spec : due.workers) {
+      Watched* worker = find(spec.name);
+      const bool asks = worker != nullptr && asks_version(*worker);
+      const auto ask = asks ? EngineClient::AskVersion::Yes : EngineClient::AskVersion::No;
+      const ApiKeys::Key& key = keys.of(spec, clock.now());
+      auto done = [self = shared_from_this(), spec, problem = key.problem](Probe probe) {
+        probe.key_problem = problem;
+        self->post([self, spec, probe = std::move(probe)] { self->probed(spec, probe); });
+      };
+      client.start_probe({spec.host, spec.port}, ask, std::move(done), key.key);
+    }
+    return due.next;
+  }
+
+  static bool asks_version(Watched& worker) {
+    if (worker.probes_before_version == 0) return true;
+    if (worker.probes_before_version != kNever) --worker.probes_before_version;
+    return false;
+  }
+
+  // A server that tells none may have been slow to start, or be none of vLLM's.
+  static std::uint32_t pause_after(const Result<vllm::Version>& version) {
+    if (version.ok()) return kNever;
+    const auto code = version.error().code;
+    return code == ErrorCode::NotFound || code == ErrorCode::Corrupt ? kProbesWithoutVersion : 0;
+  }
+
+  void probed(const WorkerSpec& spec, const Probe& probe) {
+    if (is_refused(probe.models) || is_refused(probe.sources) || is_refused(probe.load)) {
+      keys.refused(spec, clock.now());
+    }
+    fleet.apply_probe(spec, probe);
+    Watched* worker = find(spec.name);
+    if (worker == nullptr || !is_same_engine(worker->spec, spec)) return;
+    worker->next_scrape = clock.now() + settings.scrape_interval;
+    if (!probe.health.ok()) {
+      worker->probes_before_version = 0;  // another version may answer when it is well again
+    } else if (probe.version) {
+      worker->probes_before_version = pause_after(*probe.version);
+    }
+  }
+
+  // Only workers that answer; the others' probes bring their load when they do.
+  Instant start_scrapes() {
+    const Instant now = clock.now();
+    Instant next = now + settings.scrape_interval;
+    const auto snapshot = fleet.snapshot();
+    for (Watched& watched : workers) {
+      if (watched.is_scraped) continue;
+      if (watched.next_scrape <= now) {
+        watched.next_scrape = now + settings.scrape_interval;
+        const auto worker = snapshot->find(watched.spec.name);
+        if (worker && (worker->is_routable() || worker->state == WorkerState::Draining)) {
+          start_scrape(watched);
+        }
+      }
+      next = std::min(next, watched.next_scrape);
+    }
+    return next;
+  }
+
+  void start_scrape(Watched& watched) {
+    watched.is_scraped = true;
+    auto done = [self = shared_from_this(), spec = watched.spec](Result<EngineLoad> load) {
+      self->post([self, spec, load = std::move(load)] { self->scraped(spec, load); });
+    };
+    client.start_load({watched.spec.host, watched.spec.port}, std::move(done),
+                      keys.of(watched.spec, clock.now()).key);
+  }
+
+  void scraped(const WorkerSpec& spec, const Result<EngineLoad>& load) {
+    Watched* worker = find(spec.name);
+    if (worker == nullptr) return;
+    worker->is_scraped = false;
+    if (is_refused(load)) keys.refused(spec, clock.now());
+    if (load.ok()) fleet.apply_load(spec, *load);
+  }
+
+  // Everything that came in since the last turn.
+  void take_inbox() {
+    std::vector<std::function<void()>> tasks;
+    std::optional<std::vector<WorkerSpec>> list;
+    {
+      const std::lock_guard lock(mutex);
+      tasks.swap(inbox);
+      list.swap(new_workers);
+      is_woken = false;
+    }
+    if (list) take_workers(*list);
+    for (const auto& task : tasks) task();
+  }
+
+  void run(const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+      take_inbox();
+      Instant next = start_probes();
+      next = std::min(next, start_scrapes());
+      std::unique_lock lock(mutex);
+      changed.wait_until(lock, stop, next,
+                         [this] { return is_woken || !inbox.empty() || new_workers; });
+    }
+  }
+};
+
+FleetControl::FleetControl(const contract::FleetSettings& settings, const Surroundings& around)
+    : state_(std::make_shared<State>(settings, around)) {}
+
+FleetControl::~FleetControl() { stop(); }
+
+void FleetControl::start(const std::vector<WorkerSpec>& workers) {
+  state_->take_workers(workers);
+  state_->fleet.on_probe_sooner([state = std::weak_ptr<State>(state_)] {
+    if (const auto alive = state.lock()) alive->wake();
+  });
+  state_->thread.emplace("fleet",
+                         [state = state_.get()](const std::stop_token& stop) { state->run(stop); });
+}
+
+void FleetControl::set_workers(std::vector<WorkerSpec> workers) {
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->new_workers = std::move(workers);
+  }
+  state_->changed.notify_all();
+}
+
+void FleetControl::reload_workers(Result<std::vector<WorkerSpec>> workers) {
+  const bool is_good = workers.ok();
+  state_->metrics.counter(contract::kConfigReloadsTotal, {is_good ? "applied" : "refused"}).add();
+  if (!is_good) {
+    log(LogLevel::Error, "configuration refused, workers stay as they are",
+        {{"reason", workers.error().message}});
+    return;
+  }
+  log(LogLevel::Info, "configuration changed", {{"workers", workers->size()}});
+  set_workers(std::move(*workers));
+}
+
+void FleetControl::stop() {
+  if (!state_->thread) return;
+  state_->fleet.on_probe_sooner(nullptr);
+  state_->thread.reset();
+  state_->client.stop();
+  // What is left in the inbox holds the state alive.
+  const std::lock_guard lock(state_->mutex);
+  state_->inbox.clear();
+}
+
+}  // namespace sightline::fleet

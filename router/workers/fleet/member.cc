@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/workers/fleet/member.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace sightline::fleet {
+
+namespace {
+
+// Failed probes in a row that a worker may have and not be suspect; one more, and it is down. A
+// whole probe's time of silence is some proof. What fails at once may be an accident.
+constexpr std::uint32_t kSilentProbesMax = 0;
+constexpr std::uint32_t kBrokenProbesMax = 1;
+
+Duration backoff(const FleetOptions& options, std::uint32_t failures) {
+  Duration wait = options.suspect_backoff;
+  for (std::uint32_t i = 1; i < failures && wait < options.suspect_backoff_max; ++i) wait *= 2;
+  return std::min(wait, options.suspect_backoff_max);
+}
+
+bool is_out(const Member& member) {
+  return member.standing.is_silent || member.standing.is_suspect;
+}
+
+void suspect(Member& member, Instant until) {
+  member.suspect_until = until;
+  member.standing.is_suspect = true;
+}
+
+void end_suspicion(Member& member) {
+  member.suspect_until.reset();
+  member.standing.is_suspect = false;
+}
+
+std::vector<std::uint32_t> rank_numbers(const Worker& view) {
+  std::vector<std::uint32_t> numbers;
+  for (const Rank& rank : view.ranks) numbers.push_back(rank.number);
+  return numbers;
+}
+
+bool same_discovery(const Discovery& a, const Discovery& b) {
+  return same_endpoints(a.engines, b.engines) && a.ranks == b.ranks &&
+         a.rank_conflict == b.rank_conflict;
+}
+
+}  // namespace
+
+Member new_member(const contract::WorkerSpec& spec, Instant now) {
+  Member member;
+  member.spec = spec;
+  member.standing.block_size_explicit = spec.block_size;
+  member.standing.is_drained = spec.drain;
+  member.next_probe = now;
+  member.view = view_of(spec);
+  return member;
+}
+
+bool note_failed_probe(Member& member, const Probe& probe, Moment moment,
+                       const FleetOptions& options) {
+  const Error& error = probe.health.error();
+  Standing& standing = member.standing;
+  if (error.blame == Blame::Internal) {
+    if (!standing.was_alive) standing.failure = error.message;
+    member.next_probe = moment.now + options.probe_interval;
+    return false;
+  }
+  if (moment.shows_life && standing.is_alive && !probe.refused && !probe.is_unwell) {
+    note_life(member, moment.now, options);
+    return false;
+  }
+  const bool is_timeout = error.code == ErrorCode::Timeout;
+  ++member.failed_probes;
+  standing.failure = error.message;
+  member.next_probe =
+      moment.now + std::min(options.probe_interval, backoff(options, member.failed_probes));
+  if (!standing.is_alive) return false;
+  if (probe.refused) {
+    standing.is_alive = standing.is_silent = standing.is_slow = false;
+    end_suspicion(member);
+    member.told_otherwise.reset();
+    return true;
+  }
+  const std::uint32_t allowed = is_timeout ? kSilentProbesMax : kBrokenProbesMax;
+  if (member.failed_probes <= allowed) return false;
+  standing.is_slow = is_timeout && (standing.is_slow || !is_out(member));
+  if (member.failed_probes > allowed + 1) {
+    standing.is_silent = true;
+    end_suspicion(member);
+  } else {
+    suspect(member, member.next_probe);
+  }
+  return false;
+}
+
+void note_life(Member& member, Instant now, const FleetOptions& options) {
+  member.failed_probes = 0;
+  Standing& standing = member.standing;
+  standing.is_alive = standing.was_alive = true;
+  standing.is_silent = false;
+  if (member.suspect_until && now >= *member.suspect_until) end_suspicion(member);
+  standing.is_slow = standing.is_slow && standing.is_suspect;
+  member.next_probe = member.suspect_until.value_or(now + options.probe_interval);
+}
+
+RequestBlame note_failed_request(Member& member, const Error& error, Moment moment,
+                                 const FleetOptions& options) {
+  Standing& standing = member.standing;
+  const bool is_timeout = error.code == ErrorCode::Timeout;
+  // Requests that fail together are one failure.
+  const bool is_known = is_out(member) && (!standing.is_slow || is_timeout);
+  if (!standing.is_alive || is_known || error.code == ErrorCode::TooLarge) {
+    return RequestBlame::None;
+  }
+  if (is_timeout && moment.shows_life) return RequestBlame::None;
+  ++member.failed_requests;
+  const bool is_proof = is_timeout || error.code == ErrorCode::Overloaded;
+  if (!is_proof && member.failed_requests == 1) {
+    member.next_probe = moment.now;
+    return RequestBlame::Doubt;
+  }
+  member.failed_requests = std::max(member.failed_requests, 2U);
+  standing.failure = "requests fail: " + error.message;
+  standing.is_slow = is_timeout;
+  suspect(member, moment.now + backoff(options, member.failed_requests - 1));
+  member.next_probe = *member.suspect_until;
+  return RequestBlame::Suspect;
+}
+
+std::optional<Discovery> news_of(Member& member, const Probe& probe, Instant now,
+                                 const FleetOptions& options) {
+  const Worker& view = member.view;
+  const bool is_open = view.engines.empty() && member.standing.rank_conflict.empty();
+  if (!is_open && !tells_endpoints(probe)) return std::nullopt;
+  // Once an engine has told where its events are, "no such path" is no news of them.
+  const bool was_told = !view.engines.empty() && member.spec.events.empty();
+  if (was_told && !probe.sources.ok()) return std::nullopt;
+  Discovery found = discover(member.spec, probe);
+  const bool is_same = same_endpoints(view.engines, found.engines) &&
+                       rank_numbers(view) == found.ranks &&
+                       member.standing.rank_conflict == found.rank_conflict;
+  // Where blocks are at stake, a second look must tell the same.
+  if (!is_same && !view.engines.empty() &&
+      (!member.told_otherwise || !same_discovery(*member.told_otherwise, found))) {
+    member.told_otherwise = std::move(found);
+    member.next_probe = std::min(member.next_probe, now + options.suspect_backoff);
+    return std::nullopt;
+  }
+  member.told_otherwise.reset();
+  return found;
+}
+
+void note_refused_calls(Member& member, const Probe& probe) {
+  const auto refusal = [](const auto& part) -> const Error* {
+    return !part.ok() && part.error().code == ErrorCode::Unauthorized ? &part.error() : nullptr;
+  };
+  std::string& text = member.standing.refused_calls;
+  const Error* refused = refusal(probe.models);
+  if (refused == nullptr) refused = refusal(probe.sources);
+  if (refused == nullptr) refused = refusal(probe.load);
+  if (refused != nullptr) {
+    const std::string& file = member.spec.api_key_file;
+    text = refused->message + ": ";
+    text += file.empty() ? "give this worker api_key_file=FILE with the engine's API key"
+                         : "the key in api_key_file=" + file + " is not the engine's";
+  } else if (probe.models.ok()) {
+    text.clear();
+  }
+  if (!probe.key_problem.empty()) text = probe.key_problem;
+}
+
+bool SlowShare::count(Member& member) {
+  const Standing& standing = member.standing;
+  const bool is_routed =
+      standing.is_alive && !standing.is_drained && (!is_out(member) || standing.is_slow);
+  const bool is_slow = is_routed && is_out(member);
+  if (is_routed == member.is_counted_routed && is_slow == member.is_counted_slow) return false;
+  leave(member);
+  routed += is_routed ? 1 : 0;
+  slow += is_slow ? 1 : 0;
+  member.is_counted_routed = is_routed;
+  member.is_counted_slow = is_slow;
+  return true;
+}
+
+void SlowShare::leave(const Member& member) {
+  routed -= member.is_counted_routed ? 1 : 0;
+  slow -= member.is_counted_slow ? 1 : 0;
+}
+
+}  // namespace sightline::fleet

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "common/base/ids.h"
+
+#include "router/workers/fleet/worker.h"
+
+namespace sightline::fleet {
+
+// All workers at one moment. Immutable.
+struct FleetSnapshot {
+  std::uint64_t revision = 0;
+  std::vector<std::shared_ptr<const Worker>> workers;  // in the order of the configuration
+
+  // Nothing when there is no such worker.
+  [[nodiscard]] std::shared_ptr<const Worker> find(std::string_view name) const;
+  [[nodiscard]] std::shared_ptr<const Worker> find(EngineId engine) const;
+};
+
+}  // namespace sightline::fleet

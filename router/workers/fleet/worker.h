@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/base/ids.h"
+#include "common/base/log.h"
+#include "common/contract/worker_spec.h"
+
+#include "router/engine/vllm/adapters.h"
+#include "router/engine/vllm/version.h"
+#include "router/workers/fleet/life_sign.h"
+#include "router/workers/fleet/load.h"
+
+namespace sightline::fleet {
+
+enum class WorkerState : std::uint8_t {
+  Starting,    // never answered yet; no requests
+  Ready,       // routed with precise overlap
+  Unverified,  // routed, but without precise overlap: the reason says what is not known
+  Excluded,    // routed without overlap: its events contradict its configuration
+  Draining,    // finishes what runs, takes no new requests
+  Suspect,     // requests failed; no new ones until a probe after a back-off succeeds
+  Down,        // does not answer; no requests
+};
+
+inline constexpr std::array kWorkerStates = {
+    WorkerState::Starting, WorkerState::Ready,   WorkerState::Unverified, WorkerState::Excluded,
+    WorkerState::Draining, WorkerState::Suspect, WorkerState::Down};
+
+// "starting", "ready", …: as in /v1/workers and metrics.
+std::string_view name_of(WorkerState state);
+
+// At which a worker's entry into the state is logged.
+LogLevel level_of(WorkerState state);
+
+// The blocks that an engine stored before its events were heard: known, or none of its events has
+// come; missed, as the router joined late or lost events; and its replay endpoint gives no answer.
+enum class EarlierBlocks : std::uint8_t { Known, Missed, Refused };
+
+// Where one engine core (data-parallel rank) publishes its KV events.
+struct EngineEndpoints {
+  EngineId engine;
+  std::string worker;          // its worker's name
+  std::uint32_t rank = 0;      // data-parallel rank
+  bool several_ranks = false;  // its worker has others too
+  std::string events;          // ZMQ endpoint to subscribe at: "tcp://10.0.0.7:5557"
+  bool bind = false;           // the engine connects to it: we bind
+  std::string replay;          // ZMQ endpoint of the replay socket, empty: no replay
+  std::string unverified;      // why the index must not be believed about it, empty: it may
+  std::string incomplete;      // why the index lacks blocks of it, for good; empty: no such reason
+  // Tokens per block.
+  std::uint32_t block_size_explicit = 0;  // by the operator, 0: not given
+  std::uint32_t block_size_events = 0;    // as its last events tell, 0: none came
+  bool has_several_block_sizes = false;   // its events contradict each other or the operator
+  // What its events mean where it holds several copies of a block, and by the names of adapters.
+  contract::Copies copies = contract::Copies::RefCount;
+  vllm::AdapterBeliefs adapters;
+  bool operator==(const EngineEndpoints&) const = default;
+};
+
+// One data-parallel rank of a worker: an engine core with a cache, a queue and load of its own. A
+// request is sent to a rank of a worker.
+struct Rank {
+  std::uint32_t number = 0;   // as the engine counts
+  std::uint32_t running = 0;  // requests in its batches, at the last scrape
+  std::uint32_t waiting = 0;  // requests in its queue
+  double kv_usage = 0;        // 0..1
+  // Blocks that its cache has and their tokens, as its metrics tell; 0: not told.
+  std::uint32_t gpu_blocks = 0;
+  std::uint32_t gpu_block_size = 0;
+  // Work booked on it by this router: one cell for all snapshots of the rank, never null.
+  std::shared_ptr<LoadCell> load = std::make_shared<LoadCell>();
+
+  bool operator==(const Rank&) const = default;
+};
+
+// A name that requests may use as "model".
+struct ServedModel {
+  std::string id;
+  std::string parent;               // base model of a LoRA adapter, empty for a base model
+  std::uint32_t max_model_len = 0;  // tokens, 0: not told
+  std::string root;                 // what it was loaded from, empty: not told
+  double created_s = 0;             // when the engine says so, unix time; 0: not told
+  // But for created_s: vLLM tells the time of the list, another one at each probe.
+  bool operator==(const ServedModel& other) const;
+};
+
+// Immutable view of one worker. Load values are those of the last scrape.
+struct Worker {
+  std::string name;
+  std::string url;
+  std::string host;
+  std::uint16_t port = 0;
+  // One per data-parallel rank whose events are known; empty when none are.
+  std::vector<EngineEndpoints> engines;
+  std::vector<Rank> ranks{1};               // behind the URL, by number; at least one
+  std::uint32_t block_size = 0;             // tokens, as events tell, else as configured; 0 unknown
+  std::uint32_t block_size_configured = 0;  // tokens, by the operator or the engine's /metrics
+  bool is_block_size_guessed = false;       // from /metrics: no event has told it yet
+  std::vector<ServedModel> models;          // empty: not known yet
+  vllm::Adapters adapters;                  // told so far
+  std::optional<vllm::Version> version;     // nothing: the engine does not tell it
+  std::uint32_t max_model_len = 0;          // tokens, of the base model; 0 unknown
+
+  std::uint32_t running = 0;  // requests in the engine's batches, all ranks
+  std::uint32_t waiting = 0;  // requests in its queue, all ranks
+  double kv_usage = 0;        // 0..1, the fullest rank
+  WorkerState state = WorkerState::Starting;
+  std::string reason;          // one line: why it is not ready, what is not known, or to be mended
+  std::uint64_t revision = 0;  // of the snapshot in which state or identity last changed
+  // Raised by the requests that it answers: one for all snapshots of the worker, never null.
+  std::shared_ptr<LifeSign> life = std::make_shared<LifeSign>();
+
+  bool operator==(const Worker&) const = default;
+
+  // May take new requests.
+  [[nodiscard]] bool is_routable() const {
+    return state == WorkerState::Ready || state == WorkerState::Unverified ||
+           state == WorkerState::Excluded;
+  }
+  // Its index entries may be believed.
+  [[nodiscard]] bool is_precise() const { return state == WorkerState::Ready; }
+  [[nodiscard]] bool is_precise(const EngineEndpoints& engine) const {
+    return is_precise() && engine.unverified.empty();
+  }
+  // True if a request must say which rank is to answer it.
+  [[nodiscard]] bool has_several_ranks() const { return ranks.size() > 1; }
+  // Of the rank of this number; null: its events are not known.
+  [[nodiscard]] const EngineEndpoints* engine_of(std::uint32_t rank) const;
+  // True also while its models are not known.
+  [[nodiscard]] bool serves(std::string_view model) const;
+};
+
+// A worker of which nothing is known but its configuration.
+Worker view_of(const contract::WorkerSpec& spec);
+
+// What an engine told, taken over into the view that is to be published next. Ranks that stay keep
+// what is booked on them.
+void set_ranks(Worker& view, const std::vector<std::uint32_t>& numbers);
+// What its events say of an engine's block size, 0: nothing. False: it is no news.
+bool set_block_size(EngineEndpoints& engine, std::uint32_t block_size, bool has_several);
+void begin_to_follow(EngineEndpoints& engine, EngineId id, const Worker& view);
+// Whether the index may be believed about it, and what it lacks. False: it is no news.
+bool set_event_health(EngineEndpoints& engine, std::string_view unverified, EarlierBlocks earlier);
+void set_models(Worker& view, const std::vector<ServedModel>& models);
+
+// What the fleet has seen of a worker: with its view, all that its state follows from.
+struct Standing {
+  bool was_alive = false;     // some probe was answered
+  bool is_alive = false;      // and since then no connection was refused
+  bool is_silent = false;     // probes failed too often in a row
+  bool is_suspect = false;    // requests or the last probe failed, the back-off is not over
+  bool is_slow = false;       // silent or suspect for timeouts alone
+  bool stays_routed = false;  // while it is only slow: too many others are
+  bool is_drained = false;    // the operator wants no new requests there
+  std::string failure = "not asked yet";  // of the last failed probe or request
+  std::string refused_calls;              // what the engine answers 401, and the remedy
+  std::uint32_t block_size_explicit = 0;  // tokens, by the operator, 0: not given
+  std::uint32_t block_size_events = 0;    // tokens, as events tell, 0: none came
+  std::uint32_t block_size_common = 0;    // tokens, of most workers, 0: none is known
+  std::string unknown_events;             // why there are no engines
+  std::string rank_conflict;              // why its number of ranks is not sure, empty: it is
+};
+
+// Takes over a reading of the engine's load. A single rank has the load of the whole engine,
+// whatever its number. The block size told is the configured one unless the operator gave it, and
+// the worker's own until its events tell theirs: engines whose cache groups have several sizes, or
+// whose context is parallel, tell the one and announce the other.
+void set_load(Worker& view, const Standing& standing, const EngineLoad& load);
+
+// The same engine at the same place, perhaps with another wish to drain it, or another key.
+bool is_same_engine(contract::WorkerSpec a, const contract::WorkerSpec& b);
+
+// The same engines, apart from their ids and what was learnt of their block size.
+bool same_endpoints(const std::vector<EngineEndpoints>& a, const std::vector<EngineEndpoints>& b);
+
+// Why no block of the worker can be believed, whatever the others have; empty: they can. Pure.
+std::string conflict_of(const Worker& worker, const Standing& standing);
+
+struct Verdict {
+  WorkerState state = WorkerState::Starting;
+  std::string reason;
+};
+
+// The state of a worker and the sentence that explains it. Pure.
+Verdict judge(const Worker& worker, const Standing& standing);
+
+}  // namespace sightline::fleet

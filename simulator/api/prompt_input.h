@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <vector>
+
+#include "common/base/clock.h"
+#include "common/base/json.h"
+#include "common/base/result.h"
+
+#include "simulator/api/media_input.h"
+#include "simulator/api/model.h"
+#include "simulator/core/prefix_cache.h"
+
+namespace sightline::api {
+
+// A prompt as the engine core gets it.
+struct PromptInput {
+  std::vector<TokenId> tokens;
+  std::vector<core::MediaRange> media;
+  // Sum of the media ranges' lengths.
+  [[nodiscard]] std::size_t image_tokens() const;
+};
+
+// The prompt of a body with `messages`: media read, template rendered, tokenized, placeholders
+// expanded. now is what templates see as the date. Errors: as vLLM answers.
+Result<PromptInput> read_chat_prompt(const json::Value& body, const Model& model,
+                                     ProcessorCache& cache, WallTime now);
+
+// The prompts of a completion body, or of a /tokenize body with `prompt`: a text, token ids, or a
+// list of either.
+Result<std::vector<PromptInput>> read_text_prompts(const json::Value& body, const Model& model);
+
+// Prompts of one completion request.
+inline constexpr std::size_t kPromptsMax = 1024;
+
+}  // namespace sightline::api

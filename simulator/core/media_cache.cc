@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "simulator/core/media_cache.h"
+
+#include <utility>
+
+namespace sightline::core {
+
+std::optional<std::uint32_t> MediaCache::find(std::string_view identifier) {
+  const auto found = table_.find(identifier);
+  if (found == table_.end()) return std::nullopt;
+  items_.splice(items_.begin(), items_, found->second);
+  return found->second->tokens;
+}
+
+void MediaCache::add(Item item) {
+  if (item.weight > capacity_ || capacity_ == 0 || find(item.identifier)) return;
+  weight_ += item.weight;
+  items_.push_front(std::move(item));
+  table_.emplace(items_.front().identifier, items_.begin());
+  while (weight_ > capacity_) {
+    weight_ -= items_.back().weight;
+    table_.erase(items_.back().identifier);
+    items_.pop_back();
+  }
+}
+
+void MediaCache::clear() {
+  table_.clear();
+  items_.clear();
+  weight_ = 0;
+}
+
+}  // namespace sightline::core

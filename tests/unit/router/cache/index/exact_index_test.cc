@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/cache/index/exact_index.h"
+
+#include <atomic>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "common/base/rng.h"
+
+#include "tests/unit/router/cache/index/naive_index.h"
+
+namespace sightline::index {
+namespace {
+
+using keys::BlockKey;
+
+std::vector<BlockKey> chain(std::uint64_t from, std::size_t count) {
+  std::vector<BlockKey> keys;
+  for (std::size_t i = 0; i < count; ++i) keys.push_back({from + i});
+  return keys;
+}
+
+constexpr EngineId kA{1};
+constexpr EngineId kB{2};
+
+TEST(ExactIndex, KnowsNobodyBeforeTheFirstStore) {
+  const ExactIndex index;
+  EXPECT_TRUE(index.match(chain(0, 5)).engines.empty());
+  EXPECT_EQ(index.match(chain(0, 5)).of(kA), EngineOverlap{.engine = kA});
+  EXPECT_EQ(index.blocks(kA), 0U);
+}
+
+TEST(ExactIndex, CountsTheLeadingBlocksOfEachEngine) {
+  ExactIndex index;
+  index.store(kB, Tier::Gpu, chain(0, 3));
+  index.store(kA, Tier::Gpu, chain(0, 5));
+  const auto overlaps = index.match(chain(0, 9));
+  ASSERT_EQ(overlaps.engines.size(), 2U);
+  EXPECT_EQ(overlaps.engines[0], (EngineOverlap{kA, 5, 0, 0}));
+  EXPECT_EQ(overlaps.engines[1], (EngineOverlap{kB, 3, 0, 0}));
+  EXPECT_EQ(overlaps.of(kB).gpu_blocks, 3U);
+}
+
+TEST(ExactIndex, AHoleEndsTheRun) {
+  ExactIndex index;
+  index.store(kA, Tier::Gpu, chain(0, 10));
+  index.remove(kA, Tier::Gpu, chain(4, 1));
+  EXPECT_EQ(index.match(chain(0, 10)).of(kA).gpu_blocks, 4U);
+  EXPECT_EQ(index.blocks(kA), 9U);
+  index.remove(kA, Tier::Gpu, chain(0, 1));
+  EXPECT_TRUE(index.match(chain(0, 10)).engines.empty());
+}
+
+TEST(ExactIndex, TiersFollowEachOtherAndSlowerOnesNeverCountAsFaster) {
+  ExactIndex index;
+  index.store(kA, Tier::Gpu, chain(0, 2));
+  index.store(kA, Tier::Cpu, chain(1, 3));      // 1 2 3
+  index.store(kA, Tier::Storage, chain(4, 1));  // 4
+  index.store(kA, Tier::Gpu, chain(5, 1));      // 5, behind storage
+  EXPECT_EQ(index.match(chain(0, 9)).of(kA), (EngineOverlap{kA, 2, 2, 2}));
+  EXPECT_EQ(index.blocks(kA), 3U);
+  EXPECT_EQ(index.blocks_total(), 6U);
+}
+
+TEST(ExactIndex, StoringTwiceIsStoringOnce) {
+  ExactIndex index;
+  index.store(kA, Tier::Gpu, chain(0, 2));
+  index.store(kA, Tier::Gpu, chain(0, 2));
+  EXPECT_EQ(index.blocks(kA), 2U);
+  index.remove(kA, Tier::Gpu, chain(0, 2));
+  EXPECT_EQ(index.blocks(kA), 0U);
+  EXPECT_EQ(index.blocks_total(), 0U);
+}
+
+TEST(ExactIndex, RemovingWhatIsNotHeldChangesNothing) {
+  ExactIndex index;
+  index.store(kA, Tier::Gpu, chain(0, 2));
+  index.remove(kB, Tier::Gpu, chain(0, 2));
+  index.remove(kA, Tier::Cpu, chain(0, 2));
+  index.remove(kA, Tier::Gpu, chain(7, 2));
+  EXPECT_EQ(index.match(chain(0, 2)).of(kA).gpu_blocks, 2U);
+}
+
+TEST(ExactIndex, DropForgetsOneEngineOnAllTiersAndNoOther) {
+  ExactIndex index;
+  index.store(kA, Tier::Gpu, chain(0, 4));
+  index.store(kA, Tier::Storage, chain(4, 4));
+  index.store(kB, Tier::Gpu, chain(2, 4));
+  index.drop(kA);
+  EXPECT_EQ(index.blocks(kA), 0U);
+  EXPECT_TRUE(index.held(kA, Tier::Storage).empty());
+  EXPECT_EQ(index.held(kB, Tier::Gpu), chain(2, 4));
+  EXPECT_EQ(index.blocks_total(), 4U);
+}
+
+TEST(ExactIndex, WhatItRefusedIsKnownOfEachEngineUntilItIsDropped) {
+  ExactIndex index(3);
+  index.store(kA, Tier::Gpu, chain(0, 5));
+  index.store(kB, Tier::Gpu, chain(0, 3));
+  EXPECT_EQ(index.refused(kA), 2U);
+  EXPECT_EQ(index.refused(kB), 0U) << "nothing of it is missing";
+  index.drop(kA);
+  EXPECT_EQ(index.refused(kA), 0U);
+  EXPECT_EQ(index.refused_total(), 2U);
+}
+
+TEST(ExactIndex, RefusesNewKeysWhenFullAndClaimsNothingForThem) {
+  ExactIndex index(3);
+  index.store(kA, Tier::Gpu, chain(0, 5));
+  EXPECT_EQ(index.refused_total(), 2U);
+  EXPECT_EQ(index.match(chain(0, 5)).of(kA).gpu_blocks, 3U);
+  index.store(kB, Tier::Gpu, chain(0, 3));  // known keys need no room
+  EXPECT_EQ(index.blocks(kB), 3U);
+  index.remove(kA, Tier::Gpu, chain(2, 1));
+  index.remove(kB, Tier::Gpu, chain(2, 1));
+  index.store(kA, Tier::Gpu, chain(2, 1));  // there is room again
+  EXPECT_EQ(index.match(chain(0, 5)).of(kA).gpu_blocks, 3U);
+}
+
+std::vector<BlockKey> held_by(const PrefixIndex& index, EngineId engine) {
+  std::vector<BlockKey> blocks;
+  for (const auto tier : {Tier::Gpu, Tier::Cpu, Tier::Storage}) {
+    const auto held = index.held(engine, tier);
+    blocks.insert(blocks.end(), held.begin(), held.end());
+  }
+  return blocks;
+}
+
+// One seeded history of operations on both indexes, compared after every step.
+void compare_over_history(std::uint64_t seed) {
+  Rng rng(seed);
+  ExactIndex exact;
+  NaiveIndex naive;
+  // Few keys in a tree of shared prefixes, so that engines and prompts meet often.
+  std::vector<std::vector<BlockKey>> prompts;
+  for (std::uint64_t p = 0; p < 8; ++p) {
+    auto keys = chain(0, rng.below(12));
+    const auto tail = chain(1000 * (p + 1), rng.below(12));
+    keys.insert(keys.end(), tail.begin(), tail.end());
+    prompts.push_back(keys);
+  }
+  for (int step = 0; step < 400; ++step) {
+    const EngineId engine{rng.below(5)};
+    const auto tier = static_cast<Tier>(rng.below(kTierCount));
+    const auto& prompt = prompts[rng.below(8)];
+    const auto from = prompt.empty() ? 0 : rng.below(static_cast<std::uint32_t>(prompt.size()));
+    const auto count = rng.below(static_cast<std::uint32_t>(prompt.size() - from + 1));
+    const auto blocks = std::span(prompt).subspan(rng.below(3) == 0 ? from : 0, count);
+    const auto action = rng.below(21);
+    for (PrefixIndex* index :
+         {static_cast<PrefixIndex*>(&naive), static_cast<PrefixIndex*>(&exact)}) {
+      if (action < 11) index->store(engine, tier, blocks);
+      if (action >= 11 && action < 19) index->remove(engine, tier, blocks);
+      if (action == 19) index->drop(engine);
+      if (action == 20) index->drop_known(engine, held_by(exact, engine));
+    }
+    for (const auto& query : prompts) {
+      ASSERT_EQ(exact.match(query).engines, naive.match(query).engines) << "step " << step;
+    }
+    ASSERT_EQ(exact.blocks(engine), naive.blocks(engine));
+    ASSERT_EQ(exact.held(engine, tier), naive.held(engine, tier));
+    ASSERT_EQ(exact.blocks_total(), naive.blocks_total());
+  }
+}
+
+TEST(ExactIndex, AgreesWithTheNaiveIndexOverRandomHistories) {
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    SCOPED_TRACE(seed);
+    compare_over_history(seed);
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST(ExactIndex, AReaderSeesAllOrNothingOfAnOperationOnFewBlocks) {
+  ExactIndex index;
+  const auto blocks = chain(0, 64);
+  std::atomic<bool> done = false;
+  std::jthread writer([&] {
+    for (int i = 0; i < 2000; ++i) {
+      index.store(kA, Tier::Gpu, blocks);
+      index.remove(kA, Tier::Gpu, blocks);
+    }
+    done = true;
+  });
+  while (!done) {
+    const auto held = index.match(blocks).of(kA).gpu_blocks;
+    ASSERT_TRUE(held == 0 || held == 64) << held;
+  }
+}
+
+TEST(ExactIndex, AReaderDoesNotWaitForTheEndOfAnOperationOnManyBlocks) {
+  ExactIndex index;
+  const auto many = chain(0, 200'000);
+  std::atomic<bool> enough = false;
+  std::atomic<bool> done = false;
+  std::jthread writer([&] {
+    for (int i = 0; i < 100 && !enough; ++i) {
+      index.store(kA, Tier::Gpu, many);
+      index.remove(kA, Tier::Gpu, many);
+    }
+    done = true;
+  });
+  // The first one alone: it is being stored. The last one alone: it is being removed.
+  for (const auto& ends : {many, std::vector(many.rbegin(), many.rend())}) {
+    const std::vector<BlockKey> near_then_far{ends.front(), ends.back()};
+    bool seen = false;
+    while (!seen && !done) seen = index.match(near_then_far).of(kA).gpu_blocks == 1;
+    EXPECT_TRUE(seen);
+  }
+  enough = true;
+}
+
+TEST(ExactIndex, AReaderSeesAllOrNothingOfAnEngineThatIsDropped) {
+  ExactIndex index;
+  const auto many = chain(0, 200'000);
+  std::vector<BlockKey> blocks;  // far apart in the table, so that no single step takes them all
+  for (std::size_t i = 0; i < many.size(); i += 3'000) blocks.push_back(many[i]);
+  index.store(kB, Tier::Gpu, many);
+  std::atomic<bool> done = false;
+  std::atomic<int> stores = 0;  // begun and ended: odd while one goes on
+  std::jthread writer([&] {
+    for (int i = 0; i < 5; ++i) {
+      ++stores;
+      index.store(kA, Tier::Gpu, many);
+      ++stores;
+      if (i % 2 == 0) {
+        index.drop(kA);
+      } else {
+        index.drop_known(kA, many);
+      }
+    }
+    done = true;
+  });
+  while (!done) {
+    const int before = stores;
+    const auto overlaps = index.match(blocks);
+    const bool storing = before % 2 == 1 || before != stores;
+    const auto held = overlaps.of(kA).gpu_blocks;
+    ASSERT_TRUE(storing || held == 0 || held == blocks.size()) << held;
+    ASSERT_EQ(overlaps.of(kB).gpu_blocks, blocks.size());
+  }
+  writer.join();
+  EXPECT_EQ(index.blocks_total(), many.size());
+}
+
+TEST(ExactIndex, AnOperationThatADropMeetsLeavesNothingBehind) {
+  ExactIndex index;
+  const auto many = chain(0, 200'000);
+  for (int i = 0; i < 3; ++i) {
+    std::jthread writer([&] { index.store(kA, Tier::Gpu, many); });
+    while (index.blocks(kA) == 0) std::this_thread::yield();
+    index.drop(kA);
+    writer.join();
+    EXPECT_EQ(index.match(many).of(kA).gpu_blocks, 0U);
+    EXPECT_EQ(index.blocks(kA), 0U);
+    EXPECT_EQ(index.blocks_total(), 0U);
+  }
+}
+
+TEST(ExactIndex, AWriterGetsInBesideLookUpsWithoutPause) {
+  ExactIndex index;
+  const auto read = chain(0, 2'000);
+  const auto written = chain(7, 512);
+  index.store(kA, Tier::Gpu, read);
+  std::vector<std::jthread> readers;
+  for (int i = 0; i < 4; ++i) {
+    readers.emplace_back([&](const std::stop_token& stop) {
+      while (!stop.stop_requested()) ASSERT_EQ(index.match(read).of(kA).gpu_blocks, read.size());
+    });
+  }
+  for (int i = 0; i < 100; ++i) {
+    index.store(kB, Tier::Gpu, written);
+    index.remove(kB, Tier::Gpu, written);
+  }
+  EXPECT_EQ(index.blocks(kB), 0U);
+}
+
+TEST(ExactIndex, WhatIsHeldIsListedOnceWhileTheTableGrowsAndShrinks) {
+  ExactIndex index;
+  auto own = chain(0, 20'000);
+  index.store(kA, Tier::Gpu, own);
+  std::sort(own.begin(), own.end());
+  const auto others = chain(7, 200'000);
+  std::jthread writer([&](const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+      index.store(kB, Tier::Gpu, others);
+      index.drop(kB);
+    }
+  });
+  for (int i = 0; i < 20; ++i) ASSERT_EQ(index.held(kA, Tier::Gpu), own);
+}
+
+}  // namespace
+}  // namespace sightline::index

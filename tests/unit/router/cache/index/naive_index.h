@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <array>
+#include <map>
+#include <set>
+#include <span>
+#include <vector>
+
+#include "router/cache/index/prefix_index.h"
+
+namespace sightline::index {
+
+// A set per engine and tier, walked block by block: the definition of what an index answers.
+class NaiveIndex : public PrefixIndex {
+ public:
+  [[nodiscard]] Overlaps match(std::span<const keys::BlockKey> prompt) const override {
+    Overlaps overlaps;
+    for (const auto& [engine, tiers] : engines_) {
+      const auto gpu = run(prompt, 0, tiers, 1);
+      const auto cpu = run(prompt, gpu, tiers, 2);
+      const auto storage = run(prompt, cpu, tiers, 3);
+      if (storage > 0) overlaps.engines.push_back({engine, gpu, cpu - gpu, storage - cpu});
+    }
+    return overlaps;
+  }
+  void store(EngineId engine, Tier tier, std::span<const keys::BlockKey> blocks) override {
+    for (const auto block : blocks) engines_[engine][static_cast<std::size_t>(tier)].insert(block);
+  }
+  void remove(EngineId engine, Tier tier, std::span<const keys::BlockKey> blocks) override {
+    for (const auto block : blocks) engines_[engine][static_cast<std::size_t>(tier)].erase(block);
+  }
+  void drop(EngineId engine) override { engines_.erase(engine); }
+  void drop_known(EngineId engine, std::span<const keys::BlockKey> /*blocks*/) override {
+    engines_.erase(engine);
+  }
+  [[nodiscard]] std::uint64_t blocks(EngineId engine) const override {
+    return held(engine, Tier::Gpu).size();
+  }
+  [[nodiscard]] std::uint64_t blocks_total() const override {
+    std::set<keys::BlockKey> all;
+    for (const auto& [engine, tiers] : engines_) {
+      for (const auto& tier : tiers) all.insert(tier.begin(), tier.end());
+    }
+    return all.size();
+  }
+  [[nodiscard]] std::uint64_t refused_total() const override { return 0; }
+  [[nodiscard]] std::uint64_t refused(EngineId /*engine*/) const override { return 0; }
+  [[nodiscard]] std::vector<keys::BlockKey> held(EngineId engine, Tier tier) const override {
+    const auto found = engines_.find(engine);
+    if (found == engines_.end()) return {};
+    const auto& blocks = found->second[static_cast<std::size_t>(tier)];
+    return {blocks.begin(), blocks.end()};
+  }
+
+ private:
+  using Tiers = std::array<std::set<keys::BlockKey>, kTierCount>;
+
+  // End of the run from `from` on of blocks held on one of the first `tier_count` tiers.
+  static std::uint32_t run(std::span<const keys::BlockKey> prompt, std::uint32_t from,
+                           const Tiers& tiers, std::size_t tier_count) {
+    for (; from < prompt.size(); ++from) {
+      bool held = false;
+      for (std::size_t t = 0; t < tier_count; ++t) held |= tiers[t].contains(prompt[from]);
+      if (!held) break;
+    }
+    return from;
+  }
+
+  std::map<EngineId, Tiers> engines_;
+};
+
+}  // namespace sightline::index

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <zmq.h>
+
+#include "common/base/check.h"
+
+#include "router/cache/events/stream.h"
+#include "router/cache/index/exact_index.h"
+#include "router/cache/subscriber/zmq_subscriber.h"
+#include "tests/support/pack.h"
+
+// The subscriber against real sockets of a publisher in the same process.
+namespace sightline::subscriber {
+
+namespace pack = events::pack;
+using events::EngineHealth;
+
+inline constexpr EngineId kEngine{4};
+inline constexpr std::chrono::seconds kPatience{120};
+
+using Frames = std::vector<std::string>;
+
+inline std::string sequence_frame(std::uint64_t sequence) {
+  const auto bytes = events::replay_start(sequence);
+  return {bytes.begin(), bytes.end()};
+}
+
+// Message `sequence` of a publisher's life: stores one block of the chain 1 2 3 …
+inline std::string payload_of(std::uint64_t sequence, double time_s = 1.0) {
+  const auto parent = sequence == 0 ? pack::nil() : pack::integer(100 + sequence - 1);
+  const auto bytes = pack::batch({pack::stored({100 + sequence}, parent, {sequence})}, time_s);
+  return {bytes.begin(), bytes.end()};
+}
+
+// Sockets of one publisher: PUB as engines have it, and the replay ROUTER.
+class Publisher {
+ public:
+  Publisher() : Publisher(zmq_ctx_new()) { owned_.reset(context_); }
+  // In a subscriber's context, for inproc endpoints: what is published is there at once.
+  explicit Publisher(void* context) : context_(context), events_(zmq_socket(context, ZMQ_XPUB)) {
+    const int no_linger = 0;
+    zmq_setsockopt(events_, ZMQ_LINGER, &no_linger, sizeof no_linger);
+  }
+  ~Publisher() {
+    zmq_close(events_);
+    if (replay_ != nullptr) zmq_close(replay_);
+  }
+  Publisher(const Publisher&) = delete;
+  Publisher& operator=(const Publisher&) = delete;
+
+  std::string bind_events(const std::string& endpoint = "tcp://127.0.0.1:*") {
+    return bind(events_, endpoint.c_str());
+  }
+  void connect_events(const std::string& endpoint) {
+    SL_CHECK(zmq_connect(events_, endpoint.c_str()) == 0);
+  }
+  std::string bind_replay(const char* endpoint = "tcp://127.0.0.1:*") {
+    replay_ = zmq_socket(context_, ZMQ_ROUTER);
+    const int no_linger = 0;
+    zmq_setsockopt(replay_, ZMQ_LINGER, &no_linger, sizeof no_linger);
+    return bind(replay_, endpoint);
+  }
+
+  // A subscription arrives as a message of one byte 1 on an XPUB socket.
+  void await_subscriber() { EXPECT_EQ(receive(events_), Frames{"\x01"}); }
+
+  void await_unsubscribed() { EXPECT_EQ(receive(events_), Frames{std::string(1, '\0')}); }
+
+  void publish(std::uint64_t sequence) { publish(sequence, payload_of(sequence, time_s)); }
+  void publish(std::uint64_t sequence, const std::string& payload) {
+    send(events_, {"topic", sequence_frame(sequence), payload});
+  }
+  void send_raw(const Frames& frames) { send(events_, frames); }
+
+  // Waits for a request and returns its start; the answers below go to the asker.
+  std::uint64_t await_replay_request() {
+    const auto request = receive(replay_);
+    SL_CHECK(request.size() == 3 && request[1].empty() && request[2].size() == 8);
+    asker_ = request[0];
+    return load_be64(bytes_of(request[2]).data());
+  }
+  void answer(std::uint64_t sequence) {
+    send(replay_, {asker_, "", "topic", sequence_frame(sequence), payload_of(sequence, time_s)});
+  }
+  void answer_old_form(std::uint64_t sequence) {
+    send(replay_, {asker_, "", sequence_frame(sequence), payload_of(sequence, time_s)});
+  }
+  void end_answers() { send(replay_, {asker_, "", "", std::string(8, '\xff'), ""}); }
+  // Ends a replay that has brought something new, and the next one, which brings no more.
+  void end_replay(std::uint64_t last) {
+    end_answers();
+    EXPECT_EQ(await_replay_request(), last);
+    answer(last);
+    end_answers();
+  }
+
+  double time_s = 1.0;  // of its messages: another one for another life
+
+ private:
+  static std::string bind(void* socket, const char* endpoint) {
+    SL_CHECK(zmq_bind(socket, endpoint) == 0);
+    char bound[256] = {};
+    std::size_t size = sizeof bound;
+    SL_CHECK(zmq_getsockopt(socket, ZMQ_LAST_ENDPOINT, bound, &size) == 0);
+    return bound;
+  }
+  static void send(void* socket, const Frames& frames) {
+    for (std::size_t i = 0; i < frames.size(); ++i) {
+      const int more = i + 1 < frames.size() ? ZMQ_SNDMORE : 0;
+      SL_CHECK(zmq_send(socket, frames[i].data(), frames[i].size(), more) >= 0);
+    }
+  }
+  static Frames receive(void* socket) {
+    zmq_pollitem_t item{.socket = socket, .fd = 0, .events = ZMQ_POLLIN, .revents = 0};
+    SL_CHECK(zmq_poll(&item, 1, std::chrono::milliseconds(kPatience).count()) == 1);
+    Frames frames;
+    for (int more = 1; more != 0;) {
+      zmq_msg_t part;
+      zmq_msg_init(&part);
+      SL_CHECK(zmq_msg_recv(&part, socket, 0) >= 0);
+      frames.emplace_back(static_cast<const char*>(zmq_msg_data(&part)), zmq_msg_size(&part));
+      more = zmq_msg_more(&part);
+      zmq_msg_close(&part);
+    }
+    return frames;
+  }
+
+  ZmqContext owned_;
+  void* context_;
+  void* events_;
+  void* replay_ = nullptr;
+  std::string asker_;
+};
+
+// An address at which nobody listens any more.
+inline std::string free_address() {
+  Publisher publisher;
+  return publisher.bind_events();
+}
+
+// Counts the walks over the blocks of all engines.
+class WalkCountingIndex : public index::ExactIndex {
+ public:
+  void drop(EngineId engine) override {
+    if (blocks(engine) > 0) ++walks_;
+    ExactIndex::drop(engine);
+    ++drops_;
+  }
+  [[nodiscard]] int drops() const { return drops_; }
+  [[nodiscard]] int walks() const { return walks_; }
+
+ private:
+  std::atomic<int> drops_ = 0;
+  std::atomic<int> walks_ = 0;
+};
+
+class SubscriberTest : public testing::Test {
+ protected:
+  void start(std::chrono::milliseconds replay_timeout = kPatience) {
+    options.follow.replay_timeout = replay_timeout;
+    options.follow.frame_bytes_max = 1U << 16U;
+    options.on_change = [this](const events::EngineStatus& now) {
+      const std::lock_guard lock(mutex_);
+      // A block size that events tell is news too.
+      if (changes_.empty() || changes_.back() != now.health) changes_.push_back(now.health);
+      conflict_told_ = now.block_size_conflict;
+    };
+    options.on_refused = [this](EngineId engine, const Error& error) {
+      const std::lock_guard lock(mutex_);
+      refusals_.emplace_back(engine, error);
+    };
+    start_with_options();
+  }
+  void start_with_options() {
+    auto created = EventSubscriber::create(options, scheme_, index_, system_clock());
+    ASSERT_TRUE(created.ok());
+    subscriber_ = std::move(*created);
+  }
+
+  void follow(const EngineEndpoints& endpoints) {
+    subscriber_->add(endpoints, {.engine = kEngine, .model = "m"});
+  }
+
+  // With a replay that has been asked for and not answered.
+  void follow_replaying() {
+    const auto replay = publisher_.bind_replay();
+    follow({.events = publisher_.bind_events(), .replay = replay});
+    publisher_.await_replay_request();
+    publisher_.await_subscriber();
+    await_connected();
+  }
+
+  // Until the sockets of the engines added so far are open: engines take their turns in order.
+  void await_opened() {
+    subscriber_->add({.events = "nonsense"}, {.engine = EngineId{1'000'000}, .model = "m"});
+    await([&] { return !refusals().empty(); });
+  }
+
+  [[nodiscard]] bool is_connected() const {
+    const auto health = status().health;
+    return health == EngineHealth::Replaying || health == EngineHealth::Verified;
+  }
+  [[nodiscard]] events::EngineStatus status() const {
+    return subscriber_->status(kEngine).value_or(events::EngineStatus{});
+  }
+
+  // Looks until the condition holds; the sockets' threads have no event to wait for.
+  static void await(const std::function<bool()>& condition) {
+    const auto deadline = system_clock().now() + kPatience;
+    while (!condition()) {
+      ASSERT_LT(system_clock().now(), deadline);
+      poll(nullptr, 0, 1);
+    }
+  }
+  // The first connection asks for nothing only while the first replay still runs: answer that one
+  // after this.
+  void await_connected() {
+    await([&] { return is_connected(); });
+  }
+  void await_sequence(std::uint64_t sequence) {
+    await([&] { return status().sequence == sequence; });
+  }
+
+  // The healths of the engine in the order in which they were told.
+  [[nodiscard]] std::vector<EngineHealth> changes() const {
+    const std::lock_guard lock(mutex_);
+    return changes_;
+  }
+  [[nodiscard]] std::optional<std::uint32_t> conflict_told() const {
+    const std::lock_guard lock(mutex_);
+    return conflict_told_;
+  }
+  [[nodiscard]] std::vector<std::pair<EngineId, Error>> refusals() const {
+    const std::lock_guard lock(mutex_);
+    return refusals_;
+  }
+  void await_verified() {
+    await([&] { return status().health == EngineHealth::Verified; });
+  }
+
+  SubscriberOptions options;
+  keys::Scheme scheme_{contract::development_identity_key()};
+  WalkCountingIndex index_;
+  Publisher publisher_;
+  mutable std::mutex mutex_;  // guards the next three
+  std::vector<std::pair<EngineId, Error>> refusals_;
+  std::vector<EngineHealth> changes_;
+  std::optional<std::uint32_t> conflict_told_;
+  std::unique_ptr<EventSubscriber> subscriber_;
+};
+
+}  // namespace sightline::subscriber

@@ -1,0 +1,424 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/cache/subscriber/zmq_subscriber.h"
+
+#include <atomic>
+#include <future>
+
+#include <unistd.h>
+
+#include "tests/unit/router/cache/subscriber/publisher.h"
+
+namespace sightline::subscriber {
+namespace {
+
+using ZmqSubscriber = SubscriberTest;
+
+TEST_F(ZmqSubscriber, FollowsAPublisherThatBinds) {
+  start();
+  follow({.events = publisher_.bind_events()});
+  publisher_.await_subscriber();
+  for (std::uint64_t i = 0; i < 3; ++i) publisher_.publish(i);
+  await_sequence(2);
+  EXPECT_EQ(index_.blocks(kEngine), 3U);
+  EXPECT_EQ(status().block_size, 1U);
+  EXPECT_EQ(status().batch_timestamp_s, 1.0);
+  EXPECT_GT(status().lag.count(), 0);
+  EXPECT_EQ(status().stream.late_joins, 0U);
+}
+
+TEST_F(ZmqSubscriber, BindsForAPublisherThatConnects) {
+  start();
+  const auto path = testing::TempDir() + "sightline-events-" + std::to_string(getpid()) + ".sock";
+  const auto endpoint = "ipc://" + path;
+  follow({.events = endpoint, .bind = true});
+  publisher_.connect_events(endpoint);
+  publisher_.await_subscriber();
+  publisher_.publish(0);
+  await_sequence(0);
+  EXPECT_EQ(index_.blocks(kEngine), 1U);
+}
+
+TEST_F(ZmqSubscriber, AsksForTheBeginningAndKeepsLiveMessagesMeanwhile) {
+  start();
+  const auto replay = publisher_.bind_replay();
+  follow({.events = publisher_.bind_events(), .replay = replay});
+  EXPECT_EQ(publisher_.await_replay_request(), 0U);
+  publisher_.await_subscriber();
+  await_connected();
+  publisher_.publish(3);  // overtakes the answers below
+  publisher_.publish(4);
+  publisher_.answer(0);
+  publisher_.answer(1);
+  publisher_.answer(2);
+  await_sequence(2);
+  EXPECT_TRUE(status().replaying);
+  publisher_.answer(3);
+  publisher_.end_answers();
+  await_sequence(4);
+  EXPECT_EQ(index_.blocks(kEngine), 5U);
+  EXPECT_FALSE(status().replaying);
+  EXPECT_EQ(status().stream.duplicates, 1U);
+  EXPECT_EQ(status().stream.gaps, 0U);
+  EXPECT_EQ(status().stream.drops, 0U);
+}
+
+TEST_F(ZmqSubscriber, FillsAGapFromTheReplaySocketInTheOldFormToo) {
+  start();
+  follow_replaying();
+  publisher_.end_answers();
+  publisher_.publish(0);
+  await_sequence(0);
+  publisher_.publish(3);
+  EXPECT_EQ(publisher_.await_replay_request(), 0U);  // the last one applied, as proof
+  for (std::uint64_t i = 0; i <= 3; ++i) publisher_.answer_old_form(i);
+  publisher_.end_answers();
+  await([&] { return status().sequence == 3 && !status().replaying; });
+  EXPECT_EQ(index_.blocks(kEngine), 4U);
+  EXPECT_EQ(status().stream.gaps, 1U);
+  EXPECT_EQ(status().stream.gaps_recovered, 1U);
+  EXPECT_EQ(status().stream.drops, 0U);
+}
+
+TEST_F(ZmqSubscriber, GoesOnLiveWhenNobodyAnswersTheReplay) {
+  start(std::chrono::milliseconds(500));
+  const auto replay = publisher_.bind_replay();
+  follow({.events = publisher_.bind_events(), .replay = replay});
+  publisher_.await_subscriber();
+  await_connected();
+  publisher_.publish(0);
+  await_sequence(0);
+  EXPECT_EQ(status().stream.replay_timeouts, 1U);
+  publisher_.publish(1);
+  await_sequence(1);
+  EXPECT_EQ(index_.blocks(kEngine), 2U);
+}
+
+TEST_F(ZmqSubscriber, StartsAnewWhenThePublisherDoes) {
+  start();
+  follow({.events = publisher_.bind_events()});
+  publisher_.await_subscriber();
+  publisher_.publish(0);
+  publisher_.publish(1);
+  await_sequence(1);
+  const auto restarted = pack::batch({pack::stored({7}, pack::nil(), {77})}, 2.0);
+  publisher_.publish(0, {restarted.begin(), restarted.end()});
+  await_sequence(0);
+  EXPECT_EQ(index_.blocks(kEngine), 1U);
+  EXPECT_EQ(status().stream.restarts, 1U);
+}
+
+TEST_F(ZmqSubscriber, TheEndOfABlockSizeConflictIsToldThoughTheSizeStays) {
+  start();
+  follow({.events = publisher_.bind_events()});
+  publisher_.await_subscriber();
+  publisher_.publish(0);
+  const auto pair = pack::batch({pack::stored({7}, pack::nil(), {70, 71}, 2)}, 1.0);
+  publisher_.publish(1, {pair.begin(), pair.end()});
+  await([&] { return conflict_told() == 2U; });
+  EXPECT_EQ(index_.blocks(kEngine), 0U);
+  const auto restarted = pack::batch({pack::stored({7}, pack::nil(), {70, 71}, 2)}, 2.0);
+  publisher_.publish(0, {restarted.begin(), restarted.end()});
+  await([&] { return !conflict_told(); });
+  EXPECT_EQ(index_.blocks(kEngine), 1U);
+}
+
+TEST_F(ZmqSubscriber, BrokenMessagesAreCountedAndTheConnectionGoesOn) {
+  start();
+  follow({.events = publisher_.bind_events()});
+  publisher_.await_subscriber();
+  publisher_.send_raw({"only one frame"});
+  publisher_.send_raw(Frames(50, "x"));
+  publisher_.send_raw({"topic", "short", payload_of(0)});
+  publisher_.publish(0);
+  publisher_.publish(1, "\xc1 not msgpack");
+  publisher_.publish(2);
+  await_sequence(2);
+  EXPECT_EQ(status().undecodable_messages, 4U);
+  // Message 1 may have held a removal, so what came before is not claimed any more, and message
+  // 2 hangs on it.
+  EXPECT_EQ(index_.blocks(kEngine), 0U);
+  EXPECT_EQ(status().waiting_blocks, 1U);
+}
+
+TEST_F(ZmqSubscriber, AnOversizedFrameClosesTheConnectionWhichThenComesBack) {
+  start();
+  follow({.events = publisher_.bind_events()});
+  publisher_.await_subscriber();
+  publisher_.publish(0, std::string(1U << 20U, 'x'));
+  publisher_.await_unsubscribed();
+  publisher_.await_subscriber();
+  publisher_.publish(0);
+  await_sequence(0);
+  EXPECT_EQ(status().undecodable_messages, 0U);
+}
+
+TEST_F(ZmqSubscriber, AnEngineThatRestartsIsFollowedAnewBeforeItsFirstMessage) {
+  start();
+  auto first = std::make_unique<Publisher>();
+  const auto events = first->bind_events();
+  const auto replay = first->bind_replay();
+  follow({.events = events, .replay = replay});
+  first->await_replay_request();
+  first->await_subscriber();
+  await_connected();
+  first->publish(0);
+  first->publish(1);
+  first->answer(0);
+  await_sequence(1);
+  EXPECT_EQ(index_.blocks(kEngine), 2U);
+  first.reset();
+  await([&] { return !is_connected(); });
+  Publisher second;
+  second.bind_events(events);
+  second.bind_replay(replay.c_str());
+  EXPECT_EQ(second.await_replay_request(), 1U);  // do you know my last message?
+  second.end_answers();
+  EXPECT_EQ(second.await_replay_request(), 0U);
+  await([&] { return index_.blocks(kEngine) == 0; });
+  second.answer(0);
+  second.end_replay(0);
+  await([&] { return status().sequence == 0 && !status().replaying; });
+  EXPECT_EQ(index_.blocks(kEngine), 1U);
+}
+
+TEST_F(ZmqSubscriber, RemovingAnEngineForgetsItsBlocks) {
+  start();
+  follow({.events = publisher_.bind_events()});
+  publisher_.await_subscriber();
+  publisher_.publish(0);
+  await_sequence(0);
+  EXPECT_EQ(subscriber_->statuses().size(), 1U);
+  subscriber_->remove(kEngine);
+  EXPECT_FALSE(subscriber_->status(kEngine).has_value());
+  EXPECT_TRUE(subscriber_->statuses().empty());
+  await([&] { return index_.blocks(kEngine) == 0; });
+}
+
+TEST_F(ZmqSubscriber, NothingThatHappensToOneEngineWalksOverTheBlocksOfAll) {
+  start();
+  follow({.events = publisher_.bind_events()});
+  publisher_.await_subscriber();
+  publisher_.publish(0);
+  await_sequence(0);
+  subscriber_->relearn(kEngine, false);
+  await([&] { return index_.blocks(kEngine) == 0; });
+  publisher_.publish(0);  // a restart, for all that is known
+  publisher_.publish(1);
+  await([&] { return index_.blocks(kEngine) == 2; });
+  subscriber_->remove(kEngine);
+  await([&] { return index_.drops() == 1; });
+  EXPECT_EQ(index_.walks(), 0);
+  EXPECT_EQ(index_.blocks_total(), 0U);
+}
+
+TEST_F(ZmqSubscriber, MessagesThatWaitForAReplayAreForgottenWithTheirEngine) {
+  start();
+  follow_replaying();
+  publisher_.publish(0);
+  publisher_.answer(0);
+  await_sequence(0);
+  publisher_.publish(1);
+  subscriber_->remove(kEngine);
+  await([&] { return index_.drops() == 1; });
+  EXPECT_EQ(index_.walks(), 0);
+  EXPECT_EQ(index_.blocks_total(), 0U);
+}
+
+TEST_F(ZmqSubscriber, TellsHowLongItsThreadHasBeenAtOneTurn) {
+  std::promise<void> release;
+  std::atomic<bool> is_held = false;
+  const auto gate = release.get_future().share();
+  options.on_change = [&](const events::EngineStatus& /*now*/) {
+    if (!is_held.exchange(true)) gate.wait();
+  };
+  start_with_options();
+  EXPECT_EQ(subscriber_->turn_age(), Duration::zero());
+  follow({.events = publisher_.bind_events()});
+  await([&] { return is_held && subscriber_->turn_age() > std::chrono::milliseconds(20); });
+  release.set_value();
+  await([&] { return subscriber_->turn_age() == Duration::zero(); });
+}
+
+TEST_F(ZmqSubscriber, RefusesEndpointsThatCannotBeUsed) {
+  start();
+  for (const EngineEndpoints& endpoints :
+       {EngineEndpoints{.events = "nonsense"}, EngineEndpoints{.events = "tcp://127.0.0.1"},
+        EngineEndpoints{.events = "tcp://a.name"}, EngineEndpoints{.events = "tcp://*:5557"},
+        EngineEndpoints{.events = "tcp://127.0.0.1:5557", .replay = "nonsense"}}) {
+    const auto told_before = refusals().size();
+    follow(endpoints);
+    await([&] { return refusals().size() > told_before; });
+    const auto [engine, error] = refusals().back();
+    EXPECT_EQ(engine, kEngine);
+    EXPECT_EQ(error.code, ErrorCode::InvalidArgument);
+    EXPECT_NE(error.message.find("endpoint cannot be used (Invalid argument): write it as"),
+              std::string::npos)
+        << error.message;
+    EXPECT_FALSE(subscriber_->status(kEngine).has_value());
+    subscriber_->remove(kEngine);
+  }
+  EXPECT_TRUE(changes().empty());
+}
+
+// Holds the subscriber's thread at the first change that it tells, until it is let go.
+class BusySubscriber : public SubscriberTest {
+ protected:
+  void start_busy() {
+    options.on_refused = [this](EngineId engine, const Error& error) {
+      const std::lock_guard lock(mutex_);
+      refusals_.emplace_back(engine, error);
+    };
+    options.on_change = [this, gate = go_on_.get_future().share()](const events::EngineStatus&) {
+      if (!is_held_.exchange(true)) gate.wait();
+    };
+    start_with_options();
+    follow({.events = publisher_.bind_events()});
+    await([&] { return is_held_.load(); });
+  }
+  void go_on() { go_on_.set_value(); }
+
+  std::atomic<bool> is_held_ = false;
+  std::promise<void> go_on_;
+};
+
+TEST_F(BusySubscriber, AddingAnEngineDoesNotWaitForTheThread) {
+  start_busy();
+  constexpr EngineId kAdded{9};
+  subscriber_->add({.events = free_address()}, {.engine = kAdded, .model = "m"});
+  ASSERT_TRUE(subscriber_->status(kAdded).has_value());
+  EXPECT_EQ(subscriber_->status(kAdded)->health, EngineHealth::Waiting);
+  EXPECT_EQ(subscriber_->statuses().size(), 2U);
+  go_on();
+}
+
+TEST_F(BusySubscriber, AnEngineRemovedBeforeItsTurnIsNeitherFollowedNorRefused) {
+  start_busy();
+  Publisher other;
+  constexpr EngineId kGood{9};
+  constexpr EngineId kBad{10};
+  constexpr EngineId kLast{11};
+  subscriber_->add({.events = other.bind_events()}, {.engine = kGood, .model = "m"});
+  subscriber_->add({.events = "nonsense"}, {.engine = kBad, .model = "m"});
+  subscriber_->remove(kGood);
+  subscriber_->remove(kBad);
+  subscriber_->add({.events = "nonsense"}, {.engine = kLast, .model = "m"});
+  EXPECT_FALSE(subscriber_->status(kGood).has_value());
+  go_on();
+  await([&] { return !refusals().empty(); });
+  EXPECT_EQ(refusals().size(), 1U);
+  EXPECT_EQ(refusals()[0].first, kLast);
+  EXPECT_FALSE(subscriber_->status(kGood).has_value());
+}
+
+TEST_F(ZmqSubscriber, AnAddressInUseIsSaidAndTakenOnceItIsFree) {
+  start();
+  auto other = std::make_unique<Publisher>();
+  const auto address = other->bind_events();
+  follow({.events = address, .bind = true});
+  await([&] { return changes() == std::vector{EngineHealth::AddressInUse}; });
+  other.reset();
+  publisher_.connect_events(address);
+  await_verified();
+  publisher_.await_subscriber();
+  publisher_.publish(0);
+  await_sequence(0);
+}
+
+TEST_F(ZmqSubscriber, AnEngineRemovedAndAddedAtOnceIsFollowedAtTheSameAddress) {
+  start();
+  const auto address = free_address();
+  follow({.events = address, .bind = true});
+  publisher_.connect_events(address);
+  publisher_.await_subscriber();
+  // libzmq frees an address some time after its socket is closed: one of these meets it in use.
+  EngineId engine = kEngine;
+  for (int i = 0; i < 20; ++i) {
+    subscriber_->remove(engine);
+    ++engine.value;
+    subscriber_->add({.events = address, .bind = true}, {.engine = engine, .model = "m"});
+  }
+  await([&] { return subscriber_->status(engine)->health == EngineHealth::Verified; });
+}
+
+TEST_F(ZmqSubscriber, AnEngineWhoseEventsAreThoseOfAnotherRankIsNotBelieved) {
+  start();
+  const auto address = publisher_.bind_events();
+  subscriber_->add({.events = address}, {.engine = kEngine, .model = "m", .rank = 1});
+  publisher_.await_subscriber();
+  publisher_.publish(0);  // of rank 0
+  // A change is told after the status shows it.
+  await([&] { return !changes().empty() && changes().back() == EngineHealth::OtherRank; });
+  EXPECT_EQ(status().health, EngineHealth::OtherRank);
+  EXPECT_EQ(status().other_rank_messages, 1U);
+  EXPECT_EQ(index_.blocks(kEngine), 0U);
+}
+
+TEST_F(ZmqSubscriber, EndsWhileAReplayIsStillOpen) {
+  start();
+  const auto replay = publisher_.bind_replay();
+  follow({.events = publisher_.bind_events(), .replay = replay});
+  publisher_.await_replay_request();
+  subscriber_.reset();
+}
+
+double seconds_of(WallTime time) {
+  return std::chrono::duration<double>(time.time_since_epoch()).count();
+}
+
+TEST_F(ZmqSubscriber, ALookTellsWhetherAllThatWasAnnouncedIsApplied) {
+  start();
+  follow({.events = publisher_.bind_events()});
+  publisher_.await_subscriber();
+  await_verified();
+  publisher_.time_s = 1;  // of long ago: no message looks as if it had not waited
+  publisher_.publish(0);
+  publisher_.publish(1);
+  await_sequence(1);
+  const Instant asked = system_clock().now();
+  await([&] {
+    subscriber_->look(kEngine);
+    return status().caught_up >= asked;
+  });
+  subscriber_->look(EngineId{99});  // unknown: nothing
+}
+
+TEST_F(ZmqSubscriber, AnEngineThatNeverPausesIsCaughtUpAsLongAsItsMessagesDoNotWait) {
+  start();
+  follow({.events = publisher_.bind_events()});
+  publisher_.await_subscriber();
+  await_verified();
+  const Instant begun = system_clock().now();
+  std::uint64_t sequence = 0;
+  await([&] {
+    publisher_.time_s = seconds_of(system_clock().wall());
+    publisher_.publish(sequence++);
+    await_sequence(sequence - 1);
+    return status().caught_up >= begun + std::chrono::milliseconds(50);
+  });
+}
+
+TEST_F(ZmqSubscriber, AnEngineThatIsReplayedIsNotCaughtUp) {
+  start();
+  follow_replaying();
+  publisher_.end_answers();
+  publisher_.publish(0);
+  await_sequence(0);
+  await([&] {
+    subscriber_->look(kEngine);
+    return status().caught_up.has_value();
+  });
+  subscriber_->relearn(kEngine, true);
+  publisher_.await_replay_request();
+  subscriber_->look(kEngine);
+  EXPECT_EQ(status().caught_up, std::nullopt);
+  publisher_.answer(0);
+  publisher_.end_replay(0);
+  await([&] {
+    subscriber_->look(kEngine);
+    return status().caught_up.has_value();
+  });
+}
+
+}  // namespace
+}  // namespace sightline::subscriber

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/front/retry/rules.h"
+
+#include <optional>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "router/front/retry/budget.h"
+
+namespace sightline::retry {
+namespace {
+
+struct Case {
+  Ending ending;
+  Past past;
+  Repeatable repeatable;
+  Next want;
+};
+
+TEST(RetryRules, SayWhatFollowsAnAttemptWithoutAnAnswer) {
+  using enum Ending;
+  using enum Repeatable;
+  const Past first{.attempts = 1, .losses = 0};
+  const Past after_a_loss{.attempts = 2, .losses = 1};
+  const Past last{.attempts = kAttemptsMax, .losses = 0};
+  const std::vector<Case> cases{
+      // Nothing was sent: anybody else, whatever the request does.
+      {Unsent, first, Never, Next::AnotherWorker},
+      {Unsent, first, WhenKept, Next::AnotherWorker},
+      {Unsent, first, AnotherToo, Next::AnotherWorker},
+      {Unsent, after_a_loss, AnotherToo, Next::AnotherWorker},
+      {Unsent, last, AnotherToo, Next::GiveUp},
+      // A kept connection closed: the same worker, unless an engine was lost before.
+      {KeptClosed, first, Never, Next::GiveUp},
+      {KeptClosed, first, WhenKept, Next::SameWorker},
+      {KeptClosed, first, AnotherToo, Next::SameWorker},
+      {KeptClosed, after_a_loss, AnotherToo, Next::GiveUp},
+      // Sent on a fresh connection: one other engine, and no third.
+      {Lost, first, Never, Next::GiveUp},
+      {Lost, first, WhenKept, Next::GiveUp},
+      {Lost, first, AnotherToo, Next::AnotherWorker},
+      {Lost, after_a_loss, AnotherToo, Next::GiveUp},
+      // An answer that it cannot serve.
+      {Declined, first, Never, Next::GiveUp},
+      {Declined, first, WhenKept, Next::GiveUp},
+      {Declined, first, AnotherToo, Next::AnotherWorker},
+      {Declined, after_a_loss, AnotherToo, Next::AnotherWorker},
+      {Declined, last, AnotherToo, Next::GiveUp},
+      // Perhaps still at work, our own, or settled.
+      {Silent, first, AnotherToo, Next::GiveUp},
+      {Local, first, AnotherToo, Next::GiveUp},
+      {Final, first, AnotherToo, Next::GiveUp},
+  };
+  for (const Case& c : cases) {
+    EXPECT_EQ(next_after(c.ending, c.past, c.repeatable), c.want)
+        << "ending " << int(c.ending) << " attempts " << c.past.attempts << " losses "
+        << c.past.losses << " repeatable " << int(c.repeatable);
+  }
+}
+
+// Every way through the rules, with the worst engine at each step.
+TEST(RetryRules, SendNoRequestThatIsLostMoreThanTwice) {
+  const std::vector<Ending> endings{Ending::Unsent, Ending::KeptClosed, Ending::Lost,
+                                    Ending::Declined};
+  std::vector<std::vector<Ending>> open{{}};
+  std::size_t ways = 0;
+  while (!open.empty()) {
+    const std::vector<Ending> way = open.back();
+    open.pop_back();
+    for (const Ending ending : endings) {
+      Past past;
+      for (const Ending before : way) past.losses += is_loss(before) ? 1 : 0;
+      past.attempts = static_cast<std::uint32_t>(way.size()) + 1;
+      ASSERT_LE(past.losses + (is_loss(ending) ? 1 : 0), kLossesMax);
+      ASSERT_LE(past.attempts, kAttemptsMax);
+      ++ways;
+      if (next_after(ending, past, Repeatable::AnotherToo) == Next::GiveUp) continue;
+      open.push_back(way);
+      open.back().push_back(ending);
+    }
+  }
+  EXPECT_GT(ways, 50U);
+}
+
+TEST(RetryRules, BlameNoWorkerForAnIdleCloseOrWantOfOurOwn) {
+  EXPECT_FALSE(is_failure(Ending::KeptClosed));
+  EXPECT_FALSE(is_failure(Ending::Local));
+  for (const Ending ending : {Ending::Unsent, Ending::Lost, Ending::Declined, Ending::Silent}) {
+    EXPECT_TRUE(is_failure(ending));
+  }
+}
+
+TEST(RetryRules, LetAFifthOfTheLiveRequestsBeSentAgainAndThreeAlways) {
+  EXPECT_TRUE(may_retry_beside(2, 3));
+  EXPECT_FALSE(may_retry_beside(3, 3));
+  EXPECT_FALSE(may_retry_beside(3, 19));
+  EXPECT_TRUE(may_retry_beside(3, 20));
+  EXPECT_TRUE(may_retry_beside(19, 100));
+  EXPECT_FALSE(may_retry_beside(20, 100));
+}
+
+TEST(RetryBudget, GivesEachRequestOnePlaceUntilItEnds) {
+  Budget budget;
+  std::vector<std::unique_ptr<Budget::Live>> live;
+  for (int i = 0; i < 4; ++i) live.push_back(std::make_unique<Budget::Live>(budget));
+  EXPECT_EQ(live.back()->number(), 4U);
+  Budget::Place first(budget);
+  EXPECT_TRUE(first.take());
+  EXPECT_TRUE(first.take());
+  Budget::Place second(budget);
+  EXPECT_TRUE(second.take());
+  std::optional<Budget::Place> third(std::in_place, budget);
+  EXPECT_TRUE(third->take());
+  Budget::Place fourth(budget);
+  EXPECT_FALSE(fourth.take());
+  third.reset();
+  EXPECT_TRUE(fourth.take());
+  live.clear();
+  EXPECT_EQ(budget.live(), 0U);
+}
+
+}  // namespace
+}  // namespace sightline::retry

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "router/prompt/tokenizer/tokenizer.h"
+
+namespace sightline::tokenizer {
+
+// An unpacked file of tests/data/tokenizers.
+std::string read_test_file(std::string_view name);
+
+// The tokenizer "qwen3" or "qwen2_5"; loaded once per process.
+const Tokenizer& test_tokenizer(std::string_view family);
+
+// A complete tokenizer.json with the 256 bytes (ids 0 to 255), "ab" (256) and the added token
+// "<x>" (257).
+std::string small_model_file();
+
+// The ids of text; the test fails if it is refused.
+std::vector<TokenId> ids_of(const Tokenizer& tokenizer, std::string_view text);
+
+}  // namespace sightline::tokenizer

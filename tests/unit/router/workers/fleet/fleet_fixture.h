@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "router/workers/fleet/fleet.h"
+#include "tests/fakes/manual_clock.h"
+
+namespace sightline::fleet {
+
+using contract::WorkerSpec;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+inline WorkerSpec spec_of(const std::string& text) { return *contract::parse_worker(text); }
+
+// What an engine with one rank tells of its event source.
+inline std::vector<EventSource> one_source() {
+  return {
+      {.rank = 0, .enabled = true, .endpoint = "tcp://*:5557", .replay_endpoint = "tcp://*:5657"}};
+}
+
+// A fleet probed every five seconds, the engines that it announced, and what the tests say of their
+// events.
+class FleetFixture : public testing::Test {
+ protected:
+  FleetFixture()
+      : fleet_({.probe_interval = seconds(5)},
+               {[this](const EngineEndpoints& engine) {
+                  live_[engine.engine] = engine;
+                  if (follows_events_) fleet_.set_event_health(engine.engine, "");
+                },
+                [this](EngineId engine) { EXPECT_EQ(live_.erase(engine), 1u); },
+                [this](EngineId engine) { return last_event_[engine]; }},
+               metrics_, clock_) {}
+
+  [[nodiscard]] std::shared_ptr<const Worker> worker(const std::string& name = "w") const {
+    return fleet_.snapshot()->find(name);
+  }
+  [[nodiscard]] WorkerState state(const std::string& name = "w") const {
+    return worker(name)->state;
+  }
+  [[nodiscard]] bool metric_has(const std::string& line) const {
+    return metrics_.scrape().find(line) != std::string::npos;
+  }
+
+  runtime::Metrics metrics_;
+  test::ManualClock clock_;
+  std::map<EngineId, EngineEndpoints> live_;  // engines announced and not removed
+  bool follows_events_ = true;                // and says so
+  std::map<EngineId, Instant> last_event_;
+  Fleet fleet_;
+};
+
+}  // namespace sightline::fleet
