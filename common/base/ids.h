@@ -18,7 +18,7 @@ struct StrongId {
 
 // One prefix cache: a worker's engine core, that is, one data-parallel rank. Dense, assigned by
 // the fleet, never reused within a process.
-using EngineId = StrongId<struct EngineIdTag, std::uint32_t>;
+using CacheId = StrongId<struct CacheIdTag, std::uint32_t>;
 
 // Token id of the model's vocabulary, as in prompts. Events may carry wider values (SGLang's
 // media sentinels): those are std::int64_t until normalised.

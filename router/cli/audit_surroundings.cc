@@ -5,12 +5,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "router/cache/operations/facts.h"
+
 namespace sightline::cli {
 namespace {
 
 // Why blocks that an engine holds may be missing from the index.
-std::string_view why_incomplete(const events::EngineStatus& status,
-                                const index::PrefixIndex& index) {
+std::string_view why_incomplete(const events::FeedStatus& status, const index::PrefixIndex& index) {
   const events::Lacks& lacks = status.lacks;
   if (index.refused(status.engine) > 0 || lacks.no_room) return "index_full";
   if (lacks.forgotten) return "forgotten";
@@ -18,8 +19,8 @@ std::string_view why_incomplete(const events::EngineStatus& status,
   return {};
 }
 
-audit::Heard heard_of(const events::EngineStatus& status) {
-  return {.is_sound = status.health == events::EngineHealth::Verified,
+audit::Heard heard_of(const events::FeedStatus& status) {
+  return {.is_sound = status.health == operations::FeedHealth::Verified,
           .is_upper_bound = status.upper_bound,
           .caught_up = status.caught_up};
 }
@@ -55,19 +56,19 @@ std::vector<audit::Overfull> overfull(const AuditSources& sources) {
 
 audit::Surroundings audit_surroundings(const AuditSources& sources) {
   return {.journal = sources.journal,
-          .why_incomplete = [sources](EngineId engine) -> std::string_view {
+          .why_incomplete = [sources](CacheId engine) -> std::string_view {
             const auto status = sources.subscriber.status(engine);
             return status ? why_incomplete(*status, sources.index) : "forgotten";
           },
-          .heard = [sources](EngineId engine) -> std::optional<audit::Heard> {
+          .heard = [sources](CacheId engine) -> std::optional<audit::Heard> {
             const auto status = sources.subscriber.status(engine);
             if (!status) return std::nullopt;
             return heard_of(*status);
           },
-          .look = [sources](EngineId engine) { sources.subscriber.look(engine); },
+          .look = [sources](CacheId engine) { sources.subscriber.look(engine); },
           .overfull = [sources] { return overfull(sources); },
           .relearn =
-              [sources](EngineId engine, audit::Relearn how) {
+              [sources](CacheId engine, audit::Relearn how) {
                 sources.subscriber.relearn(engine, how == audit::Relearn::FromReplay);
               }};
 }

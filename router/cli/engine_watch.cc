@@ -9,6 +9,8 @@
 #include "common/base/check.h"
 #include "common/base/log.h"
 
+#include "router/cache/operations/facts.h"
+
 namespace sightline::cli {
 
 namespace {
@@ -20,7 +22,7 @@ std::uint64_t seed_nobody_knows() {
 }
 
 // An engine that has announced nothing may have nothing, unless nobody can say.
-fleet::EarlierBlocks earlier_blocks(const events::EngineStatus& status) {
+fleet::EarlierBlocks earlier_blocks(const events::FeedStatus& status) {
   if (status.lacks.forgotten && status.replay_silent) return fleet::EarlierBlocks::Refused;
   const bool is_missed = status.sequence && status.lacks.forgotten;
   return is_missed ? fleet::EarlierBlocks::Missed : fleet::EarlierBlocks::Known;
@@ -33,7 +35,7 @@ EngineWatch::EngineWatch(subscriber::EventSubscriber& subscriber, const prepare:
     : subscriber_(subscriber), model_(model), scope_model_(std::move(scope_model)) {}
 
 void EngineWatch::engine_ready(const fleet::EngineEndpoints& engine) {
-  subscriber::EngineEndpoints endpoints{.events = engine.events, .bind = engine.bind};
+  subscriber::FeedEndpoints endpoints{.events = engine.events, .bind = engine.bind};
   if (!engine.replay.empty()) endpoints.replay = engine.replay;
   events::NormaliserOptions options{.engine = engine.engine, .model = scope_model_};
   if (engine.several_ranks) options.rank = engine.rank;
@@ -50,9 +52,9 @@ void EngineWatch::engine_ready(const fleet::EngineEndpoints& engine) {
   subscriber_.add(endpoints, std::move(options));
 }
 
-void EngineWatch::engine_removed(EngineId engine) { subscriber_.remove(engine); }
+void EngineWatch::engine_removed(CacheId engine) { subscriber_.remove(engine); }
 
-void tell_fleet(fleet::Fleet& fleet, const events::EngineStatus& status) {
+void tell_fleet(fleet::Fleet& fleet, const events::FeedStatus& status) {
   const auto size = status.block_size_conflict ? status.block_size_conflict : status.block_size;
   // A configured size that no event has confirmed is not news.
   if (size && status.sequence) {
@@ -61,7 +63,7 @@ void tell_fleet(fleet::Fleet& fleet, const events::EngineStatus& status) {
   fleet.set_event_health(status.engine, reason_of(status.health), earlier_blocks(status));
 }
 
-void tell_refusal(fleet::Fleet& fleet, EngineId engine, const Error& error) {
+void tell_refusal(fleet::Fleet& fleet, CacheId engine, const Error& error) {
   fleet.set_event_health(engine, "its events cannot be read: " + error.message);
   const auto worker = fleet.snapshot()->find(engine);
   if (!worker) return;

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "router/cache/events/engine_feed.h"
+#include "router/cache/events/event_feed.h"
 #include "router/cache/subscriber/zmq_subscriber.h"
 #include "router/prompt/prepare/model.h"
 #include "router/workers/fleet/fleet.h"
@@ -21,7 +21,7 @@ class EngineWatch {
               std::string scope_model);
 
   void engine_ready(const fleet::EngineEndpoints& engine);
-  void engine_removed(EngineId engine);
+  void engine_removed(CacheId engine);
 
  private:
   subscriber::EventSubscriber& subscriber_;
@@ -30,10 +30,10 @@ class EngineWatch {
 };
 
 // Tells the fleet what has changed in an engine's events: SubscriberOptions::on_change.
-void tell_fleet(fleet::Fleet& fleet, const events::EngineStatus& status);
+void tell_fleet(fleet::Fleet& fleet, const events::FeedStatus& status);
 
 // Tells the fleet, and the log, that an engine's events cannot be followed: on_refused. An engine
 // that the fleet does not have any more is passed over.
-void tell_refusal(fleet::Fleet& fleet, EngineId engine, const Error& error);
+void tell_refusal(fleet::Fleet& fleet, CacheId engine, const Error& error);
 
 }  // namespace sightline::cli

@@ -173,13 +173,13 @@ Result<Done> ServeApp::Parts::build() {
                                               watch->engine_ready(e);
                                             },
                                         .engine_removed =
-                                            [this](EngineId e) {
+                                            [this](CacheId e) {
                                               workers_view->engine_removed(e);
                                               watch->engine_removed(e);
                                               audit->forget(e);
                                             },
                                         .last_event =
-                                            [this](EngineId e) {
+                                            [this](CacheId e) {
                                               const auto status = subscriber->status(e);
                                               return status ? status->heard_at : Instant{};
                                             }};
@@ -187,8 +187,8 @@ Result<Done> ServeApp::Parts::build() {
                 metrics, system_clock());
   subscriber::SubscriberOptions subscription;
   subscription.held_bytes_max = settings.events.held_bytes_max;
-  subscription.on_change = [this](const events::EngineStatus& s) { tell_fleet(*fleet, s); };
-  subscription.on_refused = [this](EngineId e, const Error& why) { tell_refusal(*fleet, e, why); };
+  subscription.on_change = [this](const events::FeedStatus& s) { tell_fleet(*fleet, s); };
+  subscription.on_refused = [this](CacheId e, const Error& why) { tell_refusal(*fleet, e, why); };
   subscription.names = &names;
   subscriber =
       SL_TRY(subscriber::EventSubscriber::create(subscription, scheme, index, system_clock()));

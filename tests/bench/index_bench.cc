@@ -46,7 +46,7 @@ struct Filled {
   Filled() {
     for (std::size_t i = 0; i < kPrompts; ++i) prompts.push_back(prompt(i));
     for (std::uint32_t engine = 0; engine < kEngines; ++engine) {
-      for (const Prompt& blocks : prompts) index.store(EngineId{engine}, Tier::Gpu, blocks);
+      for (const Prompt& blocks : prompts) index.store(CacheId{engine}, Tier::Gpu, blocks);
     }
   }
 };
@@ -82,8 +82,8 @@ void store_and_remove(benchmark::State& state) {
   ExactIndex index;
   const Prompt blocks = prompt(0);
   for (auto unused : state) {
-    index.store(EngineId{1}, Tier::Gpu, blocks);
-    index.remove(EngineId{1}, Tier::Gpu, blocks);
+    index.store(CacheId{1}, Tier::Gpu, blocks);
+    index.remove(CacheId{1}, Tier::Gpu, blocks);
   }
   count_blocks(state, 2 * blocks.size());
 }
@@ -103,7 +103,7 @@ void memory(benchmark::State& state) {
     const auto before = heap();
     ExactIndex index;
     for (std::uint32_t engine = 0; engine < state.range(0); ++engine) {
-      index.store(EngineId{engine}, Tier::Gpu, blocks);
+      index.store(CacheId{engine}, Tier::Gpu, blocks);
     }
     state.counters["bytes_per_block"] =
         static_cast<double>(heap() - before) / static_cast<double>(kHeldBlocks);
@@ -128,7 +128,7 @@ void growth(benchmark::State& state) {
     for (std::size_t i = 0; i < blocks; ++i) {
       const keys::BlockKey block = block_at(i);
       const Instant begin = system_clock().now();
-      index.store(EngineId{1}, Tier::Gpu, {&block, 1});
+      index.store(CacheId{1}, Tier::Gpu, {&block, 1});
       longest = std::max(longest, milliseconds_since(begin));
     }
     state.counters["longest_ms"] = longest;
@@ -142,7 +142,7 @@ void writer_beside_readers(benchmark::State& state) {
   ExactIndex index;
   const Prompt read = prompt(0);
   const Prompt written = prompt(1);
-  index.store(EngineId{0}, Tier::Gpu, read);
+  index.store(CacheId{0}, Tier::Gpu, read);
   std::atomic<std::uint64_t> lookups = 0;
   std::vector<std::jthread> threads;
   for (std::size_t i = 0; i < readers; ++i) {
@@ -153,9 +153,9 @@ void writer_beside_readers(benchmark::State& state) {
   double longest = 0;
   for (auto unused : state) {
     const Instant begin = system_clock().now();
-    index.store(EngineId{1}, Tier::Gpu, written);
+    index.store(CacheId{1}, Tier::Gpu, written);
     longest = std::max(longest, milliseconds_since(begin));
-    index.remove(EngineId{1}, Tier::Gpu, written);
+    index.remove(CacheId{1}, Tier::Gpu, written);
   }
   state.counters["longest_ms"] = longest;
   state.counters["lookups"] =

@@ -19,7 +19,7 @@
 namespace sightline::fuzz {
 namespace {
 
-constexpr EngineId kEngine{1};
+constexpr CacheId kEngine{1};
 constexpr std::size_t kHandlesMax = 64;
 
 // The most that an engine can hold after these events: each announcement is a copy, each removal
@@ -41,14 +41,14 @@ class NaiveCache {
     }
   }
 
-  [[nodiscard]] std::size_t blocks(index::Tier tier) const {
+  [[nodiscard]] std::size_t blocks(operations::Tier tier) const {
     std::size_t count = 0;
     for (const auto& [place, copies] : copies_) count += std::get<1>(place) == tier ? 1 : 0;
     return count;
   }
 
  private:
-  using Place = std::tuple<events::EngineHash, std::optional<index::Tier>, std::int64_t>;
+  using Place = std::tuple<events::EngineHash, std::optional<operations::Tier>, std::int64_t>;
 
   template <class Event>
   static Place place(events::EngineHash hash, const Event& event) {
@@ -77,12 +77,12 @@ void check_batch(const events::EventBatch& batch, std::size_t payload_bytes) {
   }
 }
 
-void check_index(const index::ExactIndex& index, const events::EngineState& state) {
-  const auto held = index.held(kEngine, index::Tier::Gpu);
+void check_index(const index::ExactIndex& index, const events::Normaliser& state) {
+  const auto held = index.held(kEngine, operations::Tier::Gpu);
   SL_CHECK(index.blocks(kEngine) == held.size());
   SL_CHECK(state.handles() <= kHandlesMax);
   std::size_t others = 0;
-  for (const auto tier : {index::Tier::Cpu, index::Tier::Storage}) {
+  for (const auto tier : {operations::Tier::Cpu, operations::Tier::Storage}) {
     others += index.held(kEngine, tier).size();
   }
   SL_CHECK(index.blocks_total() <= held.size() + others);
@@ -96,13 +96,13 @@ void run(ByteView bytes) {
   Input input(bytes);
   const auto flags = input.byte();
   index::ExactIndex index;
-  events::EngineState state({.engine = kEngine,
-                             .model = "m",
-                             .media_tokens = {151655, 151656},
-                             .run_tokens = {151655},
-                             .vocabulary_size = (flags & 1U) != 0 ? TokenId{152064} : TokenId{0},
-                             .handles_max = kHandlesMax},
-                            scheme, index);
+  events::Normaliser state({.engine = kEngine,
+                            .model = "m",
+                            .media_tokens = {151655, 151656},
+                            .run_tokens = {151655},
+                            .vocabulary_size = (flags & 1U) != 0 ? TokenId{152064} : TokenId{0},
+                            .handles_max = kHandlesMax},
+                           scheme, index);
   NaiveCache naive;
   while (!input.at_end()) {
     const auto payload = input.sized();
@@ -120,7 +120,7 @@ void run(ByteView bytes) {
     state.apply(*batch);
     naive.apply(*batch);
     check_index(index, state);
-    SL_CHECK(index.blocks(kEngine) <= naive.blocks(index::Tier::Gpu));
+    SL_CHECK(index.blocks(kEngine) <= naive.blocks(operations::Tier::Gpu));
   }
 }
 

@@ -10,7 +10,7 @@
 #include "common/base/check.h"
 #include "common/contract/identity_key.h"
 
-#include "router/cache/events/engine_feed.h"
+#include "router/cache/events/event_feed.h"
 #include "router/cache/events/stream.h"
 #include "router/cache/index/exact_index.h"
 #include "tests/fuzz/input.h"
@@ -19,7 +19,7 @@
 namespace sightline::fuzz {
 namespace {
 
-constexpr EngineId kEngine{1};
+constexpr CacheId kEngine{1};
 constexpr std::size_t kBufferedMessagesMax = 8;
 constexpr std::size_t kBufferedBytesMax = 4096;
 constexpr std::size_t kHeldBytesMax = 6000;
@@ -110,7 +110,7 @@ events::StreamStep step_of(events::EventStream& stream, const Action& action,
   return answer->has_value() ? stream.replayed(std::move(**answer)) : stream.replay_ended(false);
 }
 
-void feed_step(events::EngineFeed& feed, const Action& action, std::span<const ByteView> frames) {
+void feed_step(events::EventFeed& feed, const Action& action, std::span<const ByteView> frames) {
   const auto [kind, form] = action;
   const bool first = form % 2 == 0;
   if (kind == 6 && form % 4 < 2) {
@@ -136,8 +136,8 @@ void run(ByteView bytes) {
   ByteBudget held(kHeldBytesMax);
   const auto options = options_of(flags, held);
   index::ExactIndex index;
-  events::EngineFeed feed({.engine = kEngine, .model = "m"}, options_of(flags, held_by_feed),
-                          scheme, index);
+  events::EventFeed feed({.engine = kEngine, .model = "m"}, options_of(flags, held_by_feed), scheme,
+                         index);
   events::EventStream stream(options);
   Order order;
   Frames frames;

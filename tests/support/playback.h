@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "router/cache/events/engine_feed.h"
+#include "router/cache/events/event_feed.h"
 #include "router/cache/index/exact_index.h"
 #include "router/cache/keys/block_key.h"
 #include "tests/support/captures.h"
@@ -37,15 +37,15 @@ class Playback {
   [[nodiscard]] std::int64_t predict(const AskedPrompt& prompt) const;
 
   [[nodiscard]] const index::ExactIndex& index() const { return index_; }
-  [[nodiscard]] events::EngineStatus status() const { return feed_.status(); }
+  [[nodiscard]] events::FeedStatus status() const { return feed_.status(); }
 
  private:
   const std::vector<CapturedMessage>& messages_;
   const std::string model_;
-  const EngineId engine_;
+  const CacheId engine_;
   const keys::Scheme scheme_{contract::development_identity_key()};
   index::ExactIndex index_;
-  events::EngineFeed feed_;
+  events::EventFeed feed_;
   std::size_t next_ = 0;
 };
 

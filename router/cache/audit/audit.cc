@@ -118,7 +118,7 @@ void Audit::count_miss(std::string_view worker, std::string_view result, std::st
 void Audit::judge_until_stopped(const std::stop_token& stop) {
   Instant next_look = clock_.now() + options_.overfull_interval;
   while (!stop.stop_requested()) {
-    for (const EngineId engine : waiting_.wait(next_look)) visit(engine);
+    for (const CacheId engine : waiting_.wait(next_look)) visit(engine);
     if (stop.stop_requested() || clock_.now() < next_look) continue;
     look_for_overfull();
     next_look = clock_.now() + options_.overfull_interval;
@@ -126,7 +126,7 @@ void Audit::judge_until_stopped(const std::stop_token& stop) {
 }
 
 // Judges those of its claims that are due, in their order.
-void Audit::visit(EngineId engine) {
+void Audit::visit(CacheId engine) {
   const auto heard = around_.heard(engine);
   while (auto waiting = waiting_.take(engine)) {
     const Instant now = clock_.now();
@@ -158,7 +158,7 @@ void Audit::count_unjudged(const WaitingClaim& waiting, OverCause cause) {
 }
 
 void Audit::judge(const WaitingClaim& waiting) {
-  const EngineId engine = waiting.claim.engine;
+  const CacheId engine = waiting.claim.engine;
   Verdict verdict;
   {
     const std::lock_guard lock(mutex_);
@@ -188,7 +188,7 @@ void Audit::judge(const WaitingClaim& waiting) {
   learn_anew(engine, waiting.worker, verdict.relearn, "unexplained");
 }
 
-void Audit::learn_anew(EngineId engine, const std::string& worker, Relearn how,
+void Audit::learn_anew(CacheId engine, const std::string& worker, Relearn how,
                        std::string_view because) {
   if (how == Relearn::No) return;
   {
@@ -214,7 +214,7 @@ void Audit::learn_anew(EngineId engine, const std::string& worker, Relearn how,
 
 // Of one look alone it might be that the engine began anew, with more room than it told before.
 void Audit::look_for_overfull() {
-  std::unordered_map<EngineId, std::uint32_t> looks;
+  std::unordered_map<CacheId, std::uint32_t> looks;
   for (const Overfull& found : around_.overfull()) {
     const std::uint32_t in_a_row = looks[found.engine] = overfull_looks_[found.engine] + 1;
     if (in_a_row < kOverfullLooks) continue;
@@ -241,19 +241,19 @@ void Audit::look_for_overfull() {
   overfull_looks_ = std::move(looks);
 }
 
-void Audit::follow(EngineId engine) {
+void Audit::follow(CacheId engine) {
   const std::lock_guard lock(mutex_);
   followed_.try_emplace(engine);
 }
 
-void Audit::forget(EngineId engine) {
+void Audit::forget(CacheId engine) {
   waiting_.forget(engine);
   const std::lock_guard lock(mutex_);
   judge_.forget(engine);
   followed_.erase(engine);
 }
 
-Tally Audit::tally(EngineId engine) const {
+Tally Audit::tally(CacheId engine) const {
   const std::lock_guard lock(mutex_);
   const auto found = followed_.find(engine);
   return found == followed_.end() ? Tally{} : found->second.tally;

@@ -29,7 +29,7 @@ namespace sightline::audit {
 struct Answered {
   std::string_view request_id;
   std::string_view worker;
-  EngineId engine;
+  CacheId engine;
   std::uint64_t predicted = 0;          // tokens
   std::optional<std::uint64_t> actual;  // tokens, the engine's cached_tokens; nothing: not told
   bool leaves_zero_out = false;  // the engine means zero where it tells no count, if it tells any
@@ -65,7 +65,7 @@ struct Heard {
 
 // An engine of which the index claims more blocks than it has room for.
 struct Overfull {
-  EngineId engine;
+  CacheId engine;
   std::string worker;
   std::uint64_t claimed = 0;  // blocks on its GPU
   std::uint64_t room = 0;     // blocks, as it tells itself
@@ -75,16 +75,16 @@ struct Overfull {
 struct Surroundings {
   const index::RemovalJournal& journal;
   // Why the index may lack blocks of an engine, as the label of a metric; empty: it should not.
-  std::function<std::string_view(EngineId)> why_incomplete;
+  std::function<std::string_view(CacheId)> why_incomplete;
   // Nothing: its events are not followed.
-  std::function<std::optional<Heard>(EngineId)> heard;
+  std::function<std::optional<Heard>(CacheId)> heard;
   // Have it found out, soon after the return, how far an engine's announcements are applied.
-  std::function<void(EngineId)> look;
+  std::function<void(CacheId)> look;
   // All such engines, but for those whose claims are an upper bound.
   std::function<std::vector<Overfull>()> overfull;
   // Forget the engine's blocks and learn them anew: from a replay of its events, or from those
   // that are still to come.
-  std::function<void(EngineId, Relearn)> relearn;
+  std::function<void(CacheId, Relearn)> relearn;
 };
 
 // Compares predictions with the engines' own counts; every difference is counted by cause, and an
@@ -114,10 +114,10 @@ class Audit {
 
   // The engine's predictions count from now on, until it leaves. Others are ignored: their answers
   // and verdicts come after their engine is gone.
-  void follow(EngineId engine);
-  void forget(EngineId engine);
+  void follow(CacheId engine);
+  void forget(CacheId engine);
   void compare(const Answered& answered);
-  [[nodiscard]] Tally tally(EngineId engine) const;
+  [[nodiscard]] Tally tally(CacheId engine) const;
 
  private:
   struct Followed {
@@ -126,12 +126,11 @@ class Audit {
   };
 
   void judge_until_stopped(const std::stop_token& stop);
-  void visit(EngineId engine);
+  void visit(CacheId engine);
   void judge(const WaitingClaim& waiting);
   void count_unjudged(const WaitingClaim& waiting, OverCause cause);
   void look_for_overfull();
-  void learn_anew(EngineId engine, const std::string& worker, Relearn how,
-                  std::string_view because);
+  void learn_anew(CacheId engine, const std::string& worker, Relearn how, std::string_view because);
   // Notes the engine's count and returns it. Nothing: it told none, or has left.
   std::optional<std::uint64_t> count(const Answered& answered, Instant now);
   void wait_to_be_judged(const Answered& answered, std::uint64_t actual, Instant now);
@@ -144,10 +143,10 @@ class Audit {
   const Clock& clock_;
   mutable std::mutex mutex_;  // guards the next two
   Judge judge_;
-  std::unordered_map<EngineId, Followed> followed_;
+  std::unordered_map<CacheId, Followed> followed_;
   WaitingClaims waiting_;
-  std::unordered_map<EngineId, std::uint32_t> overfull_looks_;  // in a row; the audit's thread
-  std::optional<WorkerThread> thread_;                          // ends before all of the above
+  std::unordered_map<CacheId, std::uint32_t> overfull_looks_;  // in a row; the audit's thread
+  std::optional<WorkerThread> thread_;                         // ends before all of the above
 };
 
 }  // namespace sightline::audit

@@ -48,14 +48,14 @@ Relearn Judge::Standing::relearn(Instant now) {
   return how;
 }
 
-void Judge::agreed(EngineId engine, Instant answered) {
+void Judge::agreed(CacheId engine, Instant answered) {
   Standing& standing = standings_[engine];
   ++standing.row;
   standing.agreed = answered;
   standing.holds_more = false;
 }
 
-std::uint64_t Judge::row(EngineId engine) const {
+std::uint64_t Judge::row(CacheId engine) const {
   const auto found = standings_.find(engine);
   return found == standings_.end() ? 0 : found->second.row;
 }
@@ -87,6 +87,6 @@ Verdict Judge::over(const Claim& claim, Instant now) {
   return verdict;
 }
 
-Relearn Judge::overfull(EngineId engine, Instant now) { return standings_[engine].relearn(now); }
+Relearn Judge::overfull(CacheId engine, Instant now) { return standings_[engine].relearn(now); }
 
 }  // namespace sightline::audit

@@ -36,7 +36,7 @@ inline constexpr std::chrono::seconds kRelearnPauseMax{640};
 
 // Blocks that an engine was expected to reuse for a request, and what it says it did reuse.
 struct Claim {
-  EngineId engine;
+  CacheId engine;
   std::size_t reused_blocks = 0;
   std::vector<keys::BlockKey> missing;  // expected to be reused after those, at least one
   std::uint64_t row = 0;                // as Judge::row() said when the answer came
@@ -78,16 +78,16 @@ class Judge {
   explicit Judge(const index::RemovalJournal& journal) : journal_(journal) {}
 
   // The engine reused at least what was expected of it, which was something: a row ends.
-  void agreed(EngineId engine, Instant answered);
+  void agreed(CacheId engine, Instant answered);
   // Two claims of an engine with the same row have no kept promise between them.
-  [[nodiscard]] std::uint64_t row(EngineId engine) const;
+  [[nodiscard]] std::uint64_t row(CacheId engine) const;
   // The engine reused less. Call it once all is applied that the engine had announced
   // kAnnouncementDelay after its answer.
   Verdict over(const Claim& claim, Instant now);
   // The index claims more blocks of the engine than it has room for.
-  Relearn overfull(EngineId engine, Instant now);
+  Relearn overfull(CacheId engine, Instant now);
   // The engine left.
-  void forget(EngineId engine) { standings_.erase(engine); }
+  void forget(CacheId engine) { standings_.erase(engine); }
 
  private:
   struct Standing {
@@ -105,7 +105,7 @@ class Judge {
   };
 
   const index::RemovalJournal& journal_;
-  std::unordered_map<EngineId, Standing> standings_;
+  std::unordered_map<CacheId, Standing> standings_;
 };
 
 }  // namespace sightline::audit

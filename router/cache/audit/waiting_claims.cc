@@ -39,9 +39,9 @@ Instant WaitingClaims::next_due() const {
   return next;
 }
 
-std::vector<EngineId> WaitingClaims::wait(Instant until) {
+std::vector<CacheId> WaitingClaims::wait(Instant until) {
   std::unique_lock lock(mutex_);
-  std::vector<EngineId> due;
+  std::vector<CacheId> due;
   Instant now = clock_.now();
   for (Instant next = next_due(); !closed_ && now < until && now < next; next = next_due()) {
     changed_.wait_for(lock, std::min<Duration>(std::min(until, next) - now, kWaitMax));
@@ -53,7 +53,7 @@ std::vector<EngineId> WaitingClaims::wait(Instant until) {
   return due;
 }
 
-std::optional<WaitingClaim> WaitingClaims::take(EngineId engine) {
+std::optional<WaitingClaim> WaitingClaims::take(CacheId engine) {
   const std::lock_guard lock(mutex_);
   const auto found = queues_.find(engine);
   if (found == queues_.end() || found->second.front().due > clock_.now()) return std::nullopt;
@@ -70,7 +70,7 @@ void WaitingClaims::put_back(WaitingClaim claim, Instant due) {
   queues_[claim.claim.engine].push_front({std::move(claim), due});
 }
 
-void WaitingClaims::forget(EngineId engine) {
+void WaitingClaims::forget(CacheId engine) {
   const std::lock_guard lock(mutex_);
   const auto found = queues_.find(engine);
   if (found == queues_.end()) return;

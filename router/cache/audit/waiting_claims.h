@@ -46,12 +46,12 @@ class WaitingClaims {
   bool add(WaitingClaim claim, Instant due);
   // Waits until a claim is due, this moment has come, or close(). Engines whose oldest claim is
   // due.
-  std::vector<EngineId> wait(Instant until);
+  std::vector<CacheId> wait(Instant until);
   // The oldest claim of an engine, if it is due.
-  std::optional<WaitingClaim> take(EngineId engine);
+  std::optional<WaitingClaim> take(CacheId engine);
   // It is the engine's oldest one again, and due at this moment.
   void put_back(WaitingClaim claim, Instant due);
-  void forget(EngineId engine);
+  void forget(CacheId engine);
   // Nobody waits from now on.
   void close();
 
@@ -67,7 +67,7 @@ class WaitingClaims {
   const Clock& clock_;
   std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
-  std::unordered_map<EngineId, Queue> queues_;  // none is empty
+  std::unordered_map<CacheId, Queue> queues_;  // none is empty
   std::size_t bytes_ = 0;
   bool closed_ = false;
 };

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "router/cache/events/vllm_codec.h"
+#include "router/cache/operations/operation.h"
 
 namespace sightline::events {
 
@@ -78,7 +79,7 @@ class CacheGroups {
   static bool holds_prefix(SpecKind kind) { return kind != SpecKind::Other; }
   [[nodiscard]] bool teaches(const BlockStored& event) const {
     if (!event.tier || event.remote || event.tokens.empty()) return false;
-    if (event.tier == index::Tier::Gpu) return event.group || known_.empty();
+    if (event.tier == operations::Tier::Gpu) return event.group || known_.empty();
     return event.group && event.kind != SpecKind::Unstated;
   }
 

@@ -12,14 +12,15 @@ namespace sightline::events {
 
 namespace {
 
-constexpr std::array kTiers = {index::Tier::Gpu, index::Tier::Cpu, index::Tier::Storage};
+constexpr std::array kTiers = {operations::Tier::Gpu, operations::Tier::Cpu,
+                               operations::Tier::Storage};
 
-std::size_t slot_of(index::Tier tier) { return static_cast<std::size_t>(tier); }
+std::size_t slot_of(operations::Tier tier) { return static_cast<std::size_t>(tier); }
 
 }  // namespace
 
-EngineState::EngineState(NormaliserOptions options, const keys::Scheme& scheme,
-                         index::PrefixIndex& index)
+Normaliser::Normaliser(NormaliserOptions options, const keys::Scheme& scheme,
+                       index::PrefixIndex& index)
     : options_(std::move(options)),
       index_(index),
       content_({.model = options_.model,
@@ -31,7 +32,7 @@ EngineState::EngineState(NormaliserOptions options, const keys::Scheme& scheme,
       open_items_(0, EngineHashing(options_.hash_seed)),
       waiting_(options_.waiting) {}
 
-void EngineState::apply(const EventBatch& batch) {
+void Normaliser::apply(const EventBatch& batch) {
   batch_time_s_ = batch.timestamp_s;
   handles_allowed_ =
       std::min(options_.handles_max, handles_.size() + handle_bytes_.room() / kHandleBytes);
@@ -53,7 +54,7 @@ void EngineState::apply(const EventBatch& batch) {
 }
 
 // All engines of a budget are on one thread: what was there at the batch's start is there.
-void EngineState::settle_handle_bytes() {
+void Normaliser::settle_handle_bytes() {
   const std::size_t bytes = handles_.size() * kHandleBytes;
   if (bytes <= handle_bytes_.bytes()) {
     handle_bytes_.remove(handle_bytes_.bytes() - bytes);
@@ -62,7 +63,7 @@ void EngineState::settle_handle_bytes() {
   }
 }
 
-void EngineState::reset() {
+void Normaliser::reset() {
   forget();
   groups_.clear();
   content_.forget_encoding();
@@ -71,11 +72,11 @@ void EngineState::reset() {
   settle_handle_bytes();
 }
 
-std::optional<std::uint32_t> EngineState::block_size() const {
+std::optional<std::uint32_t> Normaliser::block_size() const {
   return block_size_seen_ ? block_size_seen_ : options_.block_size_configured;
 }
 
-void EngineState::forget() {
+void Normaliser::forget() {
   std::vector<keys::BlockKey> known;
   known.reserve(handles_.size());
   for (const auto& [hash, handle] : handles_) {
@@ -89,7 +90,7 @@ void EngineState::forget() {
   index_.drop_known(options_.engine, known);
 }
 
-void EngineState::apply_event(const BlockStored& event) {
+void Normaliser::apply_event(const BlockStored& event) {
   if (!event.tier || event.remote) {
     ++statistics_.ignored_medium;
     return;
@@ -105,7 +106,7 @@ void EngineState::apply_event(const BlockStored& event) {
   }
 }
 
-void EngineState::apply_event(const BlockRemoved& event) {
+void Normaliser::apply_event(const BlockRemoved& event) {
   if (!event.tier || event.remote) {
     ++statistics_.ignored_medium;
     return;
@@ -142,7 +143,7 @@ void EngineState::apply_event(const BlockRemoved& event) {
   statistics_.blocks_removed += removed.size();
 }
 
-bool EngineState::give_up_copy(Handle& handle, const Loss& loss) const {
+bool Normaliser::give_up_copy(Handle& handle, const Loss& loss) const {
   // Of one of several groups that is not named, what is left of the others is not told.
   const bool is_told = loss.left && (loss.group || handle.copies.size() == 1);
   bool had_one = false;
@@ -157,26 +158,26 @@ bool EngineState::give_up_copy(Handle& handle, const Loss& loss) const {
   return had_one;
 }
 
-void EngineState::apply_event(const AllBlocksCleared& /*event*/) {
+void Normaliser::apply_event(const AllBlocksCleared& /*event*/) {
   ++statistics_.cleared;
   forget();
   begin();
 }
 
-void EngineState::apply_event(const UnknownEvent& /*event*/) { ++statistics_.ignored_type; }
+void Normaliser::apply_event(const UnknownEvent& /*event*/) { ++statistics_.ignored_type; }
 
-void EngineState::apply_event(const MalformedEvent& event) {
+void Normaliser::apply_event(const MalformedEvent& event) {
   ++statistics_.malformed;
   if (!event.store) forget();  // it may have been a removal
 }
 
-void EngineState::learn_group(const BlockStored& event) {
+void Normaliser::learn_group(const BlockStored& event) {
   const auto lesson = groups_.learn(event);
   if (lesson.refused) ++statistics_.groups_refused;
   if (lesson.forget) forget();
 }
 
-std::optional<std::int64_t> EngineState::counted_group(const BlockStored& event) {
+std::optional<std::int64_t> Normaliser::counted_group(const BlockStored& event) {
   if (event.group) {
     if (groups_.counts(*event.group)) return event.group;
     ++statistics_.ignored_group;
@@ -191,7 +192,7 @@ std::optional<std::int64_t> EngineState::counted_group(const BlockStored& event)
   return std::nullopt;
 }
 
-bool EngineState::accept_block_size(std::uint32_t block_size) {
+bool Normaliser::accept_block_size(std::uint32_t block_size) {
   const auto expected = this->block_size();
   block_size_seen_ = block_size;
   if (!expected || *expected == block_size) {
@@ -204,7 +205,7 @@ bool EngineState::accept_block_size(std::uint32_t block_size) {
   return false;
 }
 
-void EngineState::store_placeholders(const BlockStored& event, const Place& place) {
+void Normaliser::store_placeholders(const BlockStored& event, const Place& place) {
   for (const auto hash : event.hashes) {
     const auto entry = handles_.find(hash);
     if (entry == handles_.end()) {
@@ -217,16 +218,17 @@ void EngineState::store_placeholders(const BlockStored& event, const Place& plac
   flush_stores(place.tier);
 }
 
-void EngineState::store_chain(const BlockStored& event, const Place& place) {
+void Normaliser::store_chain(const BlockStored& event, const Place& place) {
   const auto count = event.hashes.size();
   // Offloading may keep smaller blocks than the group on the GPU.
-  const bool is_other_size = place.tier != index::Tier::Gpu && block_size() != event.block_size;
+  const bool is_other_size =
+      place.tier != operations::Tier::Gpu && block_size() != event.block_size;
   if (event.block_size == 0 || event.tokens.size() != count * event.block_size || is_other_size) {
     statistics_.unknown_length += count;
     lacks_.unknown_content = true;
     return;
   }
-  if (place.tier == index::Tier::Gpu && !accept_block_size(event.block_size)) return;
+  if (place.tier == operations::Tier::Gpu && !accept_block_size(event.block_size)) return;
   const auto start = start_of(event);
   if (!start.announced) {
     const auto given_up = waiting_.keep(event);
@@ -239,7 +241,7 @@ void EngineState::store_chain(const BlockStored& event, const Place& place) {
 }
 
 // What hangs on the blocks just announced, and what hangs on that.
-void EngineState::take_waiting(std::vector<EngineHash> announced) {
+void Normaliser::take_waiting(std::vector<EngineHash> announced) {
   for (std::size_t i = 0; i < announced.size(); ++i) {
     for (const auto& event : waiting_.take(announced[i])) {
       const auto start = start_of(event);
@@ -252,8 +254,8 @@ void EngineState::take_waiting(std::vector<EngineHash> announced) {
   }
 }
 
-void EngineState::store_after(const std::optional<keys::BlockKey>& parent, const BlockStored& event,
-                              Place place) {
+void Normaliser::store_after(const std::optional<keys::BlockKey>& parent, const BlockStored& event,
+                             Place place) {
   const auto count = event.hashes.size();
   place.report = reports_reused(event, place);
   auto key = parent;
@@ -275,7 +277,7 @@ void EngineState::store_after(const std::optional<keys::BlockKey>& parent, const
   flush_stores(place.tier);
 }
 
-EngineState::Start EngineState::start_of(const BlockStored& event) {
+Normaliser::Start Normaliser::start_of(const BlockStored& event) {
   if (!event.parent) {
     content_.begin(event, {.is_first = true, .open = std::nullopt});
     const auto& adapter = event.lora_name;
@@ -292,7 +294,7 @@ EngineState::Start EngineState::start_of(const BlockStored& event) {
   return {.announced = true, .key = parent->second.key};
 }
 
-bool EngineState::reports_reused(const BlockStored& event, const Place& place) const {
+bool Normaliser::reports_reused(const BlockStored& event, const Place& place) const {
   const auto held = std::count_if(event.hashes.begin(), event.hashes.end(), [&](EngineHash hash) {
     const auto entry = handles_.find(hash);
     return entry != handles_.end() && copies_of(entry->second, place) > 0;
@@ -300,14 +302,14 @@ bool EngineState::reports_reused(const BlockStored& event, const Place& place) c
   return held >= 2;
 }
 
-std::uint32_t EngineState::copies_of(const Handle& handle, const Place& place) {
+std::uint32_t Normaliser::copies_of(const Handle& handle, const Place& place) {
   for (const auto& copies : handle.copies) {
     if (copies.group == place.group) return copies.tiers[slot_of(place.tier)];
   }
   return 0;
 }
 
-bool EngineState::held_everywhere(const Handle& handle, index::Tier tier) const {
+bool Normaliser::held_everywhere(const Handle& handle, operations::Tier tier) const {
   // A handle has copies of groups that count only: where one ceases to, all is forgotten.
   const auto held = std::count_if(
       handle.copies.begin(), handle.copies.end(),
@@ -315,7 +317,7 @@ bool EngineState::held_everywhere(const Handle& handle, index::Tier tier) const 
   return held > 0 && static_cast<std::size_t>(held) == groups_.counting();
 }
 
-bool EngineState::take(EngineHash hash, std::optional<keys::BlockKey> key, const Place& place) {
+bool Normaliser::take(EngineHash hash, std::optional<keys::BlockKey> key, const Place& place) {
   if (handles_.size() >= handles_allowed_ && !handles_.contains(hash)) return false;
   const auto [entry, is_new] = handles_.try_emplace(hash);
   if (is_new) {
@@ -330,7 +332,7 @@ bool EngineState::take(EngineHash hash, std::optional<keys::BlockKey> key, const
   return true;
 }
 
-void EngineState::add_copy(Handle& handle, const Place& place) {
+void Normaliser::add_copy(Handle& handle, const Place& place) {
   auto copies = std::find_if(handle.copies.begin(), handle.copies.end(),
                              [&](const Copies& c) { return c.group == place.group; });
   if (copies == handle.copies.end()) {
@@ -351,13 +353,13 @@ void EngineState::add_copy(Handle& handle, const Place& place) {
   }
 }
 
-void EngineState::withdraw(Handle& handle) {
+void Normaliser::withdraw(Handle& handle) {
   const std::vector<keys::BlockKey> key = {*handle.key};
   for (const auto tier : kTiers) index_.remove(options_.engine, tier, key);
   handle.key.reset();
 }
 
-void EngineState::flush_stores(index::Tier tier) {
+void Normaliser::flush_stores(operations::Tier tier) {
   if (to_store_.empty()) return;
   index_.store(options_.engine, tier, to_store_);
   statistics_.blocks_stored += to_store_.size();

@@ -19,6 +19,7 @@
 #include "router/cache/events/waiting_stores.h"
 #include "router/cache/index/prefix_index.h"
 #include "router/cache/keys/block_key.h"
+#include "router/cache/operations/operation.h"
 #include "router/engine/vllm/adapters.h"
 
 namespace sightline::events {
@@ -36,7 +37,7 @@ enum class CopyPolicy : std::uint8_t {
 };
 
 struct NormaliserOptions {
-  EngineId engine;
+  CacheId engine;
   std::string model;  // goes into Scope::model; the same text as for requests
   // Tokens per block as the operator configured them; nothing: what the events say is taken.
   std::optional<std::uint32_t> block_size_configured = std::nullopt;
@@ -87,9 +88,9 @@ struct NormaliserOptions {
 //
 // Encodings before vLLM 0.17 carry no salt: there a salted prompt looks like a plain one.
 // Thread safety: none. The scheme and the index outlive it; destruction leaves the index as is.
-class EngineState {
+class Normaliser {
  public:
-  EngineState(NormaliserOptions options, const keys::Scheme& scheme, index::PrefixIndex& index);
+  Normaliser(NormaliserOptions options, const keys::Scheme& scheme, index::PrefixIndex& index);
 
   void apply(const EventBatch& batch);
   // The engine's first message comes next: its cache is empty.
@@ -119,7 +120,7 @@ class EngineState {
  private:
   struct Copies {
     std::int64_t group = 0;
-    std::array<std::uint32_t, index::kTierCount> tiers{};
+    std::array<std::uint32_t, operations::kTierCount> tiers{};
   };
   struct Handle {
     std::optional<keys::BlockKey> key;  // nothing: content unknown, never indexed
@@ -142,7 +143,7 @@ class EngineState {
   // What an event is about: blocks of one cache group on one tier.
   struct Place {
     std::int64_t group = 0;
-    index::Tier tier = index::Tier::Gpu;
+    operations::Tier tier = operations::Tier::Gpu;
     bool report = false;  // blocks held already are not new copies
   };
   // Where a chain attaches. announced: the parent is known to exist; key: and what it is.
@@ -162,17 +163,17 @@ class EngineState {
   bool take(EngineHash hash, std::optional<keys::BlockKey> key, const Place& place);
   void add_copy(Handle& handle, const Place& place);
   void withdraw(Handle& handle);
-  void flush_stores(index::Tier tier);
+  void flush_stores(operations::Tier tier);
   [[nodiscard]] static std::uint32_t copies_of(const Handle& handle, const Place& place);
   // What one removal of a block says.
   struct Loss {
-    index::Tier tier = index::Tier::Gpu;
+    operations::Tier tier = operations::Tier::Gpu;
     std::optional<std::int64_t> group;  // nothing: any of them
     std::optional<std::uint32_t> left;  // copies, where it is told
   };
   // One copy less in the group, or in every one; false: there was none.
   bool give_up_copy(Handle& handle, const Loss& loss) const;
-  [[nodiscard]] bool held_everywhere(const Handle& handle, index::Tier tier) const;
+  [[nodiscard]] bool held_everywhere(const Handle& handle, operations::Tier tier) const;
   [[nodiscard]] bool reports_reused(const BlockStored& event, const Place& place) const;
 
   const NormaliserOptions options_;

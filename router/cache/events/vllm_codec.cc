@@ -168,14 +168,14 @@ bool read_salt(ByteView field, BlockStored& event) {
 }
 
 // GPU: vLLM's default. FS and OBJ: vLLM before August 2026; CPU_PINNED, DISK, EXTERNAL: SGLang.
-std::optional<index::Tier> tier_of(ByteView field) {
-  if (is_absent(field)) return index::Tier::Gpu;
+std::optional<operations::Tier> tier_of(ByteView field) {
+  if (is_absent(field)) return operations::Tier::Gpu;
   const auto medium = MsgpackReader(field).text();
   if (!medium) return std::nullopt;
-  if (*medium == "GPU") return index::Tier::Gpu;
-  if (*medium == "CPU" || *medium == "CPU_PINNED") return index::Tier::Cpu;
+  if (*medium == "GPU") return operations::Tier::Gpu;
+  if (*medium == "CPU" || *medium == "CPU_PINNED") return operations::Tier::Cpu;
   for (const std::string_view name : {"STORAGE", "FS", "OBJ", "DISK", "EXTERNAL"}) {
-    if (*medium == name) return index::Tier::Storage;
+    if (*medium == name) return operations::Tier::Storage;
   }
   return std::nullopt;
 }

@@ -15,6 +15,7 @@
 
 #include "router/cache/content/announced_content.h"
 #include "router/cache/index/prefix_index.h"
+#include "router/cache/operations/operation.h"
 
 // What engines announce about their prefix caches, after decoding and before normalisation.
 namespace sightline::events {
@@ -57,8 +58,8 @@ using content::MediaReference;
 struct BlockStored : content::AnnouncedContent {
   std::vector<EngineHash> hashes;  // chained, in order
   std::optional<EngineHash> parent;
-  std::optional<index::Tier> tier = index::Tier::Gpu;  // nothing: a medium unknown to us
-  std::optional<std::int64_t> group;                   // cache group (vLLM 0.20 and later)
+  std::optional<operations::Tier> tier = operations::Tier::Gpu;  // nothing: a medium unknown to us
+  std::optional<std::int64_t> group;  // cache group (vLLM 0.20 and later)
   SpecKind kind = SpecKind::Unstated;
   bool remote = false;         // locality REMOTE: not held by this engine itself
   bool unknown_field = false;  // a field unknown to this build is not empty
@@ -69,7 +70,7 @@ struct BlockRemoved {
   // Copies that are left of each block after it, where the engine tells (a field proposed for vLLM
   // in 2026): empty, or one per hash.
   std::vector<std::uint32_t> copies_left;
-  std::optional<index::Tier> tier = index::Tier::Gpu;
+  std::optional<operations::Tier> tier = operations::Tier::Gpu;
   std::optional<std::int64_t> group;
   bool remote = false;
 };

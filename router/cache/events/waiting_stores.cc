@@ -65,7 +65,7 @@ std::vector<BlockStored> WaitingStores::take(EngineHash parent) {
   return taken;
 }
 
-std::size_t WaitingStores::cancel(EngineHash hash, std::optional<index::Tier> tier) {
+std::size_t WaitingStores::cancel(EngineHash hash, std::optional<operations::Tier> tier) {
   std::size_t cancelled = 0;
   const Block any{.hash = hash, .tier = tier};
   for (auto first = blocks_.lower_bound(any);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "router/cache/events/vllm_codec.h"
+#include "router/cache/operations/operation.h"
 
 namespace sightline::events {
 
@@ -35,7 +36,7 @@ class WaitingStores {
   std::vector<BlockStored> take(EngineHash parent);
   // A copy of the block is gone: no event vouches for it or for what follows it in the same event.
   // Returns how many blocks no longer wait.
-  std::size_t cancel(EngineHash hash, std::optional<index::Tier> tier);
+  std::size_t cancel(EngineHash hash, std::optional<operations::Tier> tier);
   void clear();
 
   [[nodiscard]] bool empty() const { return events_.empty(); }
@@ -51,7 +52,7 @@ class WaitingStores {
   // The tier is part of the order, so that a removal finds what it ends and nothing else.
   struct Block {
     EngineHash hash;
-    std::optional<index::Tier> tier;
+    std::optional<operations::Tier> tier;
     Number number = 0;
     std::size_t place = 0;  // in the event
     friend auto operator<=>(const Block&, const Block&) = default;

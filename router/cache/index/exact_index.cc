@@ -24,7 +24,7 @@ constexpr std::uint32_t bit_of(Tier tier) { return 1U << static_cast<unsigned>(t
 
 // An engine whose run of held blocks still goes on, and the slowest tier it has needed so far.
 struct Walker {
-  EngineOverlap overlap;
+  CacheOverlap overlap;
   std::uint32_t life = 0;
   Tier slowest = Tier::Gpu;
 };
@@ -104,7 +104,7 @@ bool ExactIndex::comes_before(const Holder& a, const Holder& b) {
   return a.engine != b.engine ? a.engine < b.engine : a.life < b.life;
 }
 
-std::uint32_t ExactIndex::life_of(EngineId engine) const {
+std::uint32_t ExactIndex::life_of(CacheId engine) const {
   const auto life = lives_.find(engine);
   return life == lives_.end() ? kNoLife : life->second;
 }
@@ -123,14 +123,14 @@ void ExactIndex::in_steps(std::span<const keys::BlockKey> blocks, Visitor visit)
   }
 }
 
-std::uint32_t ExactIndex::begin_life(EngineId engine) {
+std::uint32_t ExactIndex::begin_life(CacheId engine) {
   const std::unique_lock lock(mutex_);
   const auto life = lives_.try_emplace(engine, next_life_);
   if (life.second) ++next_life_;
   return life.first->second;
 }
 
-void ExactIndex::store(EngineId engine, Tier tier, std::span<const keys::BlockKey> blocks) {
+void ExactIndex::store(CacheId engine, Tier tier, std::span<const keys::BlockKey> blocks) {
   const Holder self{.engine = engine, .life = begin_life(engine)};
   in_steps(blocks, [&](std::span<const keys::BlockKey> step) {
     if (life_of(engine) != self.life) return step.size();  // dropped between two steps
@@ -159,7 +159,7 @@ void ExactIndex::store_one(const Holder& self, Tier tier, keys::BlockKey block) 
   holder->tiers |= bit_of(tier);
 }
 
-void ExactIndex::remove(EngineId engine, Tier tier, std::span<const keys::BlockKey> blocks) {
+void ExactIndex::remove(CacheId engine, Tier tier, std::span<const keys::BlockKey> blocks) {
   in_steps(blocks, [&](std::span<const keys::BlockKey> step) {
     const Holder self{.engine = engine, .life = life_of(engine)};
     for (const auto block : step) remove_one(self, tier, block);
@@ -191,7 +191,7 @@ void ExactIndex::erase(const Held& held) {
   if (holders.empty()) table_.erase(held.entry);
 }
 
-std::uint32_t ExactIndex::end_life(EngineId engine) {
+std::uint32_t ExactIndex::end_life(CacheId engine) {
   std::uint32_t life = kNoLife;
   {
     const std::unique_lock lock(mutex_);
@@ -205,12 +205,12 @@ std::uint32_t ExactIndex::end_life(EngineId engine) {
 }
 
 // What is left of a life that has ended says nothing: it goes in steps, and nobody waits for it.
-void ExactIndex::drop(EngineId engine) {
+void ExactIndex::drop(CacheId engine) {
   const auto life = end_life(engine);
   if (life != kNoLife) sweep(life);
 }
 
-void ExactIndex::drop_known(EngineId engine, std::span<const keys::BlockKey> blocks) {
+void ExactIndex::drop_known(CacheId engine, std::span<const keys::BlockKey> blocks) {
   const Holder gone{.engine = engine, .life = end_life(engine)};
   if (gone.life == kNoLife) return;
   in_steps(blocks, [&](std::span<const keys::BlockKey> step) {
@@ -233,7 +233,7 @@ void ExactIndex::sweep(std::uint32_t life) {
   }
 }
 
-std::uint64_t ExactIndex::blocks(EngineId engine) const {
+std::uint64_t ExactIndex::blocks(CacheId engine) const {
   const std::shared_lock lock(mutex_);
   const auto count = gpu_blocks_.find(engine);
   return count == gpu_blocks_.end() ? 0 : count->second;
@@ -249,13 +249,13 @@ std::uint64_t ExactIndex::refused_total() const {
   return refused_;
 }
 
-std::uint64_t ExactIndex::refused(EngineId engine) const {
+std::uint64_t ExactIndex::refused(CacheId engine) const {
   const std::shared_lock lock(mutex_);
   const auto count = refused_of_.find(engine);
   return count == refused_of_.end() ? 0 : count->second;
 }
 
-std::vector<keys::BlockKey> ExactIndex::held(EngineId engine, Tier tier) const {
+std::vector<keys::BlockKey> ExactIndex::held(CacheId engine, Tier tier) const {
   std::vector<keys::BlockKey> keys;
   std::uint32_t life = kNoLife;
   const auto visit = [&](const Table::Part& /*part*/, Table::Part::const_iterator entry) {

@@ -33,21 +33,21 @@ class ExactIndex : public PrefixIndex {
       : blocks_max_(blocks_max), journal_(&journal) {}
 
   [[nodiscard]] Overlaps match(std::span<const keys::BlockKey> prompt) const override;
-  void store(EngineId engine, Tier tier, std::span<const keys::BlockKey> blocks) override;
-  void remove(EngineId engine, Tier tier, std::span<const keys::BlockKey> blocks) override;
-  void drop(EngineId engine) override;
-  void drop_known(EngineId engine, std::span<const keys::BlockKey> blocks) override;
-  [[nodiscard]] std::uint64_t blocks(EngineId engine) const override;
+  void store(CacheId engine, Tier tier, std::span<const keys::BlockKey> blocks) override;
+  void remove(CacheId engine, Tier tier, std::span<const keys::BlockKey> blocks) override;
+  void drop(CacheId engine) override;
+  void drop_known(CacheId engine, std::span<const keys::BlockKey> blocks) override;
+  [[nodiscard]] std::uint64_t blocks(CacheId engine) const override;
   [[nodiscard]] std::uint64_t blocks_total() const override;
   [[nodiscard]] std::uint64_t refused_total() const override;
-  [[nodiscard]] std::uint64_t refused(EngineId engine) const override;
-  [[nodiscard]] std::vector<keys::BlockKey> held(EngineId engine, Tier tier) const override;
+  [[nodiscard]] std::uint64_t refused(CacheId engine) const override;
+  [[nodiscard]] std::vector<keys::BlockKey> held(CacheId engine, Tier tier) const override;
 
  private:
   // What an engine holds between two drops is one life of it; lives are numbered through.
   static constexpr std::uint32_t kNoLife = 0;
   struct Holder {
-    EngineId engine;
+    CacheId engine;
     std::uint32_t life = kNoLife;
     std::uint32_t tiers = 0;  // bit t: held on tier t; never 0 in the table
   };
@@ -56,11 +56,11 @@ class ExactIndex : public PrefixIndex {
 
   static bool comes_before(const Holder& a, const Holder& b);
   static bool same_bytes(const Holders& a, const Holders& b);
-  [[nodiscard]] std::uint32_t life_of(EngineId engine) const;
+  [[nodiscard]] std::uint32_t life_of(CacheId engine) const;
   // Its life from now on: the one it has, or a new one.
-  std::uint32_t begin_life(EngineId engine);
+  std::uint32_t begin_life(CacheId engine);
   // What the engine holds counts no more. Returns its life until now, which is left in the table.
-  std::uint32_t end_life(EngineId engine);
+  std::uint32_t end_life(CacheId engine);
   void sweep(std::uint32_t life);
   // Visits some blocks at a time under the lock, which others get in between. `visit` returns how
   // many of those it was given it has taken.
@@ -81,11 +81,11 @@ class ExactIndex : public PrefixIndex {
   RemovalJournal* const journal_ = nullptr;  // nothing: nobody asks
   mutable WriterFirstMutex mutex_;           // guards everything below; held for memory work only
   Table table_;
-  std::unordered_map<EngineId, std::uint64_t> gpu_blocks_;
-  std::unordered_map<EngineId, std::uint32_t> lives_;  // of engines that stored since their drop
+  std::unordered_map<CacheId, std::uint64_t> gpu_blocks_;
+  std::unordered_map<CacheId, std::uint32_t> lives_;  // of engines that stored since their drop
   std::uint32_t next_life_ = kNoLife + 1;
   std::uint64_t refused_ = 0;
-  std::unordered_map<EngineId, std::uint64_t> refused_of_;  // since their drop
+  std::unordered_map<CacheId, std::uint64_t> refused_of_;  // since their drop
 };
 
 }  // namespace sightline::index

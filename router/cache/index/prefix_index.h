@@ -10,31 +10,30 @@
 #include "common/base/ids.h"
 
 #include "router/cache/keys/block_key.h"
+#include "router/cache/operations/operation.h"
 
 namespace sightline::index {
 
-// Where an engine keeps a block, fastest first.
-enum class Tier : std::uint8_t { Gpu, Cpu, Storage };
-inline constexpr std::uint32_t kTierCount = 3;
+using operations::Tier;
 
 // Leading blocks of a prompt that one engine holds, as three consecutive runs. Their sum is the
 // number of leading blocks held anywhere.
-struct EngineOverlap {
-  EngineId engine;
+struct CacheOverlap {
+  CacheId engine;
   std::uint32_t gpu_blocks = 0;      // held on the GPU, from the first block on
   std::uint32_t cpu_blocks = 0;      // after those: held on the CPU or the GPU
   std::uint32_t storage_blocks = 0;  // after those: held on any tier
-  friend bool operator==(const EngineOverlap&, const EngineOverlap&) = default;
+  friend bool operator==(const CacheOverlap&, const CacheOverlap&) = default;
 };
 
 // Engines that hold at least the first block, ordered by engine. Absent engines hold none of it.
 struct Overlaps {
-  std::vector<EngineOverlap> engines;
+  std::vector<CacheOverlap> engines;
 
-  [[nodiscard]] EngineOverlap of(EngineId engine) const {
+  [[nodiscard]] CacheOverlap of(CacheId engine) const {
     const auto found = std::lower_bound(
         engines.begin(), engines.end(), engine,
-        [](const EngineOverlap& overlap, EngineId id) { return overlap.engine < id; });
+        [](const CacheOverlap& overlap, CacheId id) { return overlap.engine < id; });
     if (found == engines.end() || found->engine != engine) return {.engine = engine};
     return *found;
   }
@@ -53,26 +52,26 @@ class PrefixIndex {
 
   [[nodiscard]] virtual Overlaps match(std::span<const keys::BlockKey> prompt) const = 0;
 
-  virtual void store(EngineId engine, Tier tier, std::span<const keys::BlockKey> blocks) = 0;
+  virtual void store(CacheId engine, Tier tier, std::span<const keys::BlockKey> blocks) = 0;
   // Removing what is not held changes nothing.
-  virtual void remove(EngineId engine, Tier tier, std::span<const keys::BlockKey> blocks) = 0;
+  virtual void remove(CacheId engine, Tier tier, std::span<const keys::BlockKey> blocks) = 0;
   // Forgets all that the engine holds, on all tiers.
-  virtual void drop(EngineId engine) = 0;
+  virtual void drop(CacheId engine) = 0;
   // Likewise, where it is known which blocks these are: takes time for them alone.
-  virtual void drop_known(EngineId engine, std::span<const keys::BlockKey> blocks) = 0;
+  virtual void drop_known(CacheId engine, std::span<const keys::BlockKey> blocks) = 0;
 
   // Distinct blocks that the engine holds on its GPU.
-  [[nodiscard]] virtual std::uint64_t blocks(EngineId engine) const = 0;
+  [[nodiscard]] virtual std::uint64_t blocks(CacheId engine) const = 0;
   // Distinct keys held by anybody on any tier.
   [[nodiscard]] virtual std::uint64_t blocks_total() const = 0;
   // Blocks not taken, or given up, because the index was full.
   [[nodiscard]] virtual std::uint64_t refused_total() const = 0;
   // Of these, the engine's since it was last dropped.
-  [[nodiscard]] virtual std::uint64_t refused(EngineId engine) const = 0;
+  [[nodiscard]] virtual std::uint64_t refused(CacheId engine) const = 0;
 
   // Everything held, in ascending order: for dumps and comparisons, walks the whole index. Each was
   // held at some moment of the call; what is stored and removed meanwhile may be there or not.
-  [[nodiscard]] virtual std::vector<keys::BlockKey> held(EngineId engine, Tier tier) const = 0;
+  [[nodiscard]] virtual std::vector<keys::BlockKey> held(CacheId engine, Tier tier) const = 0;
 };
 
 }  // namespace sightline::index

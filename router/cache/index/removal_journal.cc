@@ -44,7 +44,7 @@ class BlockSet {
 
 struct RemovalJournal::Search {
   std::uint64_t position;
-  EngineId engine;
+  CacheId engine;
   BlockSet claimed;
   std::uint64_t next_chunk = 0;  // counted from the engine's first one ever
   bool withdrawn = false;
@@ -60,7 +60,7 @@ void RemovalJournal::advance_beyond(std::uint64_t position) {
                   std::memory_order_release);
 }
 
-void RemovalJournal::removed(EngineId engine, std::span<const keys::BlockKey> blocks) {
+void RemovalJournal::removed(CacheId engine, std::span<const keys::BlockKey> blocks) {
   std::optional<std::uint64_t> position;
   while (!blocks.empty()) {
     const auto step = blocks.first(std::min(blocks.size(), kChunkRemovals));
@@ -123,7 +123,7 @@ std::unique_ptr<RemovalJournal::Chunk> RemovalJournal::give_up_oldest(Log& log) 
   return oldest;
 }
 
-void RemovalJournal::dropped(EngineId engine) {
+void RemovalJournal::dropped(CacheId engine) {
   const std::lock_guard lock(mutex_);
   const std::uint64_t position = position_.load(std::memory_order_relaxed);
   Log& log = logs_[engine];
@@ -169,7 +169,7 @@ bool RemovalJournal::look_at_next(Search& search) const {
   return !search.withdrawn && at + 1 < log.chunks.size();
 }
 
-std::optional<bool> RemovalJournal::withdrawn_since(std::uint64_t position, EngineId engine,
+std::optional<bool> RemovalJournal::withdrawn_since(std::uint64_t position, CacheId engine,
                                                     std::span<const keys::BlockKey> blocks) const {
   Search search{.position = position, .engine = engine, .claimed = BlockSet(blocks)};
   while (look_at_next(search)) {

@@ -44,14 +44,14 @@ class RemovalJournal {
   // Rises with every call of the next two that has ended.
   [[nodiscard]] std::uint64_t position() const { return position_.load(std::memory_order_acquire); }
 
-  void removed(EngineId engine, std::span<const keys::BlockKey> blocks);
+  void removed(CacheId engine, std::span<const keys::BlockKey> blocks);
   // All blocks of the engine at once. What it removed before is told by this alone.
-  void dropped(EngineId engine);
+  void dropped(CacheId engine);
 
   // True if one of the blocks was withdrawn from the engine after the position and before the call,
   // or all of them. Nothing: not as far as is known, but removals of the engine since the position
   // are no longer remembered.
-  [[nodiscard]] std::optional<bool> withdrawn_since(std::uint64_t position, EngineId engine,
+  [[nodiscard]] std::optional<bool> withdrawn_since(std::uint64_t position, CacheId engine,
                                                     std::span<const keys::BlockKey> blocks) const;
 
   // Memory taken for removals.
@@ -86,7 +86,7 @@ class RemovalJournal {
   const JournalLimits limits_;
   std::atomic<std::uint64_t> position_{0};
   mutable std::mutex mutex_;  // guards what follows, and every change of the position
-  std::unordered_map<EngineId, Log> logs_;
+  std::unordered_map<CacheId, Log> logs_;
   std::vector<std::unique_ptr<Chunk>> free_;
   std::size_t chunks_made_ = 0;
   std::uint64_t idle_forgotten_before_ = 0;  // engines that are not known may have removed before

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <utility>
 
+#include "router/cache/operations/facts.h"
 #include "router/cache/subscriber/follower_parts.h"
 
 namespace sightline::subscriber {
@@ -21,8 +22,8 @@ constexpr std::chrono::seconds kReopenAfter{1};
 
 }  // namespace
 
-Result<std::unique_ptr<Follower>> Follower::open(const Shared& shared, EngineEndpoints endpoints,
-                                                 events::EngineFeed feed) {
+Result<std::unique_ptr<Follower>> Follower::open(const Shared& shared, FeedEndpoints endpoints,
+                                                 events::EventFeed feed) {
   Origin origin{.bind = endpoints.bind};
   if (endpoints.replay) {
     origin.replay = SL_TRY(Endpoint::parse("replay", std::move(*endpoints.replay)));
@@ -41,7 +42,7 @@ Result<std::unique_ptr<Follower>> Follower::open(const Shared& shared, EngineEnd
   return follower;
 }
 
-Follower::Follower(const Shared& shared, Origin origin, events::EngineFeed feed)
+Follower::Follower(const Shared& shared, Origin origin, events::EventFeed feed)
     : shared_(shared),
       origin_(std::move(origin)),
       engine_(feed.status().engine),
@@ -52,7 +53,7 @@ Follower::~Follower() {
   close_events();
 }
 
-EngineId Follower::engine_of(std::uint64_t token) {
+CacheId Follower::engine_of(std::uint64_t token) {
   return {static_cast<std::uint32_t>(token / kParts)};
 }
 
@@ -307,26 +308,26 @@ void Follower::relearn(bool replay) {
   resume();
 }
 
-events::EngineStatus Follower::status() const {
-  using events::EngineHealth;
+events::FeedStatus Follower::status() const {
+  using operations::FeedHealth;
   auto status = feed_.status();
   status.connections_lost = connections_lost_;
   status.held_back = held_back_;
   status.overruns = overruns_;
   status.heard_at = heard_at_;
   if (address_in_use_) {
-    status.health = EngineHealth::AddressInUse;
+    status.health = FeedHealth::AddressInUse;
   } else if (name_trouble_ != hosts::Trouble::None) {
-    status.health = name_trouble_ == hosts::Trouble::Unknown ? EngineHealth::NameUnknown
-                                                             : EngineHealth::NameUnanswered;
+    status.health = name_trouble_ == hosts::Trouble::Unknown ? FeedHealth::NameUnknown
+                                                             : FeedHealth::NameUnanswered;
   } else if (peers_ == 0) {
-    status.health = connected_before_ ? EngineHealth::Disconnected : EngineHealth::Waiting;
+    status.health = connected_before_ ? FeedHealth::Disconnected : FeedHealth::Waiting;
   } else if (feed_.replaying()) {
-    status.health = EngineHealth::Replaying;
+    status.health = FeedHealth::Replaying;
   } else {
-    status.health = status.is_other_rank ? EngineHealth::OtherRank : EngineHealth::Verified;
+    status.health = status.is_other_rank ? FeedHealth::OtherRank : FeedHealth::Verified;
   }
-  if (status.health == EngineHealth::Verified) status.caught_up = queue_.empty_at();
+  if (status.health == FeedHealth::Verified) status.caught_up = queue_.empty_at();
   return status;
 }
 

@@ -14,7 +14,7 @@
 #include "common/base/result.h"
 #include "common/hosts/lookup.h"
 
-#include "router/cache/events/engine_feed.h"
+#include "router/cache/events/event_feed.h"
 #include "router/cache/subscriber/endpoint.h"
 #include "router/cache/subscriber/queue_watch.h"
 #include "router/cache/subscriber/replay_places.h"
@@ -25,7 +25,7 @@ namespace sightline::subscriber {
 
 // Where one engine core publishes. Endpoints as libzmq writes them: "tcp://10.0.0.7:5557",
 // "tcp://[fd00::7]:5557", "tcp://engine-0.engines:5557", "ipc:///run/x.sock".
-struct EngineEndpoints {
+struct FeedEndpoints {
   std::string events;
   // The engine connects to us (its own endpoint holds no '*' or '::'), so we bind.
   bool bind = false;
@@ -72,27 +72,27 @@ class Follower {
     const Clock& clock;
     const FollowOptions& options;
     // As hosts::Lookup::find(); what comes later is told by looked_up() of this engine's follower.
-    std::function<hosts::Lookup::Answer(EngineId, const std::string&)> find_name = nullptr;
+    std::function<hosts::Lookup::Answer(CacheId, const std::string&)> find_name = nullptr;
   };
 
   // Sockets are told to the poller with the tokens that read() knows.
   // An address to bind that is in use is tried again until it is free.
   // Errors: InvalidArgument, which says which endpoint libzmq refuses or cannot bind and why;
   // Internal, when the process has no sockets left.
-  static Result<std::unique_ptr<Follower>> open(const Shared& shared, EngineEndpoints endpoints,
-                                                events::EngineFeed feed);
+  static Result<std::unique_ptr<Follower>> open(const Shared& shared, FeedEndpoints endpoints,
+                                                events::EventFeed feed);
   // By open().
   struct Origin {
     Endpoint events;
     bool bind = false;
     Endpoint replay;
   };
-  Follower(const Shared& shared, Origin origin, events::EngineFeed feed);
+  Follower(const Shared& shared, Origin origin, events::EventFeed feed);
   ~Follower();
   Follower(const Follower&) = delete;
   Follower& operator=(const Follower&) = delete;
 
-  static EngineId engine_of(std::uint64_t token);
+  static CacheId engine_of(std::uint64_t token);
   // Reads the socket of this token, if it is still there.
   void read(std::uint64_t token);
   // Does what is due.
@@ -115,7 +115,7 @@ class Follower {
   // Takes its blocks out of the index, block by block: it alone remembers which they are.
   void forget() { feed_.forget(); }
 
-  [[nodiscard]] events::EngineStatus status() const;
+  [[nodiscard]] events::FeedStatus status() const;
 
  private:
   void read_links();
@@ -144,8 +144,8 @@ class Follower {
 
   const Shared shared_;
   const Origin origin_;
-  const EngineId engine_;
-  events::EngineFeed feed_;
+  const CacheId engine_;
+  events::EventFeed feed_;
   std::optional<EventsSocket> events_;
   bool address_in_use_ = false;
   // Of events by name:

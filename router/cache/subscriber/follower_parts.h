@@ -34,7 +34,7 @@ class Turn {
 // Sockets of a follower: the low bits of their tokens, above which stands the engine.
 enum Part : std::uint64_t { kLinks, kMessages, kReplay, kParts };
 
-inline std::uint64_t token_of(EngineId engine, Part part) {
+inline std::uint64_t token_of(CacheId engine, Part part) {
   return std::uint64_t{engine.value} * kParts + part;
 }
 

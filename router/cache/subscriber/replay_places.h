@@ -20,20 +20,20 @@ class ReplayPlaces {
   static constexpr std::size_t kPlaces = 16;
 
   // Waits for a place, unless it does so or has one.
-  void want(EngineId engine);
+  void want(CacheId engine);
   // Neither has a place nor waits for one any more.
-  void give_up(EngineId engine);
+  void give_up(CacheId engine);
   // Gives a free place to who waits longest.
-  std::optional<EngineId> next();
+  std::optional<CacheId> next();
 
-  [[nodiscard]] bool has(EngineId engine) const { return taken_.contains(engine); }
-  [[nodiscard]] bool wants(EngineId engine) const { return waiting_.contains(engine); }
+  [[nodiscard]] bool has(CacheId engine) const { return taken_.contains(engine); }
+  [[nodiscard]] bool wants(CacheId engine) const { return waiting_.contains(engine); }
   [[nodiscard]] bool anybody_waits() const { return !waiting_.empty(); }
 
  private:
-  std::set<EngineId> taken_;
-  std::set<EngineId> waiting_;
-  std::deque<EngineId> order_;  // of those who wait
+  std::set<CacheId> taken_;
+  std::set<CacheId> waiting_;
+  std::deque<CacheId> order_;  // of those who wait
 };
 
 }  // namespace sightline::subscriber

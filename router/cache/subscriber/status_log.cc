@@ -4,15 +4,17 @@
 
 #include "common/base/log.h"
 
+#include "router/cache/operations/facts.h"
+
 namespace sightline::subscriber {
 
 namespace {
 
-using events::EngineHealth;
-using events::EngineStatus;
+using events::FeedStatus;
+using operations::FeedHealth;
 
 // The first of each: an engine newer than this build repeats them.
-void log_unknown(const EngineStatus& before, const EngineStatus& now) {
+void log_unknown(const FeedStatus& before, const FeedStatus& now) {
   const LogField engine{"engine", now.engine.value};
   const auto begins = [&](std::uint64_t events::NormaliserStatistics::*count) {
     return before.normaliser.*count == 0 && now.normaliser.*count > 0;
@@ -34,7 +36,7 @@ void log_unknown(const EngineStatus& before, const EngineStatus& now) {
   }
 }
 
-void log_missed(const EngineStatus& before, const EngineStatus& now) {
+void log_missed(const FeedStatus& before, const FeedStatus& now) {
   const LogField engine{"engine", now.engine.value};
   if (before.overruns != now.overruns) {
     log(LogLevel::Warn, "KV events: a message without end; its connection was closed", {engine});
@@ -49,7 +51,7 @@ void log_missed(const EngineStatus& before, const EngineStatus& now) {
 
 }  // namespace
 
-void log_changes(const EngineStatus& before, const EngineStatus& now) {
+void log_changes(const FeedStatus& before, const FeedStatus& now) {
   const LogField engine{"engine", now.engine.value};
   if (now.block_size_conflict && before.block_size_conflict != now.block_size_conflict) {
     log(LogLevel::Warn, "KV events contradict the block size: engine excluded from overlap",
@@ -62,12 +64,12 @@ void log_changes(const EngineStatus& before, const EngineStatus& now) {
     log(LogLevel::Warn, "KV events cannot be decoded: the engine's blocks are forgotten", {engine});
   }
   if (before.health != now.health) {
-    const bool is_bad = now.health == EngineHealth::Disconnected ||
-                        now.health == EngineHealth::AddressInUse ||
-                        now.health == EngineHealth::OtherRank;
+    const bool is_bad = now.health == FeedHealth::Disconnected ||
+                        now.health == FeedHealth::AddressInUse ||
+                        now.health == FeedHealth::OtherRank;
     log(is_bad ? LogLevel::Warn : LogLevel::Info, "KV events of an engine",
         {engine,
-         {"verified", now.health == EngineHealth::Verified},
+         {"verified", now.health == FeedHealth::Verified},
          {"reason", reason_of(now.health)}});
   }
   if (before.stream.relearns != now.stream.relearns) {

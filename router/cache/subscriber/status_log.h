@@ -2,11 +2,11 @@
 // Copyright The Sightline Authors
 #pragma once
 
-#include "router/cache/events/engine_feed.h"
+#include "router/cache/events/event_feed.h"
 
 namespace sightline::subscriber {
 
 // Writes what has changed in what is known of an engine, as far as somebody should hear of it.
-void log_changes(const events::EngineStatus& before, const events::EngineStatus& now);
+void log_changes(const events::FeedStatus& before, const events::FeedStatus& now);
 
 }  // namespace sightline::subscriber

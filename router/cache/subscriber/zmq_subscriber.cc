@@ -19,20 +19,20 @@ namespace sightline::subscriber {
 
 namespace {
 
-using events::EngineStatus;
+using events::FeedStatus;
 
 // The thread waits for messages.
 constexpr Instant kNoTurn = Instant::max();
 
 struct Order {
-  EngineEndpoints endpoints;
+  FeedEndpoints endpoints;
   events::NormaliserOptions normaliser;
 };
 
 struct Command {
   enum class Kind : std::uint8_t { Follow, Forget, Relearn, RelearnByReplay, LookedUp, Look };
   Kind kind = Kind::Follow;
-  EngineId engine;
+  CacheId engine;
   std::unique_ptr<Order> order = nullptr;  // to follow
 };
 
@@ -62,7 +62,7 @@ struct Followed {
   Instant due = Instant::max();  // as in the queue of deadlines
 };
 
-std::optional<std::uint32_t> told_block_size(const EngineStatus& status) {
+std::optional<std::uint32_t> told_block_size(const FeedStatus& status) {
   if (!status.sequence) return std::nullopt;  // a configured size that no event has confirmed
   return status.block_size_conflict ? status.block_size_conflict : status.block_size;
 }
@@ -72,7 +72,7 @@ Error no_descriptors() {
 }
 
 // Blocks that it stored before are known to be missing.
-bool misses_past(const EngineStatus& status) {
+bool misses_past(const FeedStatus& status) {
   return status.lacks.forgotten && (status.sequence || status.replay_silent);
 }
 
@@ -94,20 +94,20 @@ struct EventSubscriber::State {
   void push(Command command) { inbox->push(std::move(command)); }
   void run(const std::stop_token& stop);
   void carry_out(Command& command);
-  hosts::Lookup::Answer find_name(EngineId engine, const std::string& name);
-  [[nodiscard]] bool is_wanted(EngineId engine) const;
-  void follow(EngineId engine, Order& order);
+  hosts::Lookup::Answer find_name(CacheId engine, const std::string& name);
+  [[nodiscard]] bool is_wanted(CacheId engine) const;
+  void follow(CacheId engine, Order& order);
   Result<std::unique_ptr<Follower>> open(Order& order);
-  void refuse(EngineId engine, const Error& error);
-  void forget(EngineId engine);
+  void refuse(CacheId engine, const Error& error);
+  void forget(CacheId engine);
   void read(std::uint64_t token);
   void meet_deadlines();
   void give_places();
   void resume_held_back();
   void look_after_links();
   [[nodiscard]] std::int64_t wait_ms() const;
-  void settle(EngineId engine, Followed& followed);
-  void publish(const EngineStatus& status);
+  void settle(CacheId engine, Followed& followed);
+  void publish(const FeedStatus& status);
 
   const SubscriberOptions options;
   ByteBudget held;
@@ -120,8 +120,8 @@ struct EventSubscriber::State {
   std::optional<hosts::Lookup> own_names;
   const std::shared_ptr<Inbox> inbox = std::make_shared<Inbox>();
 
-  mutable std::mutex mutex;                   // guards the next; held for memory work only
-  std::map<EngineId, EngineStatus> statuses;  // of all engines to follow
+  mutable std::mutex mutex;                // guards the next; held for memory work only
+  std::map<CacheId, FeedStatus> statuses;  // of all engines to follow
 
   std::atomic<Instant> turn_began = kNoTurn;
   std::atomic<std::uint64_t> held_hits = 0;
@@ -130,11 +130,11 @@ struct EventSubscriber::State {
   ZmqPoller& poller = inbox->poller;
   Multipart message;
   ReplayPlaces places;
-  std::map<EngineId, Followed> followers;
-  std::set<EngineId> held_back;
+  std::map<CacheId, Followed> followers;
+  std::set<CacheId> held_back;
   bool is_scarce = false;  // room for more events was little at the last look
   Instant links_seen_at{};
-  std::set<std::pair<Instant, EngineId>> deadlines;  // of the followers that have one
+  std::set<std::pair<Instant, CacheId>> deadlines;  // of the followers that have one
 
   std::optional<WorkerThread> thread;  // ends before all of the above
 };
@@ -182,7 +182,7 @@ void EventSubscriber::State::carry_out(Command& command) {
   settle(command.engine, entry->second);
 }
 
-hosts::Lookup::Answer EventSubscriber::State::find_name(EngineId engine, const std::string& name) {
+hosts::Lookup::Answer EventSubscriber::State::find_name(CacheId engine, const std::string& name) {
   auto& names = options.names != nullptr ? *options.names : *own_names;
   return names.find(name, [box = std::weak_ptr(inbox), engine](const hosts::Found&) {
     if (const auto open = box.lock())
@@ -190,12 +190,12 @@ hosts::Lookup::Answer EventSubscriber::State::find_name(EngineId engine, const s
   });
 }
 
-bool EventSubscriber::State::is_wanted(EngineId engine) const {
+bool EventSubscriber::State::is_wanted(CacheId engine) const {
   const std::lock_guard lock(mutex);
   return statuses.contains(engine);
 }
 
-void EventSubscriber::State::follow(EngineId engine, Order& order) {
+void EventSubscriber::State::follow(CacheId engine, Order& order) {
   if (!is_wanted(engine)) return;
   auto follower = open(order);
   if (!follower.ok()) {
@@ -212,20 +212,20 @@ Result<std::unique_ptr<Follower>> EventSubscriber::State::open(Order& order) {
   stream.replay_available = order.endpoints.replay.has_value();
   stream.held = &held;
   order.normaliser.handle_bytes = &handle_bytes;
-  events::EngineFeed feed(std::move(order.normaliser), stream, scheme, index);
+  events::EventFeed feed(std::move(order.normaliser), stream, scheme, index);
   const Follower::Shared shared{.context = context.get(),
                                 .poller = poller,
                                 .message = message,
                                 .places = places,
                                 .clock = clock,
                                 .options = options.follow,
-                                .find_name = [this](EngineId engine, const std::string& name) {
+                                .find_name = [this](CacheId engine, const std::string& name) {
                                   return find_name(engine, name);
                                 }};
   return Follower::open(shared, std::move(order.endpoints), std::move(feed));
 }
 
-void EventSubscriber::State::refuse(EngineId engine, const Error& error) {
+void EventSubscriber::State::refuse(CacheId engine, const Error& error) {
   {
     const std::lock_guard lock(mutex);
     if (statuses.erase(engine) == 0) return;  // removed meanwhile
@@ -233,7 +233,7 @@ void EventSubscriber::State::refuse(EngineId engine, const Error& error) {
   if (options.on_refused) options.on_refused(engine, error);
 }
 
-void EventSubscriber::State::forget(EngineId engine) {
+void EventSubscriber::State::forget(CacheId engine) {
   const auto entry = followers.find(engine);
   deadlines.erase({entry->second.due, engine});
   held_back.erase(engine);
@@ -301,7 +301,7 @@ std::int64_t EventSubscriber::State::wait_ms() const {
 }
 
 // After anything was done to a follower.
-void EventSubscriber::State::settle(EngineId engine, Followed& followed) {
+void EventSubscriber::State::settle(CacheId engine, Followed& followed) {
   const auto due = followed.follower->deadline();
   if (due != followed.due) {
     deadlines.erase({followed.due, engine});
@@ -312,8 +312,8 @@ void EventSubscriber::State::settle(EngineId engine, Followed& followed) {
   publish(followed.follower->status());
 }
 
-void EventSubscriber::State::publish(const EngineStatus& status) {
-  EngineStatus before;
+void EventSubscriber::State::publish(const FeedStatus& status) {
+  FeedStatus before;
   {
     const std::lock_guard lock(mutex);
     const auto entry = statuses.find(status.engine);
@@ -347,17 +347,17 @@ EventSubscriber::~EventSubscriber() {
   state_->poller.wake();
 }
 
-void EventSubscriber::add(const EngineEndpoints& endpoints, events::NormaliserOptions engine) {
+void EventSubscriber::add(const FeedEndpoints& endpoints, events::NormaliserOptions engine) {
   const auto id = engine.engine;
   {
     const std::lock_guard lock(state_->mutex);
-    SL_CHECK(state_->statuses.emplace(id, EngineStatus{.engine = id}).second);
+    SL_CHECK(state_->statuses.emplace(id, FeedStatus{.engine = id}).second);
   }
   auto order = std::make_unique<Order>(Order{endpoints, std::move(engine)});
   state_->push({.kind = Command::Kind::Follow, .engine = id, .order = std::move(order)});
 }
 
-void EventSubscriber::remove(EngineId engine) {
+void EventSubscriber::remove(CacheId engine) {
   {
     const std::lock_guard lock(state_->mutex);
     if (state_->statuses.erase(engine) == 0) return;
@@ -365,12 +365,12 @@ void EventSubscriber::remove(EngineId engine) {
   state_->push({.kind = Command::Kind::Forget, .engine = engine});
 }
 
-void EventSubscriber::relearn(EngineId engine, bool replay) {
+void EventSubscriber::relearn(CacheId engine, bool replay) {
   const auto kind = replay ? Command::Kind::RelearnByReplay : Command::Kind::Relearn;
   state_->push({.kind = kind, .engine = engine});
 }
 
-void EventSubscriber::look(EngineId engine) {
+void EventSubscriber::look(CacheId engine) {
   state_->push({.kind = Command::Kind::Look, .engine = engine});
 }
 
@@ -382,16 +382,16 @@ Duration EventSubscriber::turn_age() const {
   return began == kNoTurn ? Duration::zero() : state_->clock.now() - began;
 }
 
-std::optional<EngineStatus> EventSubscriber::status(EngineId engine) const {
+std::optional<FeedStatus> EventSubscriber::status(CacheId engine) const {
   const std::lock_guard lock(state_->mutex);
   const auto entry = state_->statuses.find(engine);
   if (entry == state_->statuses.end()) return std::nullopt;
   return entry->second;
 }
 
-std::vector<EngineStatus> EventSubscriber::statuses() const {
+std::vector<FeedStatus> EventSubscriber::statuses() const {
   const std::lock_guard lock(state_->mutex);
-  std::vector<EngineStatus> all;
+  std::vector<FeedStatus> all;
   for (const auto& [engine, status] : state_->statuses) all.push_back(status);
   return all;
 }

@@ -14,7 +14,7 @@
 #include "common/base/result.h"
 #include "common/hosts/lookup.h"
 
-#include "router/cache/events/engine_feed.h"
+#include "router/cache/events/event_feed.h"
 #include "router/cache/index/prefix_index.h"
 #include "router/cache/keys/block_key.h"
 #include "router/cache/subscriber/follower.h"
@@ -31,11 +31,11 @@ struct SubscriberOptions {
   std::size_t handle_bytes_max = 16'000'000 * events::kHandleBytes;
   // Told when an engine's health or the block size of its events has changed, on the subscriber's
   // thread and before it reads on: must be quick.
-  std::function<void(const events::EngineStatus&)> on_change = nullptr;
+  std::function<void(const events::FeedStatus&)> on_change = nullptr;
   // Told, likewise, of an engine that cannot be followed; it is unknown by then.
   // Errors: InvalidArgument, which says which endpoint is refused or cannot be bound and why;
   // Internal, when the process has no sockets left.
-  std::function<void(EngineId, const Error&)> on_refused = nullptr;
+  std::function<void(CacheId, const Error&)> on_refused = nullptr;
   hosts::Lookup* names = nullptr;  // of engines' hosts; outlives the subscriber. Null: its own
 };
 
@@ -60,22 +60,22 @@ class EventSubscriber {
   // Starts to follow an engine; it need not be up yet, nor must an address to bind be free.
   // engine.engine must not be followed already. Returns at once, however busy the subscriber's
   // thread is; that opens the sockets, and tells on_refused where it cannot.
-  void add(const EngineEndpoints& endpoints, events::NormaliserOptions engine);
+  void add(const FeedEndpoints& endpoints, events::NormaliserOptions engine);
   // Stops following it and drops it from the index, soon after the return. Unknown: nothing.
-  void remove(EngineId engine);
+  void remove(CacheId engine);
 
   // What is known of the engine has proved wrong: forgets it, soon after the return, and learns it
   // anew, from a replay or from the next message on. Unknown: nothing.
-  void relearn(EngineId engine, bool replay);
+  void relearn(CacheId engine, bool replay);
 
   // Has an engine's events looked at, soon after the return, so that its status tells whether all
   // of them are applied; see Follower::look(). Unknown: nothing.
-  void look(EngineId engine);
+  void look(CacheId engine);
 
   // State of one engine after its last message; nothing when it is not followed.
-  [[nodiscard]] std::optional<events::EngineStatus> status(EngineId engine) const;
+  [[nodiscard]] std::optional<events::FeedStatus> status(CacheId engine) const;
   // Of all engines, in the order of their ids.
-  [[nodiscard]] std::vector<events::EngineStatus> statuses() const;
+  [[nodiscard]] std::vector<events::FeedStatus> statuses() const;
   // How long the thread has been busy since it last waited for messages; zero while it waits.
   [[nodiscard]] Duration turn_age() const;
   // Of all engines: bytes received and not applied, and how often these came near their maximum.

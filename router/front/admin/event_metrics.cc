@@ -10,14 +10,14 @@
 
 namespace sightline::admin {
 
-using events::EngineStatus;
+using events::FeedStatus;
 
-void EventMetrics::follow(EngineId engine, std::string worker) {
+void EventMetrics::follow(CacheId engine, std::string worker) {
   const std::lock_guard lock(mutex_);
   engines_.try_emplace(engine, Followed{std::move(worker), {}});
 }
 
-void EventMetrics::forget(EngineId engine, const std::optional<EngineStatus>& last) {
+void EventMetrics::forget(CacheId engine, const std::optional<FeedStatus>& last) {
   const std::lock_guard lock(mutex_);
   const auto found = engines_.find(engine);
   if (found == engines_.end()) return;
@@ -25,11 +25,11 @@ void EventMetrics::forget(EngineId engine, const std::optional<EngineStatus>& la
   engines_.erase(found);
 }
 
-void EventMetrics::tell(const std::string& worker, std::span<const EngineStatus> engines) {
+void EventMetrics::tell(const std::string& worker, std::span<const FeedStatus> engines) {
   const std::lock_guard lock(mutex_);
   std::size_t waiting = 0;
   std::chrono::milliseconds lag{0};
-  for (const EngineStatus& status : engines) {
+  for (const FeedStatus& status : engines) {
     const auto found = engines_.find(status.engine);
     if (found != engines_.end()) advance(found->second, status);
     waiting += status.waiting_blocks;
@@ -69,7 +69,7 @@ double EventMetrics::Followed::rise(std::string_view key, std::uint64_t total) {
   return static_cast<double>(more);
 }
 
-void EventMetrics::advance(Followed& engine, const EngineStatus& status) {
+void EventMetrics::advance(Followed& engine, const FeedStatus& status) {
   const events::StreamStatistics& stream = status.stream;
   const std::pair<const contract::MetricSpec*, std::uint64_t> counters[] = {
       {&contract::kEventsAppliedTotal, status.normaliser.events},
@@ -84,7 +84,7 @@ void EventMetrics::advance(Followed& engine, const EngineStatus& status) {
   advance_unused(engine, status);
 }
 
-void EventMetrics::advance_unused(Followed& engine, const EngineStatus& status) {
+void EventMetrics::advance_unused(Followed& engine, const FeedStatus& status) {
   const events::NormaliserStatistics& n = status.normaliser;
   const events::StreamStatistics& stream = status.stream;
   const std::pair<std::string_view, std::uint64_t> kinds[] = {

@@ -13,7 +13,7 @@
 #include "common/base/ids.h"
 #include "common/runtime/metrics.h"
 
-#include "router/cache/events/engine_feed.h"
+#include "router/cache/events/event_feed.h"
 
 namespace sightline::admin {
 
@@ -26,16 +26,16 @@ class EventMetrics {
   explicit EventMetrics(runtime::Metrics& metrics) : metrics_(metrics) {}
 
   // Engines that are not followed (any more) are ignored: their worker's series may be gone.
-  void follow(EngineId engine, std::string worker);
+  void follow(CacheId engine, std::string worker);
   // last: what is known of it at its end.
-  void forget(EngineId engine, const std::optional<events::EngineStatus>& last);
+  void forget(CacheId engine, const std::optional<events::FeedStatus>& last);
 
   // The whole index as it is now.
   void tell_index(std::uint64_t blocks_total, std::uint64_t refused_total);
   // Of all engines: bytes that wait, and how often as many did as may.
   void tell_held(std::size_t bytes, std::uint64_t hits_total);
   // All engines of one worker as they are now.
-  void tell(const std::string& worker, std::span<const events::EngineStatus> engines);
+  void tell(const std::string& worker, std::span<const events::FeedStatus> engines);
 
  private:
   struct Followed {
@@ -45,12 +45,12 @@ class EventMetrics {
     double rise(std::string_view key, std::uint64_t total);
   };
 
-  void advance(Followed& engine, const events::EngineStatus& status);
-  void advance_unused(Followed& engine, const events::EngineStatus& status);
+  void advance(Followed& engine, const events::FeedStatus& status);
+  void advance_unused(Followed& engine, const events::FeedStatus& status);
 
   runtime::Metrics& metrics_;
   std::mutex mutex_;  // guards what follows
-  std::map<EngineId, Followed> engines_;
+  std::map<CacheId, Followed> engines_;
   std::uint64_t refused_total_ = 0;    // as last told
   std::uint64_t held_hits_total_ = 0;  // likewise
 };

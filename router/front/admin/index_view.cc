@@ -8,12 +8,14 @@
 
 #include "common/base/json.h"
 
+#include "router/cache/operations/operation.h"
+
 namespace sightline::admin {
 namespace {
 
 std::string digests_json(const IndexView& view, const fleet::EngineEndpoints& engine) {
   std::string digests = "[";
-  for (const keys::BlockKey key : view.index.held(engine.engine, index::Tier::Gpu)) {
+  for (const keys::BlockKey key : view.index.held(engine.engine, operations::Tier::Gpu)) {
     digests += (digests.size() == 1 ? "\"" : ",\"") + view.scheme.digest(key) + '"';
   }
   digests += ']';

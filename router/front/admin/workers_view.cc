@@ -13,7 +13,7 @@
 namespace sightline::admin {
 namespace {
 
-using events::EngineStatus;
+using events::FeedStatus;
 using fleet::Worker;
 
 std::string text_or_null(const std::string& text) {
@@ -24,7 +24,7 @@ std::string count_or_null(std::uint64_t count) {
   return count == 0 ? "null" : std::to_string(count);
 }
 
-std::string events_json(const std::optional<EngineStatus>& status) {
+std::string events_json(const std::optional<FeedStatus>& status) {
   if (!status) return "null";
   const std::string seq = status->sequence ? std::to_string(*status->sequence) : "null";
   const std::string lag = status->sequence ? std::to_string(status->lag.count()) : "null";
@@ -102,7 +102,7 @@ std::string worker_json(const Worker& worker, const Sources& view) {
   for (const fleet::Rank& rank : worker.ranks) {
     ranks += (ranks.empty() ? "" : ",") + rank_json(worker, rank, view);
   }
-  std::optional<EngineStatus> first;
+  std::optional<FeedStatus> first;
   if (!worker.engines.empty()) first = view.subscriber.status(worker.engines.front().engine);
   return R"({"name":)" + json::to_quoted(worker.name) + R"(,"url":)" + json::to_quoted(worker.url) +
          R"(,"state":)" + json::to_quoted(name_of(worker.state)) + R"(,"reason":)" +
@@ -132,7 +132,7 @@ void WorkersView::engine_ready(const fleet::EngineEndpoints& engine) {
   event_metrics_.follow(engine.engine, engine.worker);
 }
 
-void WorkersView::engine_removed(EngineId engine) {
+void WorkersView::engine_removed(CacheId engine) {
   event_metrics_.forget(engine, sources_.subscriber.status(engine));
 }
 
@@ -144,7 +144,7 @@ void WorkersView::refresh() {
   const auto snapshot = sources_.fleet.snapshot();
   for (const auto& worker : snapshot->workers) {
     std::uint64_t blocks = 0;
-    std::vector<EngineStatus> statuses;
+    std::vector<FeedStatus> statuses;
     for (const fleet::EngineEndpoints& engine : worker->engines) {
       blocks += sources_.index.blocks(engine.engine);
       if (auto status = sources_.subscriber.status(engine.engine))

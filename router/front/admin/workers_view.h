@@ -34,7 +34,7 @@ class WorkersView {
 
   // As the fleet tells; an engine is removed here before its events are not followed any more.
   void engine_ready(const fleet::EngineEndpoints& engine);
-  void engine_removed(EngineId engine);
+  void engine_removed(CacheId engine);
 
   // Brings the metrics that follow from the same facts up to date; called before each scrape.
   void refresh();

@@ -171,7 +171,7 @@ routing::Candidate Pipeline::candidate_of(const Target& target, const Keyed& key
                                .kv_usage = target.rank().kv_usage};
   const auto cache = precise_cache(target, keyed.job.block_size);
   if (!cache) return candidate;
-  const index::EngineOverlap held = overlaps.of(*cache);
+  const index::CacheOverlap held = overlaps.of(*cache);
   // The engine computes at least the last token, so the block of that token saves nothing.
   const auto usable = [&](std::uint64_t leading) {
     return static_cast<std::uint32_t>(
@@ -262,7 +262,7 @@ std::vector<Target> targets_for(const fleet::FleetSnapshot& fleet, const Tried& 
   return targets;
 }
 
-std::optional<EngineId> precise_cache(const Target& target, std::uint32_t block_size) {
+std::optional<CacheId> precise_cache(const Target& target, std::uint32_t block_size) {
   const fleet::Worker& worker = *target.worker;
   const fleet::EngineEndpoints* engine = worker.engine_of(target.rank().number);
   if (engine == nullptr || !worker.is_precise(*engine)) return std::nullopt;

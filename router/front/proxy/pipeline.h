@@ -120,6 +120,6 @@ std::optional<std::string> lora_of(const fleet::FleetSnapshot& fleet,
 std::string scope_model(const contract::ServeSettings& settings);
 
 // The target's cache, if the blocks it announced may be compared with keys of this block size.
-std::optional<EngineId> precise_cache(const Target& target, std::uint32_t block_size);
+std::optional<CacheId> precise_cache(const Target& target, std::uint32_t block_size);
 
 }  // namespace sightline::proxy

@@ -52,7 +52,7 @@ class Proxy {
     routing::Candidate candidate;
     Expectation expectation;
     // The cache that the prediction is about; nothing where the engine's count proves nothing.
-    std::optional<EngineId> audited;
+    std::optional<CacheId> audited;
     std::uint64_t removals = 0;  // the journal's position when the index was asked
     Instant asked{};
     std::optional<std::string> adapter;  // that the worker must have loaded

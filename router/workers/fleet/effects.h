@@ -25,7 +25,7 @@ struct Effects {
   }
 
   std::vector<Line> lines;
-  std::vector<EngineId> removed;
+  std::vector<CacheId> removed;
   std::vector<EngineEndpoints> ready;
   std::vector<std::string> gone_workers;
 };

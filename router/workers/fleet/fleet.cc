@@ -76,7 +76,7 @@ class Fleet::State {
     if (same_endpoints(member.view.engines, engines)) return;
     drop_engines(member, effects);
     for (EngineEndpoints& engine : engines) {
-      begin_to_follow(engine, EngineId{next_engine++}, member.view);
+      begin_to_follow(engine, CacheId{next_engine++}, member.view);
       effects.ready.push_back(engine);
     }
     member.view.engines = std::move(engines);
@@ -156,7 +156,7 @@ class Fleet::State {
 
   void act(const Effects& effects) const {
     for (const Effects::Line& line : effects.lines) log(line.level, line.message, line.fields);
-    for (const EngineId engine : effects.removed) {
+    for (const CacheId engine : effects.removed) {
       if (listeners.engine_removed) listeners.engine_removed(engine);
     }
     for (const EngineEndpoints& engine : effects.ready) {
@@ -241,7 +241,7 @@ class Fleet::State {
   }
 
   // Changes what is known of an engine; `change` says whether it did.
-  void change(EngineId engine, const auto& change) {
+  void change(CacheId engine, const auto& change) {
     Effects effects;
     {
       const std::lock_guard lock(mutex);
@@ -287,7 +287,7 @@ void Fleet::set_workers(const std::vector<WorkerSpec>& workers) {
   state_->act(effects);
 }
 
-void Fleet::set_block_size_from_events(EngineId engine, std::uint32_t tokens, bool has_several) {
+void Fleet::set_block_size_from_events(CacheId engine, std::uint32_t tokens, bool has_several) {
   state_->change(engine, [&](Member& member, EngineEndpoints& endpoints, Effects& effects) {
     if (!set_block_size(endpoints, tokens, has_several)) return false;
     state_->learn_block_size(member, endpoints, effects);
@@ -295,7 +295,7 @@ void Fleet::set_block_size_from_events(EngineId engine, std::uint32_t tokens, bo
   });
 }
 
-void Fleet::set_event_health(EngineId engine, std::string_view unverified, EarlierBlocks earlier) {
+void Fleet::set_event_health(CacheId engine, std::string_view unverified, EarlierBlocks earlier) {
   state_->change(engine, [&](Member& member, EngineEndpoints& endpoints, Effects& effects) {
     if (!fleet::set_event_health(endpoints, unverified, earlier)) return false;
     if (!member.view.has_several_ranks()) return true;

@@ -20,16 +20,16 @@
 
 namespace sightline::fleet {
 
-// Told when the events of an engine can be read, and when they must not be any more. EngineIds
+// Told when the events of an engine can be read, and when they must not be any more. CacheIds
 // are never reused: a worker that comes back, or whose configuration changes, gets new ones.
 // Both are to return at once: probes of all workers wait for them. Whether an engine's events can
 // be followed is told later, by set_event_health().
 struct FleetListeners {
   std::function<void(const EngineEndpoints&)> engine_ready;
-  std::function<void(EngineId)> engine_removed;
+  std::function<void(CacheId)> engine_removed;
   // Asked, not told: when the last event message of the engine came, Instant() for none. Only
   // after a probe or a request failed, on the thread that said so.
-  std::function<Instant(EngineId)> last_event;
+  std::function<Instant(CacheId)> last_event;
 };
 
 // Who can serve: the state of every worker, decided from probes, events and failures (the rules
@@ -56,12 +56,12 @@ class Fleet {
   // What the last events say about an engine's block size, in tokens; 0: nothing. It wins over what
   // the engine tells elsewhere; if it contradicts the operator's configuration, or its other events
   // (has_several), the worker is excluded from overlap. Unknown engines are ignored.
-  void set_block_size_from_events(EngineId engine, std::uint32_t tokens, bool has_several = false);
+  void set_block_size_from_events(CacheId engine, std::uint32_t tokens, bool has_several = false);
 
   // Whether the index may be believed about an engine: `unverified` says why not, empty: it may.
   // earlier: what is known of blocks from before. An engine begins unverified. Known to requests
   // when this returns. Unknown engines are ignored.
-  void set_event_health(EngineId engine, std::string_view unverified,
+  void set_event_health(CacheId engine, std::string_view unverified,
                         EarlierBlocks earlier = EarlierBlocks::Known);
 
   // A request to the worker failed by its fault, or reached it well.

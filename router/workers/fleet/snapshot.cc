@@ -12,7 +12,7 @@ std::shared_ptr<const Worker> FleetSnapshot::find(std::string_view name) const {
   return found == workers.end() ? nullptr : *found;
 }
 
-std::shared_ptr<const Worker> FleetSnapshot::find(EngineId engine) const {
+std::shared_ptr<const Worker> FleetSnapshot::find(CacheId engine) const {
   for (const auto& worker : workers) {
     for (const EngineEndpoints& endpoints : worker->engines) {
       if (endpoints.engine == engine) return worker;

@@ -99,7 +99,7 @@ bool set_block_size(EngineEndpoints& engine, std::uint32_t block_size, bool has_
   return !is_known;
 }
 
-void begin_to_follow(EngineEndpoints& engine, EngineId id, const Worker& view) {
+void begin_to_follow(EngineEndpoints& engine, CacheId id, const Worker& view) {
   engine.engine = id;
   engine.unverified = "waiting for the first event connection";
   engine.adapters = view.adapters.beliefs();

@@ -48,7 +48,7 @@ enum class EarlierBlocks : std::uint8_t { Known, Missed, Refused };
 
 // Where one engine core (data-parallel rank) publishes its KV events.
 struct EngineEndpoints {
-  EngineId engine;
+  CacheId engine;
   std::string worker;          // its worker's name
   std::uint32_t rank = 0;      // data-parallel rank
   bool several_ranks = false;  // its worker has others too
@@ -148,7 +148,7 @@ Worker view_of(const contract::WorkerSpec& spec);
 void set_ranks(Worker& view, const std::vector<std::uint32_t>& numbers);
 // What its events say of an engine's block size, 0: nothing. False: it is no news.
 bool set_block_size(EngineEndpoints& engine, std::uint32_t block_size, bool has_several);
-void begin_to_follow(EngineEndpoints& engine, EngineId id, const Worker& view);
+void begin_to_follow(EngineEndpoints& engine, CacheId id, const Worker& view);
 // Whether the index may be believed about it, and what it lacks. False: it is no news.
 bool set_event_health(EngineEndpoints& engine, std::string_view unverified, EarlierBlocks earlier);
 void set_models(Worker& view, const std::vector<ServedModel>& models);

@@ -76,7 +76,7 @@ routing::Decision decide(const keys::Scheme& scheme, const index::ExactIndex& in
   const routing::Job job{.prompt_tokens = tokens.size(), .block_size = kBlockTokens};
   std::vector<routing::Candidate> candidates(kEngines);
   for (std::uint32_t engine = 0; engine < kEngines; ++engine) {
-    candidates[engine].gpu_blocks = overlaps.of(EngineId{engine}).gpu_blocks;
+    candidates[engine].gpu_blocks = overlaps.of(CacheId{engine}).gpu_blocks;
     candidates[engine].in_flight = engine % 7;
   }
   Rng rng(turn);
@@ -92,7 +92,7 @@ void decide(benchmark::State& state) {
   index::ExactIndex index;
   for (std::uint32_t engine = 0; engine < kEngines; ++engine) {
     const auto held = engine < kWholeHolders ? blocks.keys.size() : kCommonBlocks;
-    index.store(EngineId{engine}, index::Tier::Gpu, std::span{blocks.keys}.first(held));
+    index.store(CacheId{engine}, operations::Tier::Gpu, std::span{blocks.keys}.first(held));
   }
   Percentile percentile;
   std::uint64_t turn = 0;
@@ -114,9 +114,9 @@ std::vector<keys::BlockKey> own_blocks(std::uint64_t engine) {
 
 // An index that one engine stays in, while another comes and goes.
 struct TwoEngines {
-  TwoEngines() { index.store(EngineId{1}, index::Tier::Gpu, others); }
-  void store() { index.store(EngineId{2}, index::Tier::Gpu, own); }
-  void drop() { index.drop(EngineId{2}); }
+  TwoEngines() { index.store(CacheId{1}, operations::Tier::Gpu, others); }
+  void store() { index.store(CacheId{2}, operations::Tier::Gpu, own); }
+  void drop() { index.drop(CacheId{2}); }
 
   index::ExactIndex index;
   const std::vector<keys::BlockKey> others = own_blocks(1);
@@ -142,7 +142,7 @@ void until_hidden(benchmark::State& state) {
     Instant hidden{};
     std::thread watcher([&] {
       const auto first = std::span{engines.own}.first(1);
-      while (engines.index.match(first).of(EngineId{2}).gpu_blocks > 0) watched = true;
+      while (engines.index.match(first).of(CacheId{2}).gpu_blocks > 0) watched = true;
       hidden = system_clock().now();
     });
     while (!watched) std::this_thread::yield();

@@ -59,7 +59,7 @@ void ingest(benchmark::State& state) {
   for (std::uint64_t i = 0; i < kMessages; ++i) messages.push_back(pack::batch({stored(i)}));
   const keys::Scheme scheme{contract::development_identity_key()};
   index::ExactIndex index;
-  EngineState engine({.engine = EngineId{1}, .model = "model"}, scheme, index);
+  Normaliser engine({.engine = CacheId{1}, .model = "model"}, scheme, index);
   for (auto unused : state) {
     for (const Bytes& message : messages) {
       const auto batch = decode_vllm_batch(message);
@@ -67,7 +67,7 @@ void ingest(benchmark::State& state) {
       engine.apply(*batch);
     }
     state.PauseTiming();
-    SL_CHECK(index.blocks(EngineId{1}) == kMessages * kBlocks);
+    SL_CHECK(index.blocks(CacheId{1}) == kMessages * kBlocks);
     engine.reset();
     state.ResumeTiming();
   }

@@ -31,7 +31,7 @@ class FleetControlTest : public testing::Test {
                   ++live_engines_;
                   fleet_.set_event_health(engine.engine, "");
                 },
-                [this](EngineId) { --live_engines_; }},
+                [this](CacheId) { --live_engines_; }},
                metrics_, system_clock()),
         control_(kSettings, {fleet_, names_, metrics_, system_clock()}) {}
 

@@ -17,7 +17,7 @@ namespace {
 
 using keys::BlockKey;
 
-constexpr EngineId kEngine{4};
+constexpr CacheId kEngine{4};
 const std::vector<BlockKey> kBlocks{{1}, {2}};
 
 class AuditTest : public testing::Test {
@@ -77,10 +77,10 @@ class AuditTest : public testing::Test {
                .overfull_interval = std::chrono::milliseconds(5),
                .claims = {.bytes_max = 1U << 20U, .per_engine_max = 4}},
               {.journal = journal,
-               .why_incomplete = [this](EngineId) { return std::string_view(incomplete); },
-               .heard = [this](EngineId) { return heard(); },
+               .why_incomplete = [this](CacheId) { return std::string_view(incomplete); },
+               .heard = [this](CacheId) { return heard(); },
                .look =
-                   [this](EngineId) {
+                   [this](CacheId) {
                      const std::lock_guard lock(mutex);
                      ++looks;
                    },
@@ -89,7 +89,7 @@ class AuditTest : public testing::Test {
                      const std::lock_guard lock(mutex);
                      return overfull;
                    },
-               .relearn = [this](EngineId, Relearn how) { relearns.push(how); }},
+               .relearn = [this](CacheId, Relearn how) { relearns.push(how); }},
               metrics,
               system_clock()};
 };
@@ -235,7 +235,7 @@ TEST_F(AuditTest, AnEngineThatIsBehindKeepsNoOtherWaiting) {
   audit.compare(answered(32, 0));
   Answered other = answered(32, 0);
   other.worker = "b";
-  other.engine = EngineId{5};
+  other.engine = CacheId{5};
   audit.follow(other.engine);
   EXPECT_TRUE(test::eventually([&] {
     const std::lock_guard lock(mutex);
@@ -308,7 +308,7 @@ TEST_F(AuditTest, WhatIsAnsweredOrJudgedAfterAnEngineLeftLeavesNothingBehind) {
   // Judged in their order: once this one is, the first one is.
   Answered other = answered(32, 0);
   other.worker = "b";
-  other.engine = EngineId{5};
+  other.engine = CacheId{5};
   audit.follow(other.engine);
   audit.compare(other);
   EXPECT_TRUE(shows("misses_total{worker=\"b\",result=\"over\",cause=\"unexplained\"} 1"));

@@ -10,14 +10,14 @@ namespace {
 using keys::BlockKey;
 using std::chrono::seconds;
 
-constexpr EngineId kA{1};
-constexpr EngineId kB{2};
+constexpr CacheId kA{1};
+constexpr CacheId kB{2};
 const std::vector<BlockKey> kBlocks{{1}, {2}, {3}};
 
 class JudgeTest : public testing::Test {
  protected:
   // A wrong claim decided at one second and answered and judged at the next.
-  Verdict over(int second, EngineId engine = kA, std::size_t reused_blocks = 0) {
+  Verdict over(int second, CacheId engine = kA, std::size_t reused_blocks = 0) {
     return judge.over(
         {.engine = engine,
          .reused_blocks = reused_blocks,

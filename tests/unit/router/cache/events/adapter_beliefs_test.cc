@@ -12,7 +12,7 @@
 namespace sightline::events {
 namespace {
 
-constexpr EngineId kEngine{6};
+constexpr CacheId kEngine{6};
 constexpr std::uint32_t kBlockSize = 4;
 constexpr double kReloaded_s = 100;
 
@@ -38,11 +38,11 @@ class Beliefs : public testing::Test {
 
   const keys::Scheme scheme{contract::development_identity_key()};
   index::ExactIndex index;
-  EngineState state{{.engine = kEngine,
-                     .model = "m",
-                     .adapters = {.from_s = {{"ad", kReloaded_s}}, .others = true}},
-                    scheme,
-                    index};
+  Normaliser state{{.engine = kEngine,
+                    .model = "m",
+                    .adapters = {.from_s = {{"ad", kReloaded_s}}, .others = true}},
+                   scheme,
+                   index};
 };
 
 TEST_F(Beliefs, WhatWasAnnouncedBeforeIsNotTakenForTheAdapterOfToday) {

@@ -16,10 +16,10 @@
 namespace sightline::events {
 namespace {
 
-using index::Tier;
+using operations::Tier;
 using Strings = std::vector<std::string>;
 
-constexpr EngineId kEngine{6};
+constexpr CacheId kEngine{6};
 constexpr std::uint32_t kBlockSize = 4;
 constexpr TokenId kPad = 900;    // a picture's placeholder
 constexpr TokenId kVideo = 901;  // a video's
@@ -74,7 +74,7 @@ class BareIdentifiers : public testing::Test {
       .engine = kEngine, .model = "m", .media_tokens = {kPad, kVideo}, .run_tokens = {kPad}};
   keys::Scheme scheme{contract::development_identity_key()};
   index::ExactIndex index;
-  EngineState state{options, scheme, index};
+  Normaliser state{options, scheme, index};
 };
 
 TEST_F(BareIdentifiers, EachRunOfABlockIsThePictureInItsPlace) {
@@ -279,8 +279,8 @@ TEST_F(BareIdentifiers, NoKeyDiffersFromWhatOffsetsWouldGive) {
     const auto count = prompt.tokens.size() / kBlockSize;
     index::ExactIndex told_index;
     index::ExactIndex bare_index;
-    EngineState told(options, scheme, told_index);
-    EngineState bare(options, scheme, bare_index);
+    Normaliser told(options, scheme, told_index);
+    Normaliser bare(options, scheme, bare_index);
     for (std::size_t from = 0; from < count;) {
       const auto to = std::min(count, from + 1 + rng.below(5));
       told.apply({.timestamp_s = 1, .events = {store_of(prompt, from, to, false)}});

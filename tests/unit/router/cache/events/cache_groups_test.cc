@@ -10,9 +10,9 @@
 namespace sightline::events {
 namespace {
 
-using index::Tier;
+using operations::Tier;
 
-constexpr EngineId kEngine{6};
+constexpr CacheId kEngine{6};
 
 // Blocks of one token under consecutive hashes, at the root unless told otherwise.
 BlockStored stored(std::uint64_t first, std::size_t blocks,
@@ -56,7 +56,7 @@ class CacheGroups : public testing::Test {
 
   keys::Scheme scheme_{contract::development_identity_key()};
   index::ExactIndex index_;
-  EngineState state_{{.engine = kEngine, .model = "m"}, scheme_, index_};
+  Normaliser state_{{.engine = kEngine, .model = "m"}, scheme_, index_};
 };
 
 TEST_F(CacheGroups, OnlyFullAttentionGroupsCount) {

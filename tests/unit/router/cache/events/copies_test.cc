@@ -11,7 +11,7 @@
 namespace sightline::events {
 namespace {
 
-constexpr EngineId kEngine{6};
+constexpr CacheId kEngine{6};
 
 BlockStored stored(std::int64_t group = 0, std::uint64_t hash = 1) {
   BlockStored event;
@@ -47,7 +47,7 @@ class Copies : public testing::Test {
 
   keys::Scheme scheme{contract::development_identity_key()};
   index::ExactIndex index;
-  std::optional<EngineState> state;
+  std::optional<Normaliser> state;
 };
 
 TEST_F(Copies, EachRemovalIsOfOneCopyWhereAllAreAnnounced) {

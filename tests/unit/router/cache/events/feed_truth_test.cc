@@ -12,14 +12,14 @@
 
 #include "common/base/rng.h"
 
-#include "router/cache/events/engine_feed.h"
+#include "router/cache/events/event_feed.h"
 #include "router/cache/index/exact_index.h"
 #include "tests/support/pack.h"
 
 namespace sightline::events {
 namespace {
 
-constexpr EngineId kEngine{3};
+constexpr CacheId kEngine{3};
 constexpr std::uint64_t kBlocks = 24;  // of a fixed tree, so that hashes are equal in every life
 
 struct World {
@@ -153,7 +153,7 @@ class Run {
   [[nodiscard]] bool is_verified() const { return connected_ && !feed_.replaying(); }
   [[nodiscard]] std::set<std::uint64_t> claimed() const {
     std::set<std::uint64_t> blocks;
-    const auto held = index_.held(kEngine, index::Tier::Gpu);
+    const auto held = index_.held(kEngine, operations::Tier::Gpu);
     for (std::uint64_t block = 1; block <= kBlocks; ++block) {
       if (std::binary_search(held.begin(), held.end(), key_of(block))) blocks.insert(block);
     }
@@ -234,7 +234,7 @@ class Run {
   Engine engine_;
   keys::Scheme scheme_{contract::development_identity_key()};
   index::ExactIndex index_;
-  EngineFeed feed_{
+  EventFeed feed_{
       {.engine = kEngine, .model = "m"}, {.replay_available = world_.replay}, scheme_, index_};
   bool connected_ = true;
   std::optional<Published> late_;

@@ -66,7 +66,7 @@ TEST(HostileEngine, TheExtraKeysOfABatchAreBoundedTogether) {
 
 class CountingIndex : public index::ExactIndex {
  public:
-  void drop(EngineId engine) override {
+  void drop(CacheId engine) override {
     ++drops;
     ExactIndex::drop(engine);
   }
@@ -84,17 +84,17 @@ BlockStored blocks_of(std::size_t count) {
 TEST(HostileEngine, ClearingAgainAndAgainDoesNotWalkOverTheOthersBlocks) {
   const keys::Scheme scheme(contract::development_identity_key());
   CountingIndex index;
-  EngineState other({.engine = EngineId{1}, .model = "m"}, scheme, index);
-  EngineState state({.engine = EngineId{2}, .model = "m"}, scheme, index);
+  Normaliser other({.engine = CacheId{1}, .model = "m"}, scheme, index);
+  Normaliser state({.engine = CacheId{2}, .model = "m"}, scheme, index);
   other.apply({.events = {blocks_of(1000)}});
   for (int i = 0; i < 100; ++i) {
     state.apply({.events = {blocks_of(10)}});
-    EXPECT_EQ(index.blocks(EngineId{2}), 10U);
+    EXPECT_EQ(index.blocks(CacheId{2}), 10U);
     state.apply({.events = {AllBlocksCleared{}, AllBlocksCleared{}}});
-    EXPECT_EQ(index.blocks(EngineId{2}), 0U);
+    EXPECT_EQ(index.blocks(CacheId{2}), 0U);
   }
   EXPECT_EQ(index.drops, 0);
-  EXPECT_EQ(index.blocks(EngineId{1}), 1000U);
+  EXPECT_EQ(index.blocks(CacheId{1}), 1000U);
   EXPECT_EQ(index.blocks_total(), 1000U);
 }
 
@@ -102,16 +102,16 @@ TEST(HostileEngine, ClearingDoesNotHideWhatIsHeldAboutOthers) {
   const keys::Scheme scheme(contract::development_identity_key());
   index::RemovalJournal journal({.chunks_max = 1, .chunks_per_engine_max = 1});
   index::ExactIndex index(index::kBlocksMax, journal);
-  EngineState other({.engine = EngineId{1}, .model = "m"}, scheme, index);
-  EngineState state({.engine = EngineId{2}, .model = "m"}, scheme, index);
+  Normaliser other({.engine = CacheId{1}, .model = "m"}, scheme, index);
+  Normaliser state({.engine = CacheId{2}, .model = "m"}, scheme, index);
   other.apply({.events = {blocks_of(1000)}});
   state.apply({.events = {blocks_of(100)}});
-  const auto claimed = index.held(EngineId{1}, index::Tier::Gpu);
+  const auto claimed = index.held(CacheId{1}, operations::Tier::Gpu);
   const auto position = journal.position();
   state.apply({.events = std::vector<KvEvent>(1000, AllBlocksCleared{})});
-  EXPECT_EQ(journal.withdrawn_since(position, EngineId{1}, claimed), false);
-  EXPECT_EQ(journal.withdrawn_since(position, EngineId{2}, claimed), true);
-  EXPECT_EQ(index.blocks(EngineId{2}), 0U);
+  EXPECT_EQ(journal.withdrawn_since(position, CacheId{1}, claimed), false);
+  EXPECT_EQ(journal.withdrawn_since(position, CacheId{2}, claimed), true);
+  EXPECT_EQ(index.blocks(CacheId{2}), 0U);
   EXPECT_EQ(index.blocks_total(), 1000U);
 }
 
@@ -131,7 +131,7 @@ double cost_of(const EventBatch& batch) {
   double least = 1e9;
   for (int i = 0; i < 3; ++i) {
     index::ExactIndex index;
-    EngineState state({.engine = EngineId{2}, .model = "m"}, scheme, index);
+    Normaliser state({.engine = CacheId{2}, .model = "m"}, scheme, index);
     const auto begin = cpu_seconds();
     state.apply(batch);
     least = std::min(least, cpu_seconds() - begin);
@@ -209,7 +209,7 @@ TEST(HostileEngine, RemovingWhatWaitsOnAnotherTierCostsWhatOtherRemovalsCost) {
   std::vector<KvEvent> events;
   auto event = orphans(kManyBlocks / 1000);
   event.hashes.assign(event.hashes.size(), {.low = 1, .high = 1});
-  event.tier = index::Tier::Cpu;
+  event.tier = operations::Tier::Cpu;
   for (int i = 0; i < 1000; ++i) events.emplace_back(event);
   events.emplace_back(removal_of(std::vector<EngineHash>(kManyBlocks, {.low = 1, .high = 1})));
   EXPECT_LT(cost_of({.events = events}), kRatioMax * ordinary_cost());
@@ -220,17 +220,17 @@ TEST(HostileEngine, WhatAllEnginesHaveRememberedIsBoundedTogether) {
   index::ExactIndex index;
   ByteBudget budget(3 * kHandleBytes);
   const auto engine = [&](std::uint32_t number) {
-    return EngineState({.engine = EngineId{number}, .model = "m", .handle_bytes = &budget}, scheme,
-                       index);
+    return Normaliser({.engine = CacheId{number}, .model = "m", .handle_bytes = &budget}, scheme,
+                      index);
   };
-  std::optional<EngineState> first = engine(1);
-  EngineState second = engine(2);
+  std::optional<Normaliser> first = engine(1);
+  Normaliser second = engine(2);
   first->apply({.events = {blocks_of(2)}});
   second.apply({.events = {blocks_of(2)}});
   EXPECT_EQ(first->handles(), 2U);
   EXPECT_EQ(second.handles(), 1U);
   EXPECT_TRUE(second.lacks().no_room);
-  EXPECT_EQ(index.blocks(EngineId{2}), 1U);
+  EXPECT_EQ(index.blocks(CacheId{2}), 1U);
   // What one forgets, or leaves, others may have.
   first->reset();
   second.apply({.events = {blocks_of(3)}});

@@ -17,9 +17,9 @@
 namespace sightline::events {
 namespace {
 
-using index::Tier;
+using operations::Tier;
 
-constexpr EngineId kEngine{6};
+constexpr CacheId kEngine{6};
 constexpr std::uint32_t kBlockSize = 4;
 constexpr TokenId kPad = 900;  // the model's image placeholder
 
@@ -58,11 +58,11 @@ BlockRemoved removed(std::uint64_t first_hash, std::size_t blocks = 1) {
   return event;
 }
 
-class Normaliser : public testing::Test {
+class NormaliserRules : public testing::Test {
  protected:
   NormaliserOptions options{.engine = kEngine, .model = "m", .media_tokens = {kPad}};
 
-  EngineState& state() {
+  Normaliser& state() {
     if (!state_) state_.emplace(options, scheme, index);
     return *state_;
   }
@@ -96,10 +96,10 @@ class Normaliser : public testing::Test {
   index::ExactIndex index;
 
  private:
-  std::optional<EngineState> state_;
+  std::optional<Normaliser> state_;
 };
 
-TEST_F(Normaliser, AChainAcrossEventsIsTheChainOfTheWholePrompt) {
+TEST_F(NormaliserRules, AChainAcrossEventsIsTheChainOfTheWholePrompt) {
   const auto first = stored(1, 2);
   auto second = stored(3, 2, 2);
   apply(first);
@@ -112,15 +112,15 @@ TEST_F(Normaliser, AChainAcrossEventsIsTheChainOfTheWholePrompt) {
   EXPECT_EQ(counts().blocks_stored, 4U);
 }
 
-TEST_F(Normaliser, EngineHashesOnlyMeanSomethingWithinTheEngine) {
-  EngineState other({.engine = {7}, .model = "m"}, scheme, index);
+TEST_F(NormaliserRules, EngineHashesOnlyMeanSomethingWithinTheEngine) {
+  Normaliser other({.engine = {7}, .model = "m"}, scheme, index);
   apply(stored(1, 2));
   other.apply({.events = {stored(3, 1, 2)}});
   EXPECT_EQ(other.waiting(), 1U);
   EXPECT_EQ(index.blocks({7}), 0U);
 }
 
-TEST_F(Normaliser, AnUnknownParentIsNeverGuessed) {
+TEST_F(NormaliserRules, AnUnknownParentIsNeverGuessed) {
   apply(stored(3, 2, 2));
   EXPECT_EQ(blocks(), 0U);
   EXPECT_EQ(state().waiting(), 2U);
@@ -129,7 +129,7 @@ TEST_F(Normaliser, AnUnknownParentIsNeverGuessed) {
   EXPECT_EQ(state().handles(), 0U);
 }
 
-TEST_F(Normaliser, EveryCopyNeedsItsRemoval) {
+TEST_F(NormaliserRules, EveryCopyNeedsItsRemoval) {
   apply(stored(1, 2));
   const auto last = [] {
     auto event = stored(2, 1, 1);
@@ -148,14 +148,14 @@ TEST_F(Normaliser, EveryCopyNeedsItsRemoval) {
   EXPECT_EQ(state().handles(), 1U);
 }
 
-TEST_F(Normaliser, LastCopyPolicyRemovesAtOnce) {
+TEST_F(NormaliserRules, LastCopyPolicyRemovesAtOnce) {
   options.copies = CopyPolicy::LastCopy;
   apply(stored(1, 1), stored(1, 1), removed(1));
   EXPECT_EQ(blocks(), 0U);
   EXPECT_EQ(counts().copies_added, 0U);
 }
 
-TEST_F(Normaliser, AReportOfReusedBlocksIsNoNewCopy) {
+TEST_F(NormaliserRules, AReportOfReusedBlocksIsNoNewCopy) {
   apply(stored(1, 3));
   apply(stored(1, 3));
   EXPECT_EQ(counts().reports_repeated, 3U);
@@ -163,26 +163,26 @@ TEST_F(Normaliser, AReportOfReusedBlocksIsNoNewCopy) {
   EXPECT_EQ(blocks(), 0U);
 }
 
-TEST_F(Normaliser, RemovingAnUnknownBlockChangesNothing) {
+TEST_F(NormaliserRules, RemovingAnUnknownBlockChangesNothing) {
   apply(stored(1, 1), removed(9));
   EXPECT_EQ(blocks(), 1U);
   EXPECT_EQ(counts().unknown_removal, 1U);
 }
 
-TEST_F(Normaliser, AllBlocksClearedForgetsEverythingAndAHandleToo) {
+TEST_F(NormaliserRules, AllBlocksClearedForgetsEverythingAndAHandleToo) {
   apply(stored(1, 2), AllBlocksCleared{}, stored(3, 1, 2));
   EXPECT_EQ(blocks(), 0U);
   EXPECT_EQ(counts().cleared, 1U);
   EXPECT_EQ(state().waiting(), 1U);
 }
 
-TEST_F(Normaliser, AClearInFrontOfTheSameBatchsStoresKeepsThem) {
+TEST_F(NormaliserRules, AClearInFrontOfTheSameBatchsStoresKeepsThem) {
   apply(stored(1, 2));
   apply(AllBlocksCleared{}, stored(7, 1));
   EXPECT_EQ(blocks(), 1U);
 }
 
-TEST_F(Normaliser, MediaEnterTheKeysAsInRequests) {
+TEST_F(NormaliserRules, MediaEnterTheKeysAsInRequests) {
   auto event = stored(1, 3);
   // Text, then an item over the end of block 0, all of block 1 and the start of block 2.
   event.tokens = {1, 2, kPad, kPad, kPad, kPad, kPad, kPad, kPad, 3, 4, 5};
@@ -197,7 +197,7 @@ TEST_F(Normaliser, MediaEnterTheKeysAsInRequests) {
   EXPECT_EQ(leading(event.tokens, {}, root()), 0U);
 }
 
-TEST_F(Normaliser, SaltAndAdapterChooseTheRoot) {
+TEST_F(NormaliserRules, SaltAndAdapterChooseTheRoot) {
   auto salted = stored(1, 1);
   salted.extras.resize(1);
   salted.extras[0].strings = {"tenant"};
@@ -211,7 +211,7 @@ TEST_F(Normaliser, SaltAndAdapterChooseTheRoot) {
 }
 
 // SGLang names the salt of the whole event; its blocks' hashes follow from it, so children inherit.
-TEST_F(Normaliser, TheSaltOfAnEventChoosesTheRoot) {
+TEST_F(NormaliserRules, TheSaltOfAnEventChoosesTheRoot) {
   auto salted = stored(1, 2);
   salted.cache_salt = "tenant";
   auto child = stored(3, 1, 2);
@@ -229,7 +229,7 @@ struct UnclearCase {
 };
 
 // Each leaves block 1 of three unclear, or the root, so that nothing from there on is indexed.
-TEST_F(Normaliser, UnclearBlocksAndTheirChildrenAreNeverIndexed) {
+TEST_F(NormaliserRules, UnclearBlocksAndTheirChildrenAreNeverIndexed) {
   const auto bare = [](std::size_t block) {
     return [block](BlockStored& event) {
       event.extras.resize(3);
@@ -303,7 +303,7 @@ TEST_F(Normaliser, UnclearBlocksAndTheirChildrenAreNeverIndexed) {
   }
 }
 
-TEST_F(Normaliser, AStringAtTheRootOfAnOldEncodingWithoutPlaceholdersIsTheSalt) {
+TEST_F(NormaliserRules, AStringAtTheRootOfAnOldEncodingWithoutPlaceholdersIsTheSalt) {
   auto event = stored(1, 1);
   event.offsets_stated = false;
   event.extras.resize(1);
@@ -312,7 +312,7 @@ TEST_F(Normaliser, AStringAtTheRootOfAnOldEncodingWithoutPlaceholdersIsTheSalt) 
   EXPECT_EQ(leading(event.tokens, {}, root("tenant")), 1U);
 }
 
-TEST_F(Normaliser, TokensAtOrAboveTheVocabularyAreUnclear) {
+TEST_F(NormaliserRules, TokensAtOrAboveTheVocabularyAreUnclear) {
   options.vocabulary_size = 100;
   auto event = stored(1, 2);
   event.tokens = {1, 2, 3, 99, 1, 2, 3, 100};
@@ -321,7 +321,7 @@ TEST_F(Normaliser, TokensAtOrAboveTheVocabularyAreUnclear) {
   EXPECT_EQ(counts().unknown_content, 1U);
 }
 
-TEST_F(Normaliser, TokensThatDoNotFitTheHashesAreDropped) {
+TEST_F(NormaliserRules, TokensThatDoNotFitTheHashesAreDropped) {
   auto longer = stored(1, 2);
   longer.tokens.push_back(1);
   auto zero = stored(1, 2);
@@ -335,7 +335,7 @@ TEST_F(Normaliser, TokensThatDoNotFitTheHashesAreDropped) {
   EXPECT_EQ(state().waiting(), 1U);
 }
 
-TEST_F(Normaliser, EventsWithoutHashesAreIgnored) {
+TEST_F(NormaliserRules, EventsWithoutHashesAreIgnored) {
   auto event = stored(1, 1);
   event.hashes.clear();
   apply(event);
@@ -343,7 +343,7 @@ TEST_F(Normaliser, EventsWithoutHashesAreIgnored) {
   EXPECT_EQ(blocks(), 0U);
 }
 
-TEST_F(Normaliser, TiersAreKeptApart) {
+TEST_F(NormaliserRules, TiersAreKeptApart) {
   apply(stored(1, 2));
   auto offloaded = stored(1, 2);
   offloaded.tokens.clear();
@@ -363,7 +363,7 @@ TEST_F(Normaliser, TiersAreKeptApart) {
   EXPECT_EQ(state().handles(), 1U);
 }
 
-TEST_F(Normaliser, APlaceholderEventForAnUnknownBlockIsIgnored) {
+TEST_F(NormaliserRules, APlaceholderEventForAnUnknownBlockIsIgnored) {
   apply(stored(1, 1));
   auto offloaded = stored(8, 2);
   offloaded.tokens.clear();
@@ -376,7 +376,7 @@ TEST_F(Normaliser, APlaceholderEventForAnUnknownBlockIsIgnored) {
   EXPECT_EQ(counts().unknown_placeholder, 2U);
 }
 
-TEST_F(Normaliser, UnknownMediaAndRemoteHoldersAreIgnored) {
+TEST_F(NormaliserRules, UnknownMediaAndRemoteHoldersAreIgnored) {
   auto unknown = stored(1, 1);
   unknown.tier.reset();
   auto remote = stored(1, 1);
@@ -390,7 +390,7 @@ TEST_F(Normaliser, UnknownMediaAndRemoteHoldersAreIgnored) {
   EXPECT_EQ(counts().ignored_medium, 4U);
 }
 
-TEST_F(Normaliser, OldEncodingsWithoutGroupAndKindCountAsFull) {
+TEST_F(NormaliserRules, OldEncodingsWithoutGroupAndKindCountAsFull) {
   auto event = stored(1, 2);
   event.group.reset();
   event.kind = SpecKind::Unstated;
@@ -400,7 +400,7 @@ TEST_F(Normaliser, OldEncodingsWithoutGroupAndKindCountAsFull) {
   EXPECT_EQ(blocks(), 1U);
 }
 
-TEST_F(Normaliser, ABlockSizeOtherThanConfiguredExcludesTheEngineUntilItAgrees) {
+TEST_F(NormaliserRules, ABlockSizeOtherThanConfiguredExcludesTheEngineUntilItAgrees) {
   options.block_size_configured = 16;
   apply(stored(1, 2), stored(1, 2));
   EXPECT_EQ(blocks(), 0U);
@@ -422,7 +422,7 @@ TEST_F(Normaliser, ABlockSizeOtherThanConfiguredExcludesTheEngineUntilItAgrees) 
   EXPECT_EQ(blocks(), 1U);
 }
 
-TEST_F(Normaliser, ABlockSizeThatChangesInMidLifeDropsTheEngine) {
+TEST_F(NormaliserRules, ABlockSizeThatChangesInMidLifeDropsTheEngine) {
   apply(stored(1, 2));
   auto other = stored(5, 1);
   other.block_size = 8;
@@ -433,7 +433,7 @@ TEST_F(Normaliser, ABlockSizeThatChangesInMidLifeDropsTheEngine) {
 }
 
 // vLLM's offloading announced blocks of hash size for a group of larger blocks.
-TEST_F(Normaliser, EventsOfAnotherTierNeitherSetNorContradictTheBlockSize) {
+TEST_F(NormaliserRules, EventsOfAnotherTierNeitherSetNorContradictTheBlockSize) {
   auto offloaded = stored(1, 1);
   offloaded.tier = Tier::Cpu;
   offloaded.block_size = 1;
@@ -455,7 +455,7 @@ TEST_F(Normaliser, EventsOfAnotherTierNeitherSetNorContradictTheBlockSize) {
   EXPECT_EQ(blocks(Tier::Cpu), 2U);
 }
 
-TEST_F(Normaliser, OneHashWithTwoContentsIsWithdrawn) {
+TEST_F(NormaliserRules, OneHashWithTwoContentsIsWithdrawn) {
   auto other = stored(1, 1);
   other.tokens[0] += 1;
   apply(stored(1, 1), other);
@@ -465,7 +465,7 @@ TEST_F(Normaliser, OneHashWithTwoContentsIsWithdrawn) {
   EXPECT_EQ(blocks(), 0U);
 }
 
-TEST_F(Normaliser, OneHashTwiceInOneEventWithTwoContentsIsWithdrawnToo) {
+TEST_F(NormaliserRules, OneHashTwiceInOneEventWithTwoContentsIsWithdrawnToo) {
   auto event = stored(1, 2);
   event.hashes[1] = event.hashes[0];
   apply(event);
@@ -473,7 +473,7 @@ TEST_F(Normaliser, OneHashTwiceInOneEventWithTwoContentsIsWithdrawnToo) {
   EXPECT_EQ(counts().conflicts, 1U);
 }
 
-TEST_F(Normaliser, ABrokenRemovalForgetsEverythingABrokenStoreNothing) {
+TEST_F(NormaliserRules, ABrokenRemovalForgetsEverythingABrokenStoreNothing) {
   apply(stored(1, 2), MalformedEvent{.store = true});
   EXPECT_EQ(blocks(), 2U);
   apply(MalformedEvent{.store = false});
@@ -481,14 +481,14 @@ TEST_F(Normaliser, ABrokenRemovalForgetsEverythingABrokenStoreNothing) {
   EXPECT_EQ(counts().malformed, 2U);
 }
 
-TEST_F(Normaliser, UnknownTypesAreCountedAndChangeNothing) {
+TEST_F(NormaliserRules, UnknownTypesAreCountedAndChangeNothing) {
   apply(stored(1, 1), UnknownEvent{});
   EXPECT_EQ(blocks(), 1U);
   EXPECT_EQ(counts().ignored_type, 1U);
   EXPECT_EQ(counts().events, 2U);
 }
 
-TEST_F(Normaliser, StoresWithUnknownFieldsAreTakenAndCounted) {
+TEST_F(NormaliserRules, StoresWithUnknownFieldsAreTakenAndCounted) {
   auto event = stored(1, 2);
   event.unknown_field = true;
   apply(event, stored(3, 1, 2));
@@ -496,7 +496,7 @@ TEST_F(Normaliser, StoresWithUnknownFieldsAreTakenAndCounted) {
   EXPECT_EQ(counts().unknown_field, 1U);
 }
 
-TEST_F(Normaliser, HandlesAreBounded) {
+TEST_F(NormaliserRules, HandlesAreBounded) {
   options.handles_max = 3;
   apply(stored(1, 5));
   EXPECT_EQ(state().handles(), 3U);
@@ -568,7 +568,7 @@ class Pool {
   std::map<std::vector<TokenId>, int> live_;  // prefix -> copies of its last block
 };
 
-TEST_F(Normaliser, AgreesWithABlockPoolOverRandomHistories) {
+TEST_F(NormaliserRules, AgreesWithABlockPoolOverRandomHistories) {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     SCOPED_TRACE(seed);
     Pool pool(seed);

@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-#include "router/cache/events/engine_feed.h"
+#include "router/cache/events/event_feed.h"
 #include "router/cache/events/vllm_codec.h"
 #include "router/cache/index/exact_index.h"
 #include "router/cache/keys/block_key.h"
@@ -24,11 +24,11 @@ using test::CapturedPrompt;
 using test::CapturedSession;
 using test::Playback;
 
-constexpr EngineId kEngine{3};
+constexpr CacheId kEngine{3};
 // Placeholders of vision, image and video in Qwen2-VL's vocabulary.
 const std::vector<TokenId> kQwenMediaTokens = {151655, 151656};
 
-NormaliserOptions options_of(EngineId engine, std::vector<TokenId> media_tokens) {
+NormaliserOptions options_of(CacheId engine, std::vector<TokenId> media_tokens) {
   return {.engine = engine,
           .model = "tiny",
           .media_tokens = std::move(media_tokens),
@@ -52,7 +52,7 @@ struct Outcome {
   std::int64_t hit_tokens = 0;            // predicted and true
   std::set<std::int64_t> overestimates;   // exchanges predicted above the truth
   std::set<std::int64_t> underestimates;  // and below
-  EngineStatus status;
+  FeedStatus status;
 };
 
 Outcome replay(const CapturedSession& session, const std::vector<CapturedPrompt>& prompts,
@@ -77,7 +77,7 @@ Outcome replay(const CapturedSession& session, const std::vector<CapturedPrompt>
   return outcome;
 }
 
-void expect_nothing_unclear(const EngineStatus& status,
+void expect_nothing_unclear(const FeedStatus& status,
                             std::uint32_t block_size = test::kCapturedBlockSize) {
   EXPECT_EQ(status.undecodable_messages, 0U);
   EXPECT_EQ(status.stream.gaps, 0U);
@@ -257,7 +257,8 @@ TEST(RecordedSessions, RanksOfOneWorkerAreTwoCachesWithOneIdentity) {
   EXPECT_EQ(rank0.index().blocks({0}), 4U);
   EXPECT_EQ(rank1.index().blocks({1}), 0U);
   rank1.play_until(session.exchange(4).started_s);
-  EXPECT_EQ(rank0.index().held({0}, index::Tier::Gpu), rank1.index().held({1}, index::Tier::Gpu));
+  EXPECT_EQ(rank0.index().held({0}, operations::Tier::Gpu),
+            rank1.index().held({1}, operations::Tier::Gpu));
   rank0.play_until(kEndOfTime_s);
   rank1.play_until(kEndOfTime_s);
   expect_nothing_unclear(rank0.status());

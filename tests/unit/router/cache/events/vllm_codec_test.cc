@@ -94,7 +94,7 @@ void expect_common_store(const BlockStored& stored) {
   EXPECT_FALSE(stored.parent.has_value());
   EXPECT_EQ(stored.tokens, kTokens);
   EXPECT_EQ(stored.block_size, 4U);
-  EXPECT_EQ(stored.tier, index::Tier::Gpu);
+  EXPECT_EQ(stored.tier, operations::Tier::Gpu);
   EXPECT_FALSE(stored.lora_name.has_value());
   EXPECT_FALSE(stored.lora_unnamed);
   EXPECT_FALSE(stored.remote);
@@ -122,7 +122,7 @@ TEST(VllmCodec, ReadsRemovalsAndClearsInTheMapForm) {
   ASSERT_EQ(batch.events.size(), 2U);
   const auto& removed = std::get<BlockRemoved>(batch.events[0]);
   EXPECT_EQ(removed.hashes, std::vector{unsigned_hash(kSecond)});
-  EXPECT_EQ(removed.tier, index::Tier::Gpu);
+  EXPECT_EQ(removed.tier, operations::Tier::Gpu);
   EXPECT_EQ(removed.group, 0);
   EXPECT_TRUE(std::holds_alternative<AllBlocksCleared>(batch.events[1]));
 }
@@ -261,17 +261,17 @@ TEST(VllmCodec, ShapesItDoesNotKnowLeaveABlockOpaque) {
 TEST(VllmCodec, TiersFollowTheMedium) {
   struct Case {
     pack::Value medium;
-    std::optional<index::Tier> want;
+    std::optional<operations::Tier> want;
   };
   for (const auto& test : {
-           Case{pack::nil(), index::Tier::Gpu},
-           Case{pack::text("GPU"), index::Tier::Gpu},
-           Case{pack::text("CPU"), index::Tier::Cpu},
-           Case{pack::text("CPU_PINNED"), index::Tier::Cpu},
-           Case{pack::text("STORAGE"), index::Tier::Storage},
-           Case{pack::text("FS"), index::Tier::Storage},
-           Case{pack::text("OBJ"), index::Tier::Storage},
-           Case{pack::text("DISK"), index::Tier::Storage},
+           Case{pack::nil(), operations::Tier::Gpu},
+           Case{pack::text("GPU"), operations::Tier::Gpu},
+           Case{pack::text("CPU"), operations::Tier::Cpu},
+           Case{pack::text("CPU_PINNED"), operations::Tier::Cpu},
+           Case{pack::text("STORAGE"), operations::Tier::Storage},
+           Case{pack::text("FS"), operations::Tier::Storage},
+           Case{pack::text("OBJ"), operations::Tier::Storage},
+           Case{pack::text("DISK"), operations::Tier::Storage},
            Case{pack::text("TAPE"), std::nullopt},
            Case{pack::integer(1), std::nullopt},
        }) {
@@ -363,7 +363,7 @@ TEST(VllmCodec, FurtherArrayElementsAreIgnored) {
   const auto batch = decode(bytes_of(payload));
   EXPECT_EQ(batch.rank, 3);
   const auto& removed = std::get<BlockRemoved>(batch.events.at(0));
-  EXPECT_EQ(removed.tier, index::Tier::Cpu);
+  EXPECT_EQ(removed.tier, operations::Tier::Cpu);
   EXPECT_EQ(removed.group, 1);
   EXPECT_FALSE(removed.remote);
 }

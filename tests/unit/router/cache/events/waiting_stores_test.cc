@@ -10,7 +10,7 @@
 namespace sightline::events {
 namespace {
 
-constexpr EngineId kEngine{6};
+constexpr CacheId kEngine{6};
 
 EngineHash hash(std::uint64_t value) { return {.low = value, .high = 1}; }
 
@@ -27,7 +27,7 @@ BlockStored stored(std::uint64_t first, std::size_t blocks, std::uint64_t parent
   return event;
 }
 
-BlockRemoved removed(std::uint64_t block, index::Tier tier = index::Tier::Gpu) {
+BlockRemoved removed(std::uint64_t block, operations::Tier tier = operations::Tier::Gpu) {
   BlockRemoved event;
   event.hashes = {hash(block)};
   event.tier = tier;
@@ -74,7 +74,7 @@ TEST(WaitingStores, TheTextsOfAnEventTakeBytesToo) {
     EXPECT_EQ(waiting.keep(event), 0U);
     EXPECT_EQ(waiting.keep(event), 0U);
     EXPECT_EQ(waiting.keep(event), 1U);
-    EXPECT_EQ(waiting.cancel(hash(10), index::Tier::Gpu), 2U);
+    EXPECT_EQ(waiting.cancel(hash(10), operations::Tier::Gpu), 2U);
     EXPECT_EQ(waiting.keep(event) + waiting.keep(event), 0U);
   }
 }
@@ -93,7 +93,7 @@ TEST(WaitingStores, ARemovalEndsAllFromTheFirstPlaceOfARepeatedBlockOn) {
   event.hashes[4] = event.hashes[1];
   waiting.keep(event);
   EXPECT_EQ(waiting.blocks(), 5U);
-  EXPECT_EQ(waiting.cancel(event.hashes[1], index::Tier::Gpu), 4U);
+  EXPECT_EQ(waiting.cancel(event.hashes[1], operations::Tier::Gpu), 4U);
   EXPECT_EQ(waiting.blocks(), 1U);
   EXPECT_EQ(waiting.take(hash(1))[0].hashes, std::vector<EngineHash>{hash(10)});
 }
@@ -101,9 +101,9 @@ TEST(WaitingStores, ARemovalEndsAllFromTheFirstPlaceOfARepeatedBlockOn) {
 TEST(WaitingStores, ARemovalEndsTheWaitOfTheBlockAndOfThoseBehindIt) {
   WaitingStores waiting({});
   waiting.keep(stored(10, 4, 1));
-  EXPECT_EQ(waiting.cancel(hash(12), index::Tier::Cpu), 0U) << "another tier's copy";
-  EXPECT_EQ(waiting.cancel(hash(12), index::Tier::Gpu), 2U);
-  EXPECT_EQ(waiting.cancel(hash(13), index::Tier::Gpu), 0U);
+  EXPECT_EQ(waiting.cancel(hash(12), operations::Tier::Cpu), 0U) << "another tier's copy";
+  EXPECT_EQ(waiting.cancel(hash(12), operations::Tier::Gpu), 2U);
+  EXPECT_EQ(waiting.cancel(hash(13), operations::Tier::Gpu), 0U);
   const auto taken = waiting.take(hash(1));
   ASSERT_EQ(taken.size(), 1U);
   EXPECT_EQ(taken[0].hashes.size(), 2U);
@@ -115,7 +115,7 @@ TEST(WaitingStores, ARemovalOfTheFirstBlockEndsAllOfTheEvent) {
   WaitingStores waiting({});
   waiting.keep(stored(10, 2, 1));
   waiting.keep(stored(10, 1, 1));  // another copy: which one is gone is not known
-  EXPECT_EQ(waiting.cancel(hash(10), index::Tier::Gpu), 3U);
+  EXPECT_EQ(waiting.cancel(hash(10), operations::Tier::Gpu), 3U);
   EXPECT_TRUE(waiting.empty());
 }
 
@@ -133,7 +133,7 @@ class ChildBeforeParent : public testing::Test {
 
   keys::Scheme scheme_{contract::development_identity_key()};
   index::ExactIndex index_;
-  EngineState state_{{.engine = kEngine, .model = "m"}, scheme_, index_};
+  Normaliser state_{{.engine = kEngine, .model = "m"}, scheme_, index_};
 };
 
 TEST_F(ChildBeforeParent, IsTakenWhenTheParentComes) {
@@ -168,8 +168,8 @@ TEST_F(ChildBeforeParent, IsNotTakenWhenTheEngineWasForgottenMeanwhile) {
 }
 
 TEST_F(ChildBeforeParent, ThatFoundNoRoomIsCounted) {
-  EngineState state({.engine = kEngine, .model = "m", .waiting = {.events_max = 1}}, scheme_,
-                    index_);
+  Normaliser state({.engine = kEngine, .model = "m", .waiting = {.events_max = 1}}, scheme_,
+                   index_);
   state.apply({.events = {KvEvent(stored(2, 2, 1)), KvEvent(stored(8, 1, 7))}});
   EXPECT_EQ(state.statistics().unknown_parent, 2U);
   EXPECT_EQ(state.waiting(), 1U);

@@ -22,13 +22,13 @@ std::vector<BlockKey> chain(std::uint64_t from, std::size_t count) {
   return keys;
 }
 
-constexpr EngineId kA{1};
-constexpr EngineId kB{2};
+constexpr CacheId kA{1};
+constexpr CacheId kB{2};
 
 TEST(ExactIndex, KnowsNobodyBeforeTheFirstStore) {
   const ExactIndex index;
   EXPECT_TRUE(index.match(chain(0, 5)).engines.empty());
-  EXPECT_EQ(index.match(chain(0, 5)).of(kA), EngineOverlap{.engine = kA});
+  EXPECT_EQ(index.match(chain(0, 5)).of(kA), CacheOverlap{.engine = kA});
   EXPECT_EQ(index.blocks(kA), 0U);
 }
 
@@ -38,8 +38,8 @@ TEST(ExactIndex, CountsTheLeadingBlocksOfEachEngine) {
   index.store(kA, Tier::Gpu, chain(0, 5));
   const auto overlaps = index.match(chain(0, 9));
   ASSERT_EQ(overlaps.engines.size(), 2U);
-  EXPECT_EQ(overlaps.engines[0], (EngineOverlap{kA, 5, 0, 0}));
-  EXPECT_EQ(overlaps.engines[1], (EngineOverlap{kB, 3, 0, 0}));
+  EXPECT_EQ(overlaps.engines[0], (CacheOverlap{kA, 5, 0, 0}));
+  EXPECT_EQ(overlaps.engines[1], (CacheOverlap{kB, 3, 0, 0}));
   EXPECT_EQ(overlaps.of(kB).gpu_blocks, 3U);
 }
 
@@ -59,7 +59,7 @@ TEST(ExactIndex, TiersFollowEachOtherAndSlowerOnesNeverCountAsFaster) {
   index.store(kA, Tier::Cpu, chain(1, 3));      // 1 2 3
   index.store(kA, Tier::Storage, chain(4, 1));  // 4
   index.store(kA, Tier::Gpu, chain(5, 1));      // 5, behind storage
-  EXPECT_EQ(index.match(chain(0, 9)).of(kA), (EngineOverlap{kA, 2, 2, 2}));
+  EXPECT_EQ(index.match(chain(0, 9)).of(kA), (CacheOverlap{kA, 2, 2, 2}));
   EXPECT_EQ(index.blocks(kA), 3U);
   EXPECT_EQ(index.blocks_total(), 6U);
 }
@@ -119,7 +119,7 @@ TEST(ExactIndex, RefusesNewKeysWhenFullAndClaimsNothingForThem) {
   EXPECT_EQ(index.match(chain(0, 5)).of(kA).gpu_blocks, 3U);
 }
 
-std::vector<BlockKey> held_by(const PrefixIndex& index, EngineId engine) {
+std::vector<BlockKey> held_by(const PrefixIndex& index, CacheId engine) {
   std::vector<BlockKey> blocks;
   for (const auto tier : {Tier::Gpu, Tier::Cpu, Tier::Storage}) {
     const auto held = index.held(engine, tier);
@@ -142,8 +142,8 @@ void compare_over_history(std::uint64_t seed) {
     prompts.push_back(keys);
   }
   for (int step = 0; step < 400; ++step) {
-    const EngineId engine{rng.below(5)};
-    const auto tier = static_cast<Tier>(rng.below(kTierCount));
+    const CacheId engine{rng.below(5)};
+    const auto tier = static_cast<Tier>(rng.below(operations::kTierCount));
     const auto& prompt = prompts[rng.below(8)];
     const auto from = prompt.empty() ? 0 : rng.below(static_cast<std::uint32_t>(prompt.size()));
     const auto count = rng.below(static_cast<std::uint32_t>(prompt.size() - from + 1));

@@ -25,17 +25,17 @@ class NaiveIndex : public PrefixIndex {
     }
     return overlaps;
   }
-  void store(EngineId engine, Tier tier, std::span<const keys::BlockKey> blocks) override {
+  void store(CacheId engine, Tier tier, std::span<const keys::BlockKey> blocks) override {
     for (const auto block : blocks) engines_[engine][static_cast<std::size_t>(tier)].insert(block);
   }
-  void remove(EngineId engine, Tier tier, std::span<const keys::BlockKey> blocks) override {
+  void remove(CacheId engine, Tier tier, std::span<const keys::BlockKey> blocks) override {
     for (const auto block : blocks) engines_[engine][static_cast<std::size_t>(tier)].erase(block);
   }
-  void drop(EngineId engine) override { engines_.erase(engine); }
-  void drop_known(EngineId engine, std::span<const keys::BlockKey> /*blocks*/) override {
+  void drop(CacheId engine) override { engines_.erase(engine); }
+  void drop_known(CacheId engine, std::span<const keys::BlockKey> /*blocks*/) override {
     engines_.erase(engine);
   }
-  [[nodiscard]] std::uint64_t blocks(EngineId engine) const override {
+  [[nodiscard]] std::uint64_t blocks(CacheId engine) const override {
     return held(engine, Tier::Gpu).size();
   }
   [[nodiscard]] std::uint64_t blocks_total() const override {
@@ -46,8 +46,8 @@ class NaiveIndex : public PrefixIndex {
     return all.size();
   }
   [[nodiscard]] std::uint64_t refused_total() const override { return 0; }
-  [[nodiscard]] std::uint64_t refused(EngineId /*engine*/) const override { return 0; }
-  [[nodiscard]] std::vector<keys::BlockKey> held(EngineId engine, Tier tier) const override {
+  [[nodiscard]] std::uint64_t refused(CacheId /*engine*/) const override { return 0; }
+  [[nodiscard]] std::vector<keys::BlockKey> held(CacheId engine, Tier tier) const override {
     const auto found = engines_.find(engine);
     if (found == engines_.end()) return {};
     const auto& blocks = found->second[static_cast<std::size_t>(tier)];
@@ -55,7 +55,7 @@ class NaiveIndex : public PrefixIndex {
   }
 
  private:
-  using Tiers = std::array<std::set<keys::BlockKey>, kTierCount>;
+  using Tiers = std::array<std::set<keys::BlockKey>, operations::kTierCount>;
 
   // End of the run from `from` on of blocks held on one of the first `tier_count` tiers.
   static std::uint32_t run(std::span<const keys::BlockKey> prompt, std::uint32_t from,
@@ -68,7 +68,7 @@ class NaiveIndex : public PrefixIndex {
     return from;
   }
 
-  std::map<EngineId, Tiers> engines_;
+  std::map<CacheId, Tiers> engines_;
 };
 
 }  // namespace sightline::index

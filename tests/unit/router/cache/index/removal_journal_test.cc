@@ -18,8 +18,8 @@ namespace {
 
 using keys::BlockKey;
 
-constexpr EngineId kA{1};
-constexpr EngineId kB{2};
+constexpr CacheId kA{1};
+constexpr CacheId kB{2};
 const std::vector<BlockKey> kClaimed{{7}, {3}, {5}};
 
 TEST(RemovalJournal, TellsARemovalOfAClaimedBlockFromEverythingElse) {
@@ -129,7 +129,7 @@ TEST(RemovalJournal, OfEnginesThatWereForgottenItSaysThatItDoesNotKnow) {
 
 // What a writer will have written, known beforehand; in large portions, each of one engine.
 struct Portion {
-  EngineId engine;
+  CacheId engine;
   std::vector<BlockKey> blocks;  // none: all of them
 };
 
@@ -148,7 +148,7 @@ std::vector<Portion> portions_to_come(std::size_t count) {
 
 // The definition: the first call from the position on that withdraws one of the blocks.
 std::uint64_t first_withdrawal(const std::vector<Portion>& portions, std::uint64_t position,
-                               EngineId engine, const std::vector<BlockKey>& blocks) {
+                               CacheId engine, const std::vector<BlockKey>& blocks) {
   for (; position < portions.size(); ++position) {
     const Portion& portion = portions[position];
     if (portion.engine != engine) continue;
@@ -161,7 +161,7 @@ std::uint64_t first_withdrawal(const std::vector<Portion>& portions, std::uint64
 }
 
 // Removals of an engine from one call to another, that one included.
-std::size_t removals_of(const std::vector<Portion>& portions, EngineId engine, std::uint64_t from,
+std::size_t removals_of(const std::vector<Portion>& portions, CacheId engine, std::uint64_t from,
                         std::uint64_t to) {
   std::size_t count = 0;
   for (; from <= to && from < portions.size(); ++from) {
@@ -185,7 +185,7 @@ TEST(RemovalJournal, AnswersLikeANaiveOneWhileRemovalsAreWritten) {
   Rng rng(8);
   std::array<std::size_t, 3> answers{};  // false, true, unknown
   while (journal.position() < portions.size() && !testing::Test::HasFailure()) {
-    const EngineId engine{rng.below(3)};
+    const CacheId engine{rng.below(3)};
     std::vector<BlockKey> blocks(rng.below(4));
     for (BlockKey& block : blocks) block = {rng.next() % kBlocksThereAre};
     wanted = journal.position() + 20;

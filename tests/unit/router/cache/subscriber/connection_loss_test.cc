@@ -25,7 +25,7 @@ class ConnectionLoss : public SubscriberTest {
   }
 
   // They are told a moment after they can be asked for.
-  void await_changes(const std::vector<EngineHealth>& want) {
+  void await_changes(const std::vector<FeedHealth>& want) {
     await([&] { return changes().size() >= want.size(); });
     EXPECT_EQ(changes(), want);
   }
@@ -37,20 +37,20 @@ class ConnectionLoss : public SubscriberTest {
 
 TEST_F(ConnectionLoss, AnEngineIsBelievedFromTheEndOfItsFirstReplayOn) {
   start_verified(publisher_, 2);
-  await_changes({EngineHealth::Replaying, EngineHealth::Verified});
+  await_changes({FeedHealth::Replaying, FeedHealth::Verified});
 }
 
 TEST_F(ConnectionLoss, WithoutReplayAnEngineIsBelievedFromTheConnectionOn) {
   start();
   follow({.events = publisher_.bind_events()});
   await_verified();
-  await_changes({EngineHealth::Verified});
+  await_changes({FeedHealth::Verified});
 }
 
 TEST_F(ConnectionLoss, AnEngineThatIsNotUpIsWaitedFor) {
   start();
   follow({.events = "tcp://127.0.0.1:1"});
-  EXPECT_EQ(status().health, EngineHealth::Waiting);
+  EXPECT_EQ(status().health, FeedHealth::Waiting);
   EXPECT_EQ(status().connections_lost, 0U);
 }
 
@@ -58,29 +58,29 @@ TEST_F(ConnectionLoss, AGapIsNotBelievedUntilItIsFilled) {
   start_verified(publisher_, 0);
   publisher_.publish(3);
   EXPECT_EQ(publisher_.await_replay_request(), 0U);
-  EXPECT_EQ(status().health, EngineHealth::Replaying);
+  EXPECT_EQ(status().health, FeedHealth::Replaying);
   for (std::uint64_t i = 0; i <= 3; ++i) publisher_.answer(i);
   publisher_.end_answers();
   await_verified();
   EXPECT_EQ(index_.blocks(kEngine), 4U);
-  await_changes({EngineHealth::Replaying, EngineHealth::Verified, EngineHealth::Replaying,
-                 EngineHealth::Verified});
+  await_changes(
+      {FeedHealth::Replaying, FeedHealth::Verified, FeedHealth::Replaying, FeedHealth::Verified});
 }
 
 TEST_F(ConnectionLoss, ALossIsToldAtOnceAndWhatIsHeldComesBackProven) {
   start_verified(publisher_, 1);
   relay_->close_door(true);
   relay_->cut();
-  await([&] { return status().health == EngineHealth::Disconnected; });
+  await([&] { return status().health == FeedHealth::Disconnected; });
   relay_->close_door(false);
   EXPECT_EQ(publisher_.await_replay_request(), 1U);
-  EXPECT_EQ(status().health, EngineHealth::Replaying);
+  EXPECT_EQ(status().health, FeedHealth::Replaying);
   EXPECT_EQ(status().connections_lost, 1U);
   EXPECT_EQ(index_.blocks(kEngine), 2U) << "kept, in case it is proved";
   for (std::uint64_t i = 1; i <= 2; ++i) publisher_.answer(i);  // one of them was missed
   publisher_.end_replay(2);
-  await_changes({EngineHealth::Replaying, EngineHealth::Verified, EngineHealth::Disconnected,
-                 EngineHealth::Replaying, EngineHealth::Verified});
+  await_changes({FeedHealth::Replaying, FeedHealth::Verified, FeedHealth::Disconnected,
+                 FeedHealth::Replaying, FeedHealth::Verified});
   EXPECT_EQ(index_.blocks(kEngine), 3U);
   EXPECT_EQ(status().stream.drops, 0U);
 }
@@ -89,7 +89,7 @@ TEST_F(ConnectionLoss, ARestartWithEqualNumbersAndHashesIsFoundByItsTime) {
   auto first = std::make_unique<Publisher>();
   start_verified(*first, 1);
   first.reset();
-  await([&] { return status().health == EngineHealth::Disconnected; });
+  await([&] { return status().health == FeedHealth::Disconnected; });
   Publisher second;
   second.time_s = 2.0;  // the same blocks under the same hashes and numbers, announced later
   second.bind_replay(replay_.c_str());
@@ -99,7 +99,7 @@ TEST_F(ConnectionLoss, ARestartWithEqualNumbersAndHashesIsFoundByItsTime) {
   EXPECT_EQ(second.await_replay_request(), 0U);
   await([&] { return index_.blocks(kEngine) == 0; });
   EXPECT_EQ(status().stream.drops, 1U);
-  EXPECT_EQ(status().health, EngineHealth::Replaying);
+  EXPECT_EQ(status().health, FeedHealth::Replaying);
   second.answer(0);
   second.answer(1);
   second.end_replay(1);
@@ -134,7 +134,7 @@ TEST_F(ConnectionLoss, APeerThatFallsSilentIsFoundAndComesBackProven) {
                               .timeout = std::chrono::milliseconds(300)};
   start_verified(publisher_, 0);
   relay_->freeze(true);  // no byte and no end comes from the peer
-  await([&] { return status().health == EngineHealth::Disconnected; });
+  await([&] { return status().health == FeedHealth::Disconnected; });
   publisher_.publish(1);  // into the void
   relay_->freeze(false);
   EXPECT_EQ(publisher_.await_replay_request(), 0U);
@@ -165,7 +165,7 @@ TEST_F(ConnectionLoss, AProbeOfABoundPortIsNotTheEngine) {
   await_sequence(1);
   EXPECT_EQ(status().connections_lost, 0U);
   EXPECT_EQ(index_.blocks(kEngine), 2U);
-  await_changes({EngineHealth::Verified});
+  await_changes({FeedHealth::Verified});
 }
 
 TEST_F(ConnectionLoss, TheOldConnectionOfAnEngineThatConnectsMayBeLostLast) {
@@ -187,7 +187,7 @@ TEST_F(ConnectionLoss, TheOldConnectionOfAnEngineThatConnectsMayBeLostLast) {
   publisher_.publish(0);
   await_sequence(0);
   EXPECT_EQ(index_.blocks(kEngine), 1U);
-  EXPECT_EQ(status().health, EngineHealth::Verified);
+  EXPECT_EQ(status().health, FeedHealth::Verified);
 }
 
 TEST_F(ConnectionLoss, AnEngineTakenForAnotherPeerIsHeardOfAgain) {
@@ -208,7 +208,7 @@ TEST_F(ConnectionLoss, LearningAnewForgetsAndAsksForAllThereIs) {
   subscriber_->relearn(kEngine, true);
   EXPECT_EQ(publisher_.await_replay_request(), 0U);
   EXPECT_EQ(index_.blocks(kEngine), 0U);
-  EXPECT_EQ(status().health, EngineHealth::Replaying);
+  EXPECT_EQ(status().health, FeedHealth::Replaying);
   publisher_.answer(0);
   publisher_.end_replay(0);
   await_verified();
@@ -225,29 +225,29 @@ TEST_F(ConnectionLoss, LearningAnewWithoutReplayTakesTheNextMessage) {
   publisher_.publish(2, {root.begin(), root.end()});
   await_sequence(2);
   EXPECT_EQ(index_.blocks(kEngine), 1U);
-  EXPECT_EQ(status().health, EngineHealth::Verified);
+  EXPECT_EQ(status().health, FeedHealth::Verified);
 }
 
 TEST_F(ConnectionLoss, AThousandEnginesAreFollowedAtOnce) {
   constexpr std::uint32_t kEngines = 1000;
   start();
   for (std::uint32_t i = 0; i < kEngines; ++i) {
-    subscriber_->add({.events = publisher_.bind_events()}, {.engine = EngineId{i}, .model = "m"});
+    subscriber_->add({.events = publisher_.bind_events()}, {.engine = CacheId{i}, .model = "m"});
   }
   const auto count = [&](const auto& condition) {
     const auto all = subscriber_->statuses();
     return std::count_if(all.begin(), all.end(), condition);
   };
   await([&] {
-    return count([](const auto& s) { return s.health == EngineHealth::Verified; }) == kEngines;
+    return count([](const auto& s) { return s.health == FeedHealth::Verified; }) == kEngines;
   });
   await([&, looks = 0]() mutable {
     // A subscription has effect some time after the connection.
     if (looks++ % 100 == 0) publisher_.publish(0);
     return count([](const auto& s) { return s.sequence == 0U; }) == kEngines;
   });
-  EXPECT_EQ(index_.blocks(EngineId{kEngines - 1}), 1U);
-  for (std::uint32_t i = 0; i < kEngines; ++i) subscriber_->remove(EngineId{i});
+  EXPECT_EQ(index_.blocks(CacheId{kEngines - 1}), 1U);
+  for (std::uint32_t i = 0; i < kEngines; ++i) subscriber_->remove(CacheId{i});
   await([&] { return index_.blocks_total() == 0; });
 }
 

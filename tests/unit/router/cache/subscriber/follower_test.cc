@@ -32,7 +32,7 @@ TEST(Follower, ATurnEndsAfterSomeMessagesOrSomeBytes) {
     const auto events = publisher.bind_events("inproc://" + std::to_string(payload_bytes));
     auto follower =
         Follower::open(shared, {.events = events},
-                       events::EngineFeed({.engine = kEngine, .model = "m"}, {}, scheme, index));
+                       events::EventFeed({.engine = kEngine, .model = "m"}, {}, scheme, index));
     ASSERT_TRUE(follower.ok());
     publisher.await_subscriber();
     const std::size_t published = 3 * messages_per_turn;

@@ -16,24 +16,24 @@ using namespace std::chrono_literals;
 
 class HeldBack : public SubscriberTest {
  protected:
-  void follow_as(std::uint32_t engine, const EngineEndpoints& endpoints) {
-    subscriber_->add(endpoints, {.engine = EngineId{engine}, .model = "m"});
+  void follow_as(std::uint32_t engine, const FeedEndpoints& endpoints) {
+    subscriber_->add(endpoints, {.engine = CacheId{engine}, .model = "m"});
   }
 };
 
 TEST(ReplayPlaces, AreFewAndGivenInTurn) {
   ReplayPlaces places;
   const auto count = static_cast<std::uint32_t>(ReplayPlaces::kPlaces);
-  for (std::uint32_t i = 0; i < count + 3; ++i) places.want(EngineId{i});
-  places.want(EngineId{0});
-  for (std::uint32_t i = 0; i < count; ++i) EXPECT_EQ(places.next(), EngineId{i});
+  for (std::uint32_t i = 0; i < count + 3; ++i) places.want(CacheId{i});
+  places.want(CacheId{0});
+  for (std::uint32_t i = 0; i < count; ++i) EXPECT_EQ(places.next(), CacheId{i});
   EXPECT_FALSE(places.next().has_value());
-  places.give_up(EngineId{count});  // that waits
-  places.give_up(EngineId{5});      // that has one
-  EXPECT_EQ(places.next(), EngineId{count + 1});
+  places.give_up(CacheId{count});  // that waits
+  places.give_up(CacheId{5});      // that has one
+  EXPECT_EQ(places.next(), CacheId{count + 1});
   EXPECT_FALSE(places.next().has_value());
   EXPECT_TRUE(places.anybody_waits());
-  EXPECT_TRUE(places.has(EngineId{count + 1}) && places.wants(EngineId{count + 2}));
+  EXPECT_TRUE(places.has(CacheId{count + 1}) && places.wants(CacheId{count + 2}));
 }
 
 TEST_F(HeldBack, ReplaysThatNobodyAnswersLeaveTheirPlacesToOthers) {
@@ -55,8 +55,8 @@ TEST_F(HeldBack, ReplaysThatNobodyAnswersLeaveTheirPlacesToOthers) {
   // An answer that comes late is taken all the same.
   silent.back().answer(0);
   silent.back().end_replay(0);
-  const EngineId late{engine - 1};
-  await([&] { return subscriber_->status(late)->health == EngineHealth::Verified; });
+  const CacheId late{engine - 1};
+  await([&] { return subscriber_->status(late)->health == FeedHealth::Verified; });
   EXPECT_EQ(subscriber_->status(late)->stream.replay_timeouts, 0U);
 }
 
@@ -129,7 +129,7 @@ TEST_F(HeldBack, AMessageWithoutEndClosesItsConnection) {
   while (peer.send(part)) sent += part.size();
   await([&] { return status().overruns == 1; });
   EXPECT_GT(sent, 16U << 20U);
-  EXPECT_EQ(status().health, EngineHealth::Disconnected);
+  EXPECT_EQ(status().health, FeedHealth::Disconnected);
   publisher_.connect_events(address);
   publisher_.await_subscriber();
   publisher_.publish(0);

@@ -40,7 +40,7 @@ class NamedEngines : public SubscriberTest {
     const std::lock_guard lock(names_mutex_);
     return !silent_[name].empty();
   }
-  void await_health(EngineHealth health) {
+  void await_health(FeedHealth health) {
     await([&] { return status().health == health; });
   }
 
@@ -96,25 +96,25 @@ TEST_F(NamedEngines, AreFollowedOnceTheirNameIsKnownAndHoldUpNoOther) {
   start();
   Publisher other;
   subscriber_->add({.events = named(other.bind_events(), "hangs")},
-                   {.engine = EngineId{9}, .model = "m"});
+                   {.engine = CacheId{9}, .model = "m"});
   const auto events = publisher_.bind_events();
   follow({.events = named(events, "slow")});
   await([&] { return is_asked("hangs") && is_asked("slow"); });
-  EXPECT_EQ(status().health, EngineHealth::Waiting);
+  EXPECT_EQ(status().health, FeedHealth::Waiting);
   set("slow", {"127.0.0.1"});
   publisher_.await_subscriber();
   publisher_.publish(0);
   await_sequence(0);
-  EXPECT_EQ(subscriber_->status(EngineId{9})->health, EngineHealth::Waiting);
+  EXPECT_EQ(subscriber_->status(CacheId{9})->health, FeedHealth::Waiting);
 }
 
 TEST_F(NamedEngines, SayWhyThereIsNoAddress) {
   start();
   set("engine", {}, hosts::Trouble::Unanswered);
   follow({.events = named(publisher_.bind_events(), "engine")});
-  await_health(EngineHealth::NameUnanswered);
+  await_health(FeedHealth::NameUnanswered);
   set("engine", {}, hosts::Trouble::Unknown);
-  await_health(EngineHealth::NameUnknown);
+  await_health(FeedHealth::NameUnknown);
   set("engine", {"127.0.0.1"});
   await_verified();
 }
@@ -124,7 +124,7 @@ TEST_F(NamedEngines, AreFoundAtAnotherAddressWhenTheyComeBack) {
   first_->publish(0);
   await_sequence(0);
   first_.reset();
-  await_health(EngineHealth::Disconnected);
+  await_health(FeedHealth::Disconnected);
   publisher_.time_s = 2.0;
   publisher_.bind_events(beside(events));
   set("engine", {"127.0.0.2"});
@@ -155,7 +155,7 @@ TEST_F(NamedEngines, AreNotSoughtWhereTheyWereWhenTheirNameIsGone) {
   const auto events = follow_first();
   set("engine", {}, hosts::Trouble::Unknown);
   first_.reset();
-  await_health(EngineHealth::NameUnknown);
+  await_health(FeedHealth::NameUnknown);
   publisher_.bind_events(events);
   Publisher moved;
   moved.bind_events(beside(events));
@@ -171,7 +171,7 @@ TEST_F(NamedEngines, StayAtTheLastGoodAddressWhileNoNameServerAnswers) {
   await_verified();
   set("engine", {}, hosts::Trouble::Unanswered);
   first_.reset();
-  await_health(EngineHealth::Disconnected);
+  await_health(FeedHealth::Disconnected);
   publisher_.bind_events(events);
   await_verified();
 }
@@ -191,7 +191,7 @@ TEST_F(NamedEngines, AreAskedForReplaysByNameToo) {
   const auto replay = named(publisher_.bind_replay(), "replays");
   follow({.events = named(publisher_.bind_events(), "engine"), .replay = replay});
   await([&] { return is_asked("replays"); });
-  EXPECT_EQ(status().health, EngineHealth::Replaying);
+  EXPECT_EQ(status().health, FeedHealth::Replaying);
   set("replays", {"127.0.0.1"});
   EXPECT_EQ(publisher_.await_replay_request(), 0U);
   publisher_.end_answers();

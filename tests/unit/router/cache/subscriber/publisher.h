@@ -25,9 +25,9 @@
 namespace sightline::subscriber {
 
 namespace pack = events::pack;
-using events::EngineHealth;
+using operations::FeedHealth;
 
-inline constexpr EngineId kEngine{4};
+inline constexpr CacheId kEngine{4};
 inline constexpr std::chrono::seconds kPatience{120};
 
 using Frames = std::vector<std::string>;
@@ -153,7 +153,7 @@ inline std::string free_address() {
 // Counts the walks over the blocks of all engines.
 class WalkCountingIndex : public index::ExactIndex {
  public:
-  void drop(EngineId engine) override {
+  void drop(CacheId engine) override {
     if (blocks(engine) > 0) ++walks_;
     ExactIndex::drop(engine);
     ++drops_;
@@ -171,13 +171,13 @@ class SubscriberTest : public testing::Test {
   void start(std::chrono::milliseconds replay_timeout = kPatience) {
     options.follow.replay_timeout = replay_timeout;
     options.follow.frame_bytes_max = 1U << 16U;
-    options.on_change = [this](const events::EngineStatus& now) {
+    options.on_change = [this](const events::FeedStatus& now) {
       const std::lock_guard lock(mutex_);
       // A block size that events tell is news too.
       if (changes_.empty() || changes_.back() != now.health) changes_.push_back(now.health);
       conflict_told_ = now.block_size_conflict;
     };
-    options.on_refused = [this](EngineId engine, const Error& error) {
+    options.on_refused = [this](CacheId engine, const Error& error) {
       const std::lock_guard lock(mutex_);
       refusals_.emplace_back(engine, error);
     };
@@ -189,7 +189,7 @@ class SubscriberTest : public testing::Test {
     subscriber_ = std::move(*created);
   }
 
-  void follow(const EngineEndpoints& endpoints) {
+  void follow(const FeedEndpoints& endpoints) {
     subscriber_->add(endpoints, {.engine = kEngine, .model = "m"});
   }
 
@@ -204,16 +204,16 @@ class SubscriberTest : public testing::Test {
 
   // Until the sockets of the engines added so far are open: engines take their turns in order.
   void await_opened() {
-    subscriber_->add({.events = "nonsense"}, {.engine = EngineId{1'000'000}, .model = "m"});
+    subscriber_->add({.events = "nonsense"}, {.engine = CacheId{1'000'000}, .model = "m"});
     await([&] { return !refusals().empty(); });
   }
 
   [[nodiscard]] bool is_connected() const {
     const auto health = status().health;
-    return health == EngineHealth::Replaying || health == EngineHealth::Verified;
+    return health == FeedHealth::Replaying || health == FeedHealth::Verified;
   }
-  [[nodiscard]] events::EngineStatus status() const {
-    return subscriber_->status(kEngine).value_or(events::EngineStatus{});
+  [[nodiscard]] events::FeedStatus status() const {
+    return subscriber_->status(kEngine).value_or(events::FeedStatus{});
   }
 
   // Looks until the condition holds; the sockets' threads have no event to wait for.
@@ -234,7 +234,7 @@ class SubscriberTest : public testing::Test {
   }
 
   // The healths of the engine in the order in which they were told.
-  [[nodiscard]] std::vector<EngineHealth> changes() const {
+  [[nodiscard]] std::vector<FeedHealth> changes() const {
     const std::lock_guard lock(mutex_);
     return changes_;
   }
@@ -242,12 +242,12 @@ class SubscriberTest : public testing::Test {
     const std::lock_guard lock(mutex_);
     return conflict_told_;
   }
-  [[nodiscard]] std::vector<std::pair<EngineId, Error>> refusals() const {
+  [[nodiscard]] std::vector<std::pair<CacheId, Error>> refusals() const {
     const std::lock_guard lock(mutex_);
     return refusals_;
   }
   void await_verified() {
-    await([&] { return status().health == EngineHealth::Verified; });
+    await([&] { return status().health == FeedHealth::Verified; });
   }
 
   SubscriberOptions options;
@@ -255,8 +255,8 @@ class SubscriberTest : public testing::Test {
   WalkCountingIndex index_;
   Publisher publisher_;
   mutable std::mutex mutex_;  // guards the next three
-  std::vector<std::pair<EngineId, Error>> refusals_;
-  std::vector<EngineHealth> changes_;
+  std::vector<std::pair<CacheId, Error>> refusals_;
+  std::vector<FeedHealth> changes_;
   std::optional<std::uint32_t> conflict_told_;
   std::unique_ptr<EventSubscriber> subscriber_;
 };

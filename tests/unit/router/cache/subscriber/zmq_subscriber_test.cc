@@ -7,6 +7,7 @@
 
 #include <unistd.h>
 
+#include "router/cache/operations/facts.h"
 #include "tests/unit/router/cache/subscriber/publisher.h"
 
 namespace sightline::subscriber {
@@ -229,7 +230,7 @@ TEST_F(ZmqSubscriber, TellsHowLongItsThreadHasBeenAtOneTurn) {
   std::promise<void> release;
   std::atomic<bool> is_held = false;
   const auto gate = release.get_future().share();
-  options.on_change = [&](const events::EngineStatus& /*now*/) {
+  options.on_change = [&](const events::FeedStatus& /*now*/) {
     if (!is_held.exchange(true)) gate.wait();
   };
   start_with_options();
@@ -242,10 +243,10 @@ TEST_F(ZmqSubscriber, TellsHowLongItsThreadHasBeenAtOneTurn) {
 
 TEST_F(ZmqSubscriber, RefusesEndpointsThatCannotBeUsed) {
   start();
-  for (const EngineEndpoints& endpoints :
-       {EngineEndpoints{.events = "nonsense"}, EngineEndpoints{.events = "tcp://127.0.0.1"},
-        EngineEndpoints{.events = "tcp://a.name"}, EngineEndpoints{.events = "tcp://*:5557"},
-        EngineEndpoints{.events = "tcp://127.0.0.1:5557", .replay = "nonsense"}}) {
+  for (const FeedEndpoints& endpoints :
+       {FeedEndpoints{.events = "nonsense"}, FeedEndpoints{.events = "tcp://127.0.0.1"},
+        FeedEndpoints{.events = "tcp://a.name"}, FeedEndpoints{.events = "tcp://*:5557"},
+        FeedEndpoints{.events = "tcp://127.0.0.1:5557", .replay = "nonsense"}}) {
     const auto told_before = refusals().size();
     follow(endpoints);
     await([&] { return refusals().size() > told_before; });
@@ -265,11 +266,11 @@ TEST_F(ZmqSubscriber, RefusesEndpointsThatCannotBeUsed) {
 class BusySubscriber : public SubscriberTest {
  protected:
   void start_busy() {
-    options.on_refused = [this](EngineId engine, const Error& error) {
+    options.on_refused = [this](CacheId engine, const Error& error) {
       const std::lock_guard lock(mutex_);
       refusals_.emplace_back(engine, error);
     };
-    options.on_change = [this, gate = go_on_.get_future().share()](const events::EngineStatus&) {
+    options.on_change = [this, gate = go_on_.get_future().share()](const events::FeedStatus&) {
       if (!is_held_.exchange(true)) gate.wait();
     };
     start_with_options();
@@ -284,10 +285,10 @@ class BusySubscriber : public SubscriberTest {
 
 TEST_F(BusySubscriber, AddingAnEngineDoesNotWaitForTheThread) {
   start_busy();
-  constexpr EngineId kAdded{9};
+  constexpr CacheId kAdded{9};
   subscriber_->add({.events = free_address()}, {.engine = kAdded, .model = "m"});
   ASSERT_TRUE(subscriber_->status(kAdded).has_value());
-  EXPECT_EQ(subscriber_->status(kAdded)->health, EngineHealth::Waiting);
+  EXPECT_EQ(subscriber_->status(kAdded)->health, FeedHealth::Waiting);
   EXPECT_EQ(subscriber_->statuses().size(), 2U);
   go_on();
 }
@@ -295,9 +296,9 @@ TEST_F(BusySubscriber, AddingAnEngineDoesNotWaitForTheThread) {
 TEST_F(BusySubscriber, AnEngineRemovedBeforeItsTurnIsNeitherFollowedNorRefused) {
   start_busy();
   Publisher other;
-  constexpr EngineId kGood{9};
-  constexpr EngineId kBad{10};
-  constexpr EngineId kLast{11};
+  constexpr CacheId kGood{9};
+  constexpr CacheId kBad{10};
+  constexpr CacheId kLast{11};
   subscriber_->add({.events = other.bind_events()}, {.engine = kGood, .model = "m"});
   subscriber_->add({.events = "nonsense"}, {.engine = kBad, .model = "m"});
   subscriber_->remove(kGood);
@@ -316,7 +317,7 @@ TEST_F(ZmqSubscriber, AnAddressInUseIsSaidAndTakenOnceItIsFree) {
   auto other = std::make_unique<Publisher>();
   const auto address = other->bind_events();
   follow({.events = address, .bind = true});
-  await([&] { return changes() == std::vector{EngineHealth::AddressInUse}; });
+  await([&] { return changes() == std::vector{FeedHealth::AddressInUse}; });
   other.reset();
   publisher_.connect_events(address);
   await_verified();
@@ -332,13 +333,13 @@ TEST_F(ZmqSubscriber, AnEngineRemovedAndAddedAtOnceIsFollowedAtTheSameAddress) {
   publisher_.connect_events(address);
   publisher_.await_subscriber();
   // libzmq frees an address some time after its socket is closed: one of these meets it in use.
-  EngineId engine = kEngine;
+  CacheId engine = kEngine;
   for (int i = 0; i < 20; ++i) {
     subscriber_->remove(engine);
     ++engine.value;
     subscriber_->add({.events = address, .bind = true}, {.engine = engine, .model = "m"});
   }
-  await([&] { return subscriber_->status(engine)->health == EngineHealth::Verified; });
+  await([&] { return subscriber_->status(engine)->health == FeedHealth::Verified; });
 }
 
 TEST_F(ZmqSubscriber, AnEngineWhoseEventsAreThoseOfAnotherRankIsNotBelieved) {
@@ -348,8 +349,8 @@ TEST_F(ZmqSubscriber, AnEngineWhoseEventsAreThoseOfAnotherRankIsNotBelieved) {
   publisher_.await_subscriber();
   publisher_.publish(0);  // of rank 0
   // A change is told after the status shows it.
-  await([&] { return !changes().empty() && changes().back() == EngineHealth::OtherRank; });
-  EXPECT_EQ(status().health, EngineHealth::OtherRank);
+  await([&] { return !changes().empty() && changes().back() == FeedHealth::OtherRank; });
+  EXPECT_EQ(status().health, FeedHealth::OtherRank);
   EXPECT_EQ(status().other_rank_messages, 1U);
   EXPECT_EQ(index_.blocks(kEngine), 0U);
 }
@@ -380,7 +381,7 @@ TEST_F(ZmqSubscriber, ALookTellsWhetherAllThatWasAnnouncedIsApplied) {
     subscriber_->look(kEngine);
     return status().caught_up >= asked;
   });
-  subscriber_->look(EngineId{99});  // unknown: nothing
+  subscriber_->look(CacheId{99});  // unknown: nothing
 }
 
 TEST_F(ZmqSubscriber, AnEngineThatNeverPausesIsCaughtUpAsLongAsItsMessagesDoNotWait) {

@@ -10,13 +10,13 @@
 namespace sightline::admin {
 namespace {
 
-using events::EngineStatus;
+using events::FeedStatus;
 using std::chrono::seconds;
 
 class EventMetricsTest : public testing::Test {
  protected:
-  static EngineStatus status(std::uint32_t engine, std::uint64_t applied) {
-    EngineStatus status{.engine = EngineId{engine}};
+  static FeedStatus status(std::uint32_t engine, std::uint64_t applied) {
+    FeedStatus status{.engine = CacheId{engine}};
     status.normaliser.events = applied;
     return status;
   }
@@ -33,7 +33,7 @@ class EventMetricsTest : public testing::Test {
 };
 
 TEST_F(EventMetricsTest, TheLagOfAWorkerIsThatOfItsSlowestRank) {
-  for (const std::uint32_t rank : {0, 1}) events.follow(EngineId{rank}, "w");
+  for (const std::uint32_t rank : {0, 1}) events.follow(CacheId{rank}, "w");
   std::vector ranks{status(0, 1), status(1, 1)};
   ranks[0].lag = seconds(30);
   events.tell("w", ranks);
@@ -42,27 +42,27 @@ TEST_F(EventMetricsTest, TheLagOfAWorkerIsThatOfItsSlowestRank) {
 }
 
 TEST_F(EventMetricsTest, CountsOfAnEngineThatLeavesAreNotLostNorCountedTwice) {
-  events.follow(EngineId{0}, "w");
+  events.follow(CacheId{0}, "w");
   events.tell("w", std::vector{status(0, 5)});
-  events.forget(EngineId{0}, status(0, 7));
+  events.forget(CacheId{0}, status(0, 7));
   events.tell("w", std::vector{status(0, 7)});
   EXPECT_TRUE(shows("sightline_events_applied_total{worker=\"w\"} 7"));
-  events.follow(EngineId{1}, "w");
+  events.follow(CacheId{1}, "w");
   events.tell("w", std::vector{status(1, 2)});
   EXPECT_TRUE(shows("sightline_events_applied_total{worker=\"w\"} 9"));
 }
 
 TEST_F(EventMetricsTest, AWorkerThatLeftGetsNoCountersBack) {
-  events.follow(EngineId{0}, "w");
-  events.forget(EngineId{0}, std::nullopt);
+  events.follow(CacheId{0}, "w");
+  events.forget(CacheId{0}, std::nullopt);
   metrics.remove_worker("w");
-  events.forget(EngineId{0}, status(0, 7));
+  events.forget(CacheId{0}, status(0, 7));
   EXPECT_EQ(metrics.scrape().find("worker=\"w\""), std::string::npos);
 }
 
 TEST_F(EventMetricsTest, RestartsAndOverflownBuffersShow) {
-  events.follow(EngineId{0}, "w");
-  EngineStatus bad = status(0, 1);
+  events.follow(CacheId{0}, "w");
+  FeedStatus bad = status(0, 1);
   bad.stream.restarts = 2;
   bad.stream.buffer_overflows = 3;
   events.tell("w", std::vector{bad});
@@ -71,8 +71,8 @@ TEST_F(EventMetricsTest, RestartsAndOverflownBuffersShow) {
 }
 
 TEST_F(EventMetricsTest, WhatIsUnknownOrIgnoredShows) {
-  events.follow(EngineId{0}, "w");
-  EngineStatus odd = status(0, 1);
+  events.follow(CacheId{0}, "w");
+  FeedStatus odd = status(0, 1);
   odd.normaliser.ignored_type = 1;
   odd.normaliser.unknown_field = 2;
   odd.normaliser.groups_refused = 3;
@@ -103,7 +103,7 @@ TEST_F(EventMetricsTest, AFullIndexShows) {
 }
 
 TEST_F(EventMetricsTest, ReadingsThatOvertakeEachOtherCountEverythingOnce) {
-  events.follow(EngineId{0}, "w");
+  events.follow(CacheId{0}, "w");
   std::vector<std::jthread> threads;
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([this] {

@@ -85,7 +85,7 @@ TEST_F(BlameTest, ASilentWorkerIsLeftOutAndItsBlocksAreBelievedWhenItIsBack) {
 }
 
 TEST_F(BlameTest, OnlyARefusedConnectionGivesTheBlocksUpAndThatAtOnce) {
-  const EngineId engine = worker()->engines[0].engine;
+  const CacheId engine = worker()->engines[0].engine;
   worker()->life->raise();
   last_event_[engine] = clock_.now() + seconds(6);
   probe(refused());
@@ -95,7 +95,7 @@ TEST_F(BlameTest, OnlyARefusedConnectionGivesTheBlocksUpAndThatAtOnce) {
 
 TEST_F(BlameTest, AnswersOrEventsDuringAProbeOutweighItsSilence) {
   const auto before = worker();
-  const EngineId engine = before->engines[0].engine;
+  const CacheId engine = before->engines[0].engine;
   for (const bool by_events : {true, false, true, false}) {
     clock_.advance(seconds(5));
     (void)fleet_.take_due_probes();
@@ -220,7 +220,7 @@ TEST_F(BlameTest, AWorkerThatStaysRoutedIsLeftOutForAFailureOfAnotherKind) {
 }
 
 TEST_F(BlameTest, ARequestWithoutAnAnswerInTimeIsNoFailureWhileOthersOrEventsFlow) {
-  const EngineId engine = worker()->engines[0].engine;
+  const CacheId engine = worker()->engines[0].engine;
   worker()->life->raise();
   fleet_.report_failure("w", timeout());
   EXPECT_EQ(state(), WorkerState::Ready);

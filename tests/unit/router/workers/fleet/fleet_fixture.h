@@ -35,8 +35,8 @@ class FleetFixture : public testing::Test {
                   live_[engine.engine] = engine;
                   if (follows_events_) fleet_.set_event_health(engine.engine, "");
                 },
-                [this](EngineId engine) { EXPECT_EQ(live_.erase(engine), 1u); },
-                [this](EngineId engine) { return last_event_[engine]; }},
+                [this](CacheId engine) { EXPECT_EQ(live_.erase(engine), 1u); },
+                [this](CacheId engine) { return last_event_[engine]; }},
                metrics_, clock_) {}
 
   [[nodiscard]] std::shared_ptr<const Worker> worker(const std::string& name = "w") const {
@@ -51,9 +51,9 @@ class FleetFixture : public testing::Test {
 
   runtime::Metrics metrics_;
   test::ManualClock clock_;
-  std::map<EngineId, EngineEndpoints> live_;  // engines announced and not removed
-  bool follows_events_ = true;                // and says so
-  std::map<EngineId, Instant> last_event_;
+  std::map<CacheId, EngineEndpoints> live_;  // engines announced and not removed
+  bool follows_events_ = true;               // and says so
+  std::map<CacheId, Instant> last_event_;
   Fleet fleet_;
 };
 

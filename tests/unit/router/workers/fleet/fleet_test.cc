@@ -38,7 +38,7 @@ class FleetTest : public FleetFixture {
     fleet_.set_workers(specs);
     for (const WorkerSpec& spec : specs) fleet_.apply_probe(spec, healthy_probe());
   }
-  [[nodiscard]] EngineId engine_of(const std::string& name) const {
+  [[nodiscard]] CacheId engine_of(const std::string& name) const {
     return worker(name)->engines.front().engine;
   }
 
@@ -82,7 +82,7 @@ TEST_F(FleetTest, AWorkerIsUnverifiedUntilItsEventsAreFollowedAndWheneverTheyAre
   start_ready();
   EXPECT_EQ(state(), WorkerState::Unverified);
   EXPECT_EQ(worker()->reason, "waiting for the first event connection");
-  const EngineId engine = live_.begin()->first;
+  const CacheId engine = live_.begin()->first;
   fleet_.set_event_health(engine, "replaying events");
   EXPECT_EQ(worker()->reason, "replaying events");
   EXPECT_TRUE(worker()->is_routable());
@@ -99,7 +99,7 @@ TEST_F(FleetTest, AWorkerIsUnverifiedUntilItsEventsAreFollowedAndWheneverTheyAre
 
 TEST_F(FleetTest, TheHealthOfAnEngineThatIsGoneIsIgnored) {
   start_ready();
-  const EngineId old = live_.begin()->first;
+  const CacheId old = live_.begin()->first;
   fleet_.apply_probe(spec_, failed_probe(true));
   fleet_.apply_probe(spec_, healthy_probe());
   ASSERT_EQ(state(), WorkerState::Ready);
@@ -242,7 +242,7 @@ TEST_F(FleetTest, ABlockSizeThatNobodyToldComesWithTheFirstEvent) {
 
 TEST_F(FleetTest, EventsThatContradictTheOperatorExcludeTheWorkerLoudly) {
   start_ready("name=w,url=http://h:1,block_size=16");
-  const EngineId engine = live_.begin()->first;
+  const CacheId engine = live_.begin()->first;
   fleet_.set_block_size_from_events(engine, 16);
   EXPECT_EQ(state(), WorkerState::Ready);
   fleet_.set_block_size_from_events(engine, 32);
@@ -270,7 +270,7 @@ TEST_F(FleetTest, EventsWinOverWhatTheEngineToldElsewhere) {
 
 TEST_F(FleetTest, EventsThatTellTwoBlockSizesExcludeEvenALoneWorkerUntilTheyAgree) {
   start_ready();
-  const EngineId engine = live_.begin()->first;
+  const CacheId engine = live_.begin()->first;
   fleet_.set_block_size_from_events(engine, 16);
   fleet_.set_block_size_from_events(engine, 8, true);
   EXPECT_EQ(state(), WorkerState::Excluded);
@@ -304,7 +304,7 @@ TEST_F(FleetTest, ARefusedConnectionIsDownAtOnceAndGivesUpItsEngines) {
 
 TEST_F(FleetTest, AWorkerThatComesBackGetsNewEngineIds) {
   start_ready();
-  const EngineId old = live_.begin()->first;
+  const CacheId old = live_.begin()->first;
   fleet_.apply_probe(spec_, failed_probe(true));
   fleet_.apply_probe(spec_, healthy_probe());
   EXPECT_EQ(state(), WorkerState::Ready);
@@ -358,7 +358,7 @@ TEST_F(FleetTest, AnUnchangedListChangesNothing) {
 
 TEST_F(FleetTest, DrainingKeepsTheEnginesAndTakesNoRequests) {
   start_ready();
-  const EngineId engine = live_.begin()->first;
+  const CacheId engine = live_.begin()->first;
   fleet_.set_workers({spec_of("name=w,url=http://h:1,drain=true")});
   EXPECT_EQ(state(), WorkerState::Draining);
   EXPECT_FALSE(worker()->is_routable());
@@ -489,10 +489,10 @@ TEST_F(FleetTest, AnAdapterOfAnotherPathIsLearnedAnewAndNotFromWhatWasAnnouncedB
   start();
   fleet_.apply_probe(spec_, probe_with_adapter("/one", 100));
   fleet_.apply_probe(spec_, probe_with_adapter("/one", 105));
-  const EngineId first = engine_of("w");
+  const CacheId first = engine_of("w");
   EXPECT_TRUE(live_.at(first).adapters.believes("ad", 1));
   fleet_.apply_probe(spec_, probe_with_adapter("/other", 110));
-  const EngineId second = engine_of("w");
+  const CacheId second = engine_of("w");
   EXPECT_NE(first, second);
   EXPECT_FALSE(live_.contains(first));
   EXPECT_FALSE(live_.at(second).adapters.believes("ad", 110));
@@ -530,7 +530,7 @@ TEST_F(FleetTest, AdaptersBeyondThoseThatAreRememberedAreCounted) {
 TEST_F(FleetTest, AModelListThatIsMissedChangesNoAdapter) {
   start();
   fleet_.apply_probe(spec_, probe_with_adapter("/one", 100));
-  const EngineId first = engine_of("w");
+  const CacheId first = engine_of("w");
   Probe probe = healthy_probe();
   probe.models = worker_error(ErrorCode::NotFound, "/v1/models answers 404", false);
   fleet_.apply_probe(spec_, probe);

@@ -13,33 +13,21 @@
 
 #include "router/cache/events/normaliser.h"
 #include "router/cache/events/stream.h"
+#include "router/cache/operations/facts.h"
 
 namespace sightline::events {
 
-// Whether the index may be believed about an engine.
-enum class EngineHealth : std::uint8_t {
-  Waiting,         // never connected to its publisher
-  AddressInUse,    // nor can it be: somebody else is bound where it is to connect to
-  NameUnknown,     // not connected: there is no address for its host's name
-  NameUnanswered,  // likewise, because no name server answers
-  Disconnected,    // the connection is lost: what happens there is not heard
-  Replaying,       // messages are missing, or it may be another process: a replay will tell
-  OtherRank,       // its messages are those of another rank: they are not applied
-  Verified,        // all that was announced is applied
-};
-
-// Why not, as one sentence; empty when it may.
-std::string_view reason_of(EngineHealth health);
+using operations::FeedHealth;
 
 // How far one engine's events have come.
-struct EngineStatus {
-  EngineId engine;
-  std::optional<std::uint64_t> sequence;        // of the last message applied
-  double batch_timestamp_s = 0;                 // engine's clock, of the last batch; 0: none yet
-  std::chrono::milliseconds lag{0};             // applied - batch time, of the last batch; >= 0
-  EngineHealth health = EngineHealth::Waiting;  // set by who owns the socket
-  std::uint64_t connections_lost = 0;           // likewise
-  Instant heard_at{};                           // likewise; the last message, replays included
+struct FeedStatus {
+  CacheId engine;
+  std::optional<std::uint64_t> sequence;    // of the last message applied
+  double batch_timestamp_s = 0;             // engine's clock, of the last batch; 0: none yet
+  std::chrono::milliseconds lag{0};         // applied - batch time, of the last batch; >= 0
+  FeedHealth health = FeedHealth::Waiting;  // set by who owns the socket
+  std::uint64_t connections_lost = 0;       // likewise
+  Instant heard_at{};                       // likewise; the last message, replays included
   bool replaying = false;
   bool has_replay = false;     // a replay endpoint is known
   bool replay_silent = false;  // and answers nothing: what was missed is not had from there
@@ -51,8 +39,8 @@ struct EngineStatus {
   bool is_other_rank = false;                        // so says the last batch
   std::uint64_t other_rank_messages = 0;             // not applied
   std::uint64_t undecodable_messages = 0;            // broken frames or payloads
-  bool hybrid_cache = false;                         // see EngineState::has_uncounted_groups()
-  bool upper_bound = false;                          // see EngineState::is_upper_bound()
+  bool hybrid_cache = false;                         // see Normaliser::has_uncounted_groups()
+  bool upper_bound = false;                          // see Normaliser::is_upper_bound()
   // All that was announced until then is applied. Nothing: not known; set by who owns the socket.
   std::optional<Instant> caught_up;
   std::size_t waiting_blocks = 0;  // announced before their parent
@@ -63,10 +51,10 @@ struct EngineStatus {
 
 // All that happens to one engine's messages between socket and index: order, decoding,
 // normalisation. Thread safety: none. Scheme and index outlive it.
-class EngineFeed {
+class EventFeed {
  public:
-  EngineFeed(NormaliserOptions normaliser, StreamOptions stream, const keys::Scheme& scheme,
-             index::PrefixIndex& index);
+  EventFeed(NormaliserOptions normaliser, StreamOptions stream, const keys::Scheme& scheme,
+            index::PrefixIndex& index);
 
   // Each returns the sequence from which a replay must be asked now, if any; asking voids one
   // that runs. now: wall time, for the lag.
@@ -88,17 +76,17 @@ class EngineFeed {
 
   [[nodiscard]] double batch_timestamp_s() const { return batch_timestamp_s_; }
   [[nodiscard]] bool replaying() const { return stream_.replaying(); }
-  [[nodiscard]] EngineStatus status() const;
+  [[nodiscard]] FeedStatus status() const;
 
  private:
   std::optional<std::uint64_t> carry_out(StreamStep step, WallTime now);
   void apply(const Message& message, WallTime now);
 
-  const EngineId engine_;
+  const CacheId engine_;
   const std::optional<std::int64_t> rank_;
   const bool has_replay_;
   EventStream stream_;
-  EngineState state_;
+  Normaliser state_;
   double batch_timestamp_s_ = 0;
   std::chrono::milliseconds lag_{0};
   bool is_other_rank_ = false;

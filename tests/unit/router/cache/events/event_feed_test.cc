@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
-#include "router/cache/events/engine_feed.h"
+#include "router/cache/events/event_feed.h"
 
 #include <limits>
 
@@ -13,7 +13,7 @@
 namespace sightline::events {
 namespace {
 
-constexpr EngineId kEngine{2};
+constexpr CacheId kEngine{2};
 
 class Feed : public testing::Test {
  protected:
@@ -31,7 +31,7 @@ class Feed : public testing::Test {
 
   keys::Scheme scheme_{contract::development_identity_key()};
   index::ExactIndex index_;
-  EngineFeed feed_{options(), StreamOptions{}, scheme_, index_};
+  EventFeed feed_{options(), StreamOptions{}, scheme_, index_};
 };
 
 TEST_F(Feed, CarriesMessagesIntoTheIndexAndSaysHowFarItIs) {
@@ -63,7 +63,7 @@ TEST_F(Feed, LagIsNeverNegativeNorNonsense) {
 TEST_F(Feed, OnlyMessagesOfTheRightRankAreAppliedWhereTheRankIsKnown) {
   auto of_rank_1 = options();
   of_rank_1.rank = 1;
-  EngineFeed feed(of_rank_1, StreamOptions{}, scheme_, index_);
+  EventFeed feed(of_rank_1, StreamOptions{}, scheme_, index_);
   const auto take = [&](std::uint64_t sequence, const pack::Value& rank) {
     const auto number = replay_start(sequence);
     const Bytes topic = {'t'};
@@ -116,7 +116,7 @@ TEST_F(Feed, WhatCannotBeNamedIsLackedUntilTheCacheIsCleared) {
 TEST_F(Feed, WhatFindsNoRoomIsLacked) {
   auto small = options();
   small.handles_max = 1;
-  EngineState state(small, scheme_, index_);
+  Normaliser state(small, scheme_, index_);
   const auto take = [&](std::uint64_t hash) {
     const auto batch = decode_vllm_batch(store(hash));
     ASSERT_TRUE(batch);
@@ -154,7 +154,7 @@ TEST_F(Feed, BrokenFramesAreCountedAndCostNothing) {
 }
 
 TEST_F(Feed, AReplayFillsTheIndexFromTheBeginning) {
-  EngineFeed feed(options(), {.replay_available = true}, scheme_, index_);
+  EventFeed feed(options(), {.replay_available = true}, scheme_, index_);
   EXPECT_EQ(feed.start(), 0U);
   EXPECT_TRUE(feed.replaying());
   const Bytes none;
@@ -170,7 +170,7 @@ TEST_F(Feed, AReplayFillsTheIndexFromTheBeginning) {
 }
 
 TEST_F(Feed, AReplayThatTimesOutLetsLiveMessagesThrough) {
-  EngineFeed feed(options(), {.replay_available = true}, scheme_, index_);
+  EventFeed feed(options(), {.replay_available = true}, scheme_, index_);
   feed.start();
   const Bytes topic = {'t'};
   const auto number = replay_start(0);
@@ -201,8 +201,8 @@ TEST_F(Feed, ACacheOfSeveralKindsIsReported) {
 }
 
 TEST_F(Feed, ABlockSizeConflictIsReported) {
-  EngineFeed feed({.engine = kEngine, .model = "m", .block_size_configured = 16}, StreamOptions{},
-                  scheme_, index_);
+  EventFeed feed({.engine = kEngine, .model = "m", .block_size_configured = 16}, StreamOptions{},
+                 scheme_, index_);
   const Bytes topic = {'t'};
   const auto number = replay_start(0);
   const auto payload = store(1);

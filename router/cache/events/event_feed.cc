@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
-#include "router/cache/events/engine_feed.h"
+#include "router/cache/events/event_feed.h"
 
 #include <algorithm>
 #include <cmath>
@@ -23,39 +23,17 @@ std::chrono::milliseconds lag_of(double batch_timestamp_s, WallTime now) {
 
 }  // namespace
 
-std::string_view reason_of(EngineHealth health) {
-  switch (health) {
-    case EngineHealth::Waiting:
-      return "waiting for the first event connection";
-    case EngineHealth::AddressInUse:
-      return "its events' address is in use by another engine or process: give each its own";
-    case EngineHealth::NameUnknown:
-      return "the host name of its events is not known";
-    case EngineHealth::NameUnanswered:
-      return "no name server answers for the host name of its events";
-    case EngineHealth::Disconnected:
-      return "event connection lost";
-    case EngineHealth::Replaying:
-      return "replaying events";
-    case EngineHealth::OtherRank:
-      return "its events are those of another data-parallel rank: check where its port leads to";
-    case EngineHealth::Verified:
-      return "";
-  }
-  return "";
-}
-
-EngineFeed::EngineFeed(NormaliserOptions normaliser, StreamOptions stream,
-                       const keys::Scheme& scheme, index::PrefixIndex& index)
+EventFeed::EventFeed(NormaliserOptions normaliser, StreamOptions stream, const keys::Scheme& scheme,
+                     index::PrefixIndex& index)
     : engine_(normaliser.engine),
       rank_(normaliser.rank),
       has_replay_(stream.replay_available),
       stream_(stream),
       state_(std::move(normaliser), scheme, index) {}
 
-std::optional<std::uint64_t> EngineFeed::start() { return stream_.start().replay_from; }
+std::optional<std::uint64_t> EventFeed::start() { return stream_.start().replay_from; }
 
-std::optional<std::uint64_t> EngineFeed::live(std::span<const ByteView> frames, WallTime now) {
+std::optional<std::uint64_t> EventFeed::live(std::span<const ByteView> frames, WallTime now) {
   auto message = parse_live(frames);
   if (!message) {
     ++undecodable_messages_;
@@ -64,15 +42,15 @@ std::optional<std::uint64_t> EngineFeed::live(std::span<const ByteView> frames, 
   return carry_out(stream_.live(std::move(*message)), now);
 }
 
-std::optional<std::uint64_t> EngineFeed::reconnected(bool in_order, WallTime now) {
+std::optional<std::uint64_t> EventFeed::reconnected(bool in_order, WallTime now) {
   return carry_out(stream_.reconnected(in_order), now);
 }
 
-std::optional<std::uint64_t> EngineFeed::relearn(bool replay, WallTime now) {
+std::optional<std::uint64_t> EventFeed::relearn(bool replay, WallTime now) {
   return carry_out(stream_.relearn(replay), now);
 }
 
-std::optional<std::uint64_t> EngineFeed::replayed(std::span<const ByteView> frames, WallTime now) {
+std::optional<std::uint64_t> EventFeed::replayed(std::span<const ByteView> frames, WallTime now) {
   auto answer = parse_replay(frames);
   if (!answer) {
     ++undecodable_messages_;
@@ -82,17 +60,17 @@ std::optional<std::uint64_t> EngineFeed::replayed(std::span<const ByteView> fram
   return carry_out(stream_.replayed(std::move(**answer)), now);
 }
 
-std::optional<std::uint64_t> EngineFeed::replay_timed_out(WallTime now) {
+std::optional<std::uint64_t> EventFeed::replay_timed_out(WallTime now) {
   return carry_out(stream_.replay_ended(true), now);
 }
 
-std::optional<std::uint64_t> EngineFeed::carry_out(StreamStep step, WallTime now) {
+std::optional<std::uint64_t> EventFeed::carry_out(StreamStep step, WallTime now) {
   if (step.drop) state_.reset();
   for (const auto& message : step.apply) apply(message, now);
   return step.replay_from;
 }
 
-void EngineFeed::apply(const Message& message, WallTime now) {
+void EventFeed::apply(const Message& message, WallTime now) {
   if (message.sequence == 0) state_.begin();
   const auto batch = decode_vllm_batch(message.payload);
   if (!batch) {
@@ -111,7 +89,7 @@ void EngineFeed::apply(const Message& message, WallTime now) {
   lag_ = lag_of(batch->timestamp_s, now);
 }
 
-EngineStatus EngineFeed::status() const {
+FeedStatus EventFeed::status() const {
   return {.engine = engine_,
           .sequence = stream_.last_sequence(),
           .batch_timestamp_s = batch_timestamp_s_,
