@@ -11,18 +11,19 @@ namespace sightline::cli {
 namespace {
 
 // Why blocks that an engine holds may be missing from the index.
-std::string_view why_incomplete(const events::FeedStatus& status, const index::PrefixIndex& index) {
-  const events::Lacks& lacks = status.lacks;
-  if (index.refused(status.engine) > 0 || lacks.no_room) return "index_full";
-  if (lacks.forgotten) return "forgotten";
-  if (lacks.unknown_content) return "unknown_content";
+std::string_view why_incomplete(const events::FeedStatus& status,
+                                const index::IndexStatistics& index) {
+  const operations::MissingBlocks& missing = status.facts.missing;
+  if (index.refused(status.cache) > 0 || missing.no_room) return "index_full";
+  if (missing.forgotten) return "forgotten";
+  if (missing.unknown_content) return "unknown_content";
   return {};
 }
 
 audit::Heard heard_of(const events::FeedStatus& status) {
-  return {.is_sound = status.health == operations::FeedHealth::Verified,
-          .is_upper_bound = status.upper_bound,
-          .caught_up = status.caught_up};
+  return {.is_sound = status.facts.health == operations::FeedHealth::Verified,
+          .is_upper_bound = status.facts.upper_bound,
+          .caught_up = status.facts.caught_up};
 }
 
 // Blocks that the rank's cache has; 0: not known. Blocks of another size than those of its events
@@ -45,7 +46,7 @@ std::vector<audit::Overfull> overfull(const AuditSources& sources) {
       const std::uint64_t claimed = sources.index.blocks(engine.engine);
       if (claimed <= room) continue;
       const auto status = sources.subscriber.status(engine.engine);
-      if (!status || !heard_of(*status).is_sound || status->upper_bound) continue;
+      if (!status || !heard_of(*status).is_sound || status->facts.upper_bound) continue;
       found.push_back({engine.engine, worker->name, claimed, room});
     }
   }

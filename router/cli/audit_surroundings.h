@@ -13,7 +13,7 @@ namespace sightline::cli {
 struct AuditSources {
   subscriber::EventSubscriber& subscriber;
   const fleet::Fleet& fleet;
-  const index::PrefixIndex& index;
+  const index::IndexStatistics& index;
   const index::RemovalJournal& journal;
 };
 

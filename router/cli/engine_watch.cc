@@ -23,8 +23,9 @@ std::uint64_t seed_nobody_knows() {
 
 // An engine that has announced nothing may have nothing, unless nobody can say.
 fleet::EarlierBlocks earlier_blocks(const events::FeedStatus& status) {
-  if (status.lacks.forgotten && status.replay_silent) return fleet::EarlierBlocks::Refused;
-  const bool is_missed = status.sequence && status.lacks.forgotten;
+  if (status.facts.missing.forgotten && status.facts.replay_silent)
+    return fleet::EarlierBlocks::Refused;
+  const bool is_missed = status.facts.sequence && status.facts.missing.forgotten;
   return is_missed ? fleet::EarlierBlocks::Missed : fleet::EarlierBlocks::Known;
 }
 
@@ -37,7 +38,10 @@ EngineWatch::EngineWatch(subscriber::EventSubscriber& subscriber, const prepare:
 void EngineWatch::engine_ready(const fleet::EngineEndpoints& engine) {
   subscriber::FeedEndpoints endpoints{.events = engine.events, .bind = engine.bind};
   if (!engine.replay.empty()) endpoints.replay = engine.replay;
-  events::NormaliserOptions options{.engine = engine.engine, .model = scope_model_};
+  events::NormaliserOptions options;
+  options.id = engine.engine;
+  options.cache = {.worker = engine.worker, .rank = engine.rank};
+  options.model = scope_model_;
   if (engine.several_ranks) options.rank = engine.rank;
   options.adapters = engine.adapters;
   options.hash_seed = seed_nobody_knows();
@@ -55,12 +59,14 @@ void EngineWatch::engine_ready(const fleet::EngineEndpoints& engine) {
 void EngineWatch::engine_removed(CacheId engine) { subscriber_.remove(engine); }
 
 void tell_fleet(fleet::Fleet& fleet, const events::FeedStatus& status) {
-  const auto size = status.block_size_conflict ? status.block_size_conflict : status.block_size;
+  const auto size =
+      status.facts.block_size_conflict ? status.facts.block_size_conflict : status.facts.block_size;
   // A configured size that no event has confirmed is not news.
-  if (size && status.sequence) {
-    fleet.set_block_size_from_events(status.engine, *size, status.block_size_conflict.has_value());
+  if (size && status.facts.sequence) {
+    fleet.set_block_size_from_events(status.cache, *size,
+                                     status.facts.block_size_conflict.has_value());
   }
-  fleet.set_event_health(status.engine, reason_of(status.health), earlier_blocks(status));
+  fleet.set_event_health(status.cache, reason_of(status.facts.health), earlier_blocks(status));
 }
 
 void tell_refusal(fleet::Fleet& fleet, CacheId engine, const Error& error) {

@@ -25,6 +25,7 @@
 
 #include "router/cache/audit/audit.h"
 #include "router/cache/index/exact_index.h"
+#include "router/cache/index/indexed_cache.h"
 #include "router/cache/subscriber/zmq_subscriber.h"
 #include "router/cli/audit_surroundings.h"
 #include "router/cli/engine_watch.h"
@@ -135,7 +136,7 @@ struct ServeApp::Parts {
   hosts::Lookup names{system_clock(), &metrics};
   prepare::TokenCache token_cache;
   index::RemovalJournal removals;
-  index::ExactIndex index{index::kBlocksMax, removals};
+  index::ExactIndex index;
   std::optional<fleet::Fleet> fleet;
   std::unique_ptr<subscriber::EventSubscriber> subscriber;
   std::optional<audit::Audit> audit;
@@ -158,6 +159,7 @@ struct ServeApp::Parts {
   std::uint64_t dropped_lines = 0;  // of the log, counted so far
 
   Result<Done> build();
+  Result<Done> read_events();
   void refresh_metrics();
   Result<Done> listen();
   void add_admin_routes();
@@ -185,13 +187,7 @@ Result<Done> ServeApp::Parts::build() {
                                             }};
   fleet.emplace(fleet::Fleet::Options{.probe_interval = settings.fleet.probe_interval}, listeners,
                 metrics, system_clock());
-  subscriber::SubscriberOptions subscription;
-  subscription.held_bytes_max = settings.events.held_bytes_max;
-  subscription.on_change = [this](const events::FeedStatus& s) { tell_fleet(*fleet, s); };
-  subscription.on_refused = [this](CacheId e, const Error& why) { tell_refusal(*fleet, e, why); };
-  subscription.names = &names;
-  subscriber =
-      SL_TRY(subscriber::EventSubscriber::create(subscription, scheme, index, system_clock()));
+  SL_TRY(read_events());
   audit.emplace(audit::Audit::Options{}, audit_surroundings({*subscriber, *fleet, index, removals}),
                 metrics, system_clock());
   watch.emplace(*subscriber, *model, proxy::scope_model(settings));
@@ -220,6 +216,20 @@ Result<Done> ServeApp::Parts::build() {
   index_view.emplace(admin::IndexView{.fleet = *fleet, .index = index, .scheme = scheme});
   metrics.gauge(contract::kBuildInfo, {SL_VERSION}).set(1);
   metrics.before_scrape([this] { refresh_metrics(); });
+  return Done{};
+}
+
+Result<Done> ServeApp::Parts::read_events() {
+  subscriber::SubscriberOptions subscription;
+  subscription.held_bytes_max = options.settings.events.held_bytes_max;
+  subscription.on_change = [this](const events::FeedStatus& s) { tell_fleet(*fleet, s); };
+  subscription.on_refused = [this](CacheId e, const Error& why) { tell_refusal(*fleet, e, why); };
+  subscription.names = &names;
+  const auto sinks = [this](CacheId cache) {
+    return std::make_unique<index::IndexedCache>(cache, index, &removals);
+  };
+  subscriber =
+      SL_TRY(subscriber::EventSubscriber::create(subscription, scheme, sinks, system_clock()));
   return Done{};
 }
 

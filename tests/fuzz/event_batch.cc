@@ -15,6 +15,7 @@
 #include "router/cache/index/exact_index.h"
 #include "tests/fuzz/input.h"
 #include "tests/fuzz/target.h"
+#include "tests/support/indexed.h"
 
 namespace sightline::fuzz {
 namespace {
@@ -96,13 +97,14 @@ void run(ByteView bytes) {
   Input input(bytes);
   const auto flags = input.byte();
   index::ExactIndex index;
-  events::Normaliser state({.engine = kEngine,
-                            .model = "m",
-                            .media_tokens = {151655, 151656},
-                            .run_tokens = {151655},
-                            .vocabulary_size = (flags & 1U) != 0 ? TokenId{152064} : TokenId{0},
-                            .handles_max = kHandlesMax},
-                           scheme, index);
+  events::NormaliserOptions options;
+  options.id = kEngine;
+  options.model = "m";
+  options.media_tokens = {151655, 151656};
+  options.run_tokens = {151655};
+  options.vocabulary_size = (flags & 1U) != 0 ? TokenId{152064} : TokenId{0};
+  options.handles_max = kHandlesMax;
+  test::IndexedNormaliser state(std::move(options), scheme, index);
   NaiveCache naive;
   while (!input.at_end()) {
     const auto payload = input.sized();

@@ -15,6 +15,7 @@
 #include "router/cache/index/exact_index.h"
 #include "tests/fuzz/input.h"
 #include "tests/fuzz/target.h"
+#include "tests/support/indexed.h"
 
 namespace sightline::fuzz {
 namespace {
@@ -136,7 +137,7 @@ void run(ByteView bytes) {
   ByteBudget held(kHeldBytesMax);
   const auto options = options_of(flags, held);
   index::ExactIndex index;
-  events::EventFeed feed({.engine = kEngine, .model = "m"}, options_of(flags, held_by_feed), scheme,
+  test::IndexedFeed feed({.id = kEngine, .model = "m"}, options_of(flags, held_by_feed), scheme,
                          index);
   events::EventStream stream(options);
   Order order;
@@ -154,7 +155,7 @@ void run(ByteView bytes) {
     SL_CHECK(held.held() <= kHeldBytesMax && held.held() == held_by_feed.held());
     SL_CHECK(stream.replaying() || held.held() == 0);
     const auto status = feed.status();
-    SL_CHECK(status.sequence == stream.last_sequence());
+    SL_CHECK(status.facts.sequence == stream.last_sequence());
     SL_CHECK(status.replaying == stream.replaying() && status.lag.count() >= 0);
     SL_CHECK(index.blocks(kEngine) <= status.normaliser.blocks_stored);
     SL_CHECK(options.replay_available || !status.replaying);

@@ -11,7 +11,7 @@ namespace sightline::test {
 Playback::Playback(const std::vector<CapturedMessage>& messages, events::NormaliserOptions options)
     : messages_(messages),
       model_(options.model),
-      engine_(options.engine),
+      engine_(options.id),
       feed_(std::move(options), events::StreamOptions{}, scheme_, index_) {
   SL_CHECK(!feed_.start().has_value());
 }
@@ -26,7 +26,7 @@ void Playback::play_until(double time_s) {
 
 std::int64_t Playback::predict(const AskedPrompt& prompt) const {
   const keys::Scope scope{.model = model_, .cache_salt = prompt.cache_salt, .lora = prompt.lora};
-  const std::uint32_t block_size = feed_.status().block_size.value_or(kCapturedBlockSize);
+  const std::uint32_t block_size = feed_.status().facts.block_size.value_or(kCapturedBlockSize);
   const auto sequence =
       keys::block_keys(scheme_, scheme_.root(scope),
                        {.tokens = prompt.tokens, .media = prompt.media, .block_size = block_size});

@@ -11,6 +11,7 @@
 #include "router/cache/index/exact_index.h"
 #include "router/cache/keys/block_key.h"
 #include "tests/support/captures.h"
+#include "tests/support/indexed.h"
 
 namespace sightline::test {
 
@@ -45,7 +46,7 @@ class Playback {
   const CacheId engine_;
   const keys::Scheme scheme_{contract::development_identity_key()};
   index::ExactIndex index_;
-  events::EventFeed feed_;
+  test::IndexedFeed feed_;
   std::size_t next_ = 0;
 };
 

@@ -24,12 +24,12 @@ std::chrono::milliseconds lag_of(double batch_timestamp_s, WallTime now) {
 }  // namespace
 
 EventFeed::EventFeed(NormaliserOptions normaliser, StreamOptions stream, const keys::Scheme& scheme,
-                     index::PrefixIndex& index)
-    : engine_(normaliser.engine),
+                     operations::OperationSink& sink)
+    : cache_(normaliser.id),
       rank_(normaliser.rank),
       has_replay_(stream.replay_available),
       stream_(stream),
-      state_(std::move(normaliser), scheme, index) {}
+      state_(std::move(normaliser), scheme, sink) {}
 
 std::optional<std::uint64_t> EventFeed::start() { return stream_.start().replay_from; }
 
@@ -90,22 +90,22 @@ void EventFeed::apply(const Message& message, WallTime now) {
 }
 
 FeedStatus EventFeed::status() const {
-  return {.engine = engine_,
-          .sequence = stream_.last_sequence(),
+  return {.cache = cache_,
+          .facts = {.block_size = state_.block_size(),
+                    .block_size_conflict = state_.block_size_conflict(),
+                    .missing = state_.missing(),
+                    .replay_silent = stream_.replay_silent(),
+                    .upper_bound = state_.is_upper_bound(),
+                    .sequence = stream_.last_sequence()},
           .batch_timestamp_s = batch_timestamp_s_,
           .lag = lag_,
           .replaying = stream_.replaying(),
           .has_replay = has_replay_,
-          .replay_silent = stream_.replay_silent(),
-          .block_size = state_.block_size(),
-          .block_size_conflict = state_.block_size_conflict(),
           .is_other_rank = is_other_rank_,
           .other_rank_messages = other_rank_messages_,
           .undecodable_messages = undecodable_messages_,
           .hybrid_cache = state_.has_uncounted_groups(),
-          .upper_bound = state_.is_upper_bound(),
           .waiting_blocks = state_.waiting(),
-          .lacks = state_.lacks(),
           .stream = stream_.statistics(),
           .normaliser = state_.statistics()};
 }

@@ -14,47 +14,38 @@
 #include "router/cache/events/normaliser.h"
 #include "router/cache/events/stream.h"
 #include "router/cache/operations/facts.h"
+#include "router/cache/operations/operation.h"
 
 namespace sightline::events {
 
-using operations::FeedHealth;
-
-// How far one engine's events have come.
+// How far one engine's events have come, and what they tell of its cache.
 struct FeedStatus {
-  CacheId engine;
-  std::optional<std::uint64_t> sequence;    // of the last message applied
-  double batch_timestamp_s = 0;             // engine's clock, of the last batch; 0: none yet
-  std::chrono::milliseconds lag{0};         // applied - batch time, of the last batch; >= 0
-  FeedHealth health = FeedHealth::Waiting;  // set by who owns the socket
-  std::uint64_t connections_lost = 0;       // likewise
-  Instant heard_at{};                       // likewise; the last message, replays included
+  CacheId cache;
+  operations::CacheFacts facts;        // health and caught_up: set by who owns the socket
+  double batch_timestamp_s = 0;        // engine's clock, of the last batch; 0: none yet
+  std::chrono::milliseconds lag{0};    // applied - batch time, of the last batch; >= 0
+  std::uint64_t connections_lost = 0;  // set by who owns the socket
+  Instant heard_at{};                  // likewise; the last message, replays included
   bool replaying = false;
-  bool has_replay = false;     // a replay endpoint is known
-  bool replay_silent = false;  // and answers nothing: what was missed is not had from there
+  bool has_replay = false;  // a replay endpoint is known
   // More than is kept came live: no more is read until the replay that runs ends.
   bool held_back = false;
-  std::uint64_t overruns = 0;                        // connections closed: messages without end
-  std::optional<std::uint32_t> block_size;           // tokens; of the events, else configured
-  std::optional<std::uint32_t> block_size_conflict;  // exclude the worker from overlap
-  bool is_other_rank = false;                        // so says the last batch
-  std::uint64_t other_rank_messages = 0;             // not applied
-  std::uint64_t undecodable_messages = 0;            // broken frames or payloads
-  bool hybrid_cache = false;                         // see Normaliser::has_uncounted_groups()
-  bool upper_bound = false;                          // see Normaliser::is_upper_bound()
-  // All that was announced until then is applied. Nothing: not known; set by who owns the socket.
-  std::optional<Instant> caught_up;
-  std::size_t waiting_blocks = 0;  // announced before their parent
-  Lacks lacks;
+  std::uint64_t overruns = 0;              // connections closed: messages without end
+  bool is_other_rank = false;              // so says the last batch
+  std::uint64_t other_rank_messages = 0;   // not applied
+  std::uint64_t undecodable_messages = 0;  // broken frames or payloads
+  bool hybrid_cache = false;               // see Normaliser::has_uncounted_groups()
+  std::size_t waiting_blocks = 0;          // announced before their parent
   StreamStatistics stream;
   NormaliserStatistics normaliser;
 };
 
-// All that happens to one engine's messages between socket and index: order, decoding,
-// normalisation. Thread safety: none. Scheme and index outlive it.
+// All that happens to one engine's messages between its socket and the operations they mean: order,
+// decoding, normalisation. Thread safety: none. Scheme and sink outlive it.
 class EventFeed {
  public:
   EventFeed(NormaliserOptions normaliser, StreamOptions stream, const keys::Scheme& scheme,
-            index::PrefixIndex& index);
+            operations::OperationSink& sink);
 
   // Each returns the sequence from which a replay must be asked now, if any; asking voids one
   // that runs. now: wall time, for the lag.
@@ -71,7 +62,7 @@ class EventFeed {
   [[nodiscard]] bool replay_progressed() const { return stream_.replay_progressed(); }
   void lost() { stream_.lost(); }
 
-  // Forgets the engine, the index's part included, as what was never announced to it.
+  // Forgets the engine and clears its cache.
   void forget() { state_.reset(); }
 
   [[nodiscard]] double batch_timestamp_s() const { return batch_timestamp_s_; }
@@ -82,7 +73,7 @@ class EventFeed {
   std::optional<std::uint64_t> carry_out(StreamStep step, WallTime now);
   void apply(const Message& message, WallTime now);
 
-  const CacheId engine_;
+  const CacheId cache_;
   const std::optional<std::int64_t> rank_;
   const bool has_replay_;
   EventStream stream_;

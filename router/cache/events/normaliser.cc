@@ -20,9 +20,10 @@ std::size_t slot_of(operations::Tier tier) { return static_cast<std::size_t>(tie
 }  // namespace
 
 Normaliser::Normaliser(NormaliserOptions options, const keys::Scheme& scheme,
-                       index::PrefixIndex& index)
+                       operations::OperationSink& sink)
     : options_(std::move(options)),
-      index_(index),
+      sink_(sink),
+      cache_(options_.cache),
       content_({.model = options_.model,
                 .media = {.all = options_.media_tokens, .runs = options_.run_tokens},
                 .vocabulary_size = options_.vocabulary_size},
@@ -64,7 +65,7 @@ void Normaliser::settle_handle_bytes() {
 }
 
 void Normaliser::reset() {
-  forget();
+  forget(false);
   groups_.clear();
   content_.forget_encoding();
   block_size_seen_.reset();
@@ -76,7 +77,9 @@ std::optional<std::uint32_t> Normaliser::block_size() const {
   return block_size_seen_ ? block_size_seen_ : options_.block_size_configured;
 }
 
-void Normaliser::forget() {
+void Normaliser::tell(operations::Operation operation) { sink_.take(cache_, operation); }
+
+void Normaliser::forget(bool is_emptied) {
   std::vector<keys::BlockKey> known;
   known.reserve(handles_.size());
   for (const auto& [hash, handle] : handles_) {
@@ -85,9 +88,10 @@ void Normaliser::forget() {
   handles_.clear();
   open_items_.clear();
   waiting_.clear();
-  lacks_ = {};
-  // Not over what all engines hold, which an engine could ask for with every message.
-  index_.drop_known(options_.engine, known);
+  missing_ = {};
+  // With what it held: an engine could else have all that caches hold walked with every message.
+  tell(operations::Clear{.held = std::move(known)});
+  if (!is_emptied) ++cache_.epoch;
 }
 
 void Normaliser::apply_event(const BlockStored& event) {
@@ -139,8 +143,8 @@ void Normaliser::apply_event(const BlockRemoved& event) {
     }
   }
   if (removed.empty()) return;
-  index_.remove(options_.engine, tier, removed);
   statistics_.blocks_removed += removed.size();
+  tell(operations::Remove{.tier = tier, .keys = std::move(removed)});
 }
 
 bool Normaliser::give_up_copy(Handle& handle, const Loss& loss) const {
@@ -160,7 +164,7 @@ bool Normaliser::give_up_copy(Handle& handle, const Loss& loss) const {
 
 void Normaliser::apply_event(const AllBlocksCleared& /*event*/) {
   ++statistics_.cleared;
-  forget();
+  forget(true);
   begin();
 }
 
@@ -168,13 +172,13 @@ void Normaliser::apply_event(const UnknownEvent& /*event*/) { ++statistics_.igno
 
 void Normaliser::apply_event(const MalformedEvent& event) {
   ++statistics_.malformed;
-  if (!event.store) forget();  // it may have been a removal
+  if (!event.store) forget(false);  // it may have been a removal
 }
 
 void Normaliser::learn_group(const BlockStored& event) {
   const auto lesson = groups_.learn(event);
   if (lesson.refused) ++statistics_.groups_refused;
-  if (lesson.forget) forget();
+  if (lesson.forget) forget(false);
 }
 
 std::optional<std::int64_t> Normaliser::counted_group(const BlockStored& event) {
@@ -188,7 +192,7 @@ std::optional<std::int64_t> Normaliser::counted_group(const BlockStored& event) 
   auto& counter =
       event.tokens.empty() ? statistics_.unknown_placeholder : statistics_.unknown_content;
   counter += event.hashes.size();
-  lacks_.unknown_content = true;
+  missing_.unknown_content = true;
   return std::nullopt;
 }
 
@@ -201,7 +205,7 @@ bool Normaliser::accept_block_size(std::uint32_t block_size) {
   }
   block_size_conflict_ = block_size;
   ignoring_ = true;
-  forget();
+  forget(false);
   return false;
 }
 
@@ -210,12 +214,12 @@ void Normaliser::store_placeholders(const BlockStored& event, const Place& place
     const auto entry = handles_.find(hash);
     if (entry == handles_.end()) {
       ++statistics_.unknown_placeholder;
-      lacks_.forgotten = true;
+      missing_.forgotten = true;
       continue;
     }
     add_copy(entry->second, place);
   }
-  flush_stores(place.tier);
+  flush_stores();
 }
 
 void Normaliser::store_chain(const BlockStored& event, const Place& place) {
@@ -225,7 +229,7 @@ void Normaliser::store_chain(const BlockStored& event, const Place& place) {
       place.tier != operations::Tier::Gpu && block_size() != event.block_size;
   if (event.block_size == 0 || event.tokens.size() != count * event.block_size || is_other_size) {
     statistics_.unknown_length += count;
-    lacks_.unknown_content = true;
+    missing_.unknown_content = true;
     return;
   }
   if (place.tier == operations::Tier::Gpu && !accept_block_size(event.block_size)) return;
@@ -233,10 +237,10 @@ void Normaliser::store_chain(const BlockStored& event, const Place& place) {
   if (!start.announced) {
     const auto given_up = waiting_.keep(event);
     statistics_.unknown_parent += given_up;
-    if (given_up > 0) lacks_.forgotten = true;
+    if (given_up > 0) missing_.forgotten = true;
     return;
   }
-  store_after(start.key, event, place);
+  store_after(start, event, place);
   if (!waiting_.empty()) take_waiting(event.hashes);
 }
 
@@ -247,34 +251,34 @@ void Normaliser::take_waiting(std::vector<EngineHash> announced) {
       const auto start = start_of(event);
       const auto group = counted_group(event);
       if (!start.announced || !group) continue;  // the parent found no room
-      store_after(start.key, event, {.group = *group, .tier = *event.tier});
+      store_after(start, event, {.group = *group, .tier = *event.tier});
       statistics_.waited += event.hashes.size();
       announced.insert(announced.end(), event.hashes.begin(), event.hashes.end());
     }
   }
 }
 
-void Normaliser::store_after(const std::optional<keys::BlockKey>& parent, const BlockStored& event,
-                             Place place) {
+void Normaliser::store_after(const Start& start, const BlockStored& event, Place place) {
   const auto count = event.hashes.size();
   place.report = reports_reused(event, place);
-  auto key = parent;
+  Link link{.key = start.key, .parent = std::nullopt};
   for (std::size_t i = 0; i < count; ++i) {
-    if (key) key = content_.key_of(i, *key);
-    if (!key) {
+    link.parent = i == 0 && start.is_root ? std::nullopt : link.key;
+    if (link.key) link.key = content_.key_of(i, *link.key);
+    if (!link.key) {
       ++statistics_.unknown_content;
-      lacks_.unknown_content = true;
+      missing_.unknown_content = true;
     }
-    if (!take(event.hashes[i], key, place)) {
+    if (!take(event.hashes[i], link, place)) {
       statistics_.handles_refused += count - i;
-      lacks_.no_room = true;
+      missing_.no_room = true;
       break;
     }
-    if (const auto open = content_.open_after(i); open && key) {
+    if (const auto open = content_.open_after(i); open && link.key) {
       open_items_.insert_or_assign(event.hashes[i], *open);
     }
   }
-  flush_stores(place.tier);
+  flush_stores();
 }
 
 Normaliser::Start Normaliser::start_of(const BlockStored& event) {
@@ -282,7 +286,7 @@ Normaliser::Start Normaliser::start_of(const BlockStored& event) {
     content_.begin(event, {.is_first = true, .open = std::nullopt});
     const auto& adapter = event.lora_name;
     if (adapter && !options_.adapters.believes(*adapter, batch_time_s_)) return {};
-    return {.announced = true, .key = content_.root()};
+    return {.announced = true, .key = content_.root(), .is_root = true};
   }
   const auto parent = handles_.find(*event.parent);
   if (parent == handles_.end()) return {.announced = false, .key = std::nullopt};
@@ -317,15 +321,16 @@ bool Normaliser::held_everywhere(const Handle& handle, operations::Tier tier) co
   return held > 0 && static_cast<std::size_t>(held) == groups_.counting();
 }
 
-bool Normaliser::take(EngineHash hash, std::optional<keys::BlockKey> key, const Place& place) {
+bool Normaliser::take(EngineHash hash, const Link& link, const Place& place) {
   if (handles_.size() >= handles_allowed_ && !handles_.contains(hash)) return false;
   const auto [entry, is_new] = handles_.try_emplace(hash);
   if (is_new) {
-    entry->second.key = key;
-  } else if (entry->second.key && entry->second.key != key) {
+    entry->second.key = link.key;
+    entry->second.parent = link.parent;
+  } else if (entry->second.key && entry->second.key != link.key) {
     ++statistics_.conflicts;
-    lacks_.unknown_content = true;
-    flush_stores(place.tier);
+    missing_.unknown_content = true;
+    flush_stores();
     withdraw(entry->second);
   }
   add_copy(entry->second, place);
@@ -349,20 +354,31 @@ void Normaliser::add_copy(Handle& handle, const Place& place) {
     ++statistics_.copies_added;
   }
   if (!was_held && handle.key && held_everywhere(handle, place.tier)) {
-    to_store_.push_back(*handle.key);
+    add_store(handle, place.tier);
   }
 }
 
+// To what is stored already where it follows that in the prompt.
+void Normaliser::add_store(const Handle& handle, operations::Tier tier) {
+  if (to_store_.empty() || handle.parent != to_store_.back().keys.back()) {
+    to_store_.push_back({.tier = tier, .parent = handle.parent, .keys = {}});
+  }
+  to_store_.back().keys.push_back(*handle.key);
+}
+
 void Normaliser::withdraw(Handle& handle) {
-  const std::vector<keys::BlockKey> key = {*handle.key};
-  for (const auto tier : kTiers) index_.remove(options_.engine, tier, key);
+  for (const auto tier : kTiers) {
+    if (held_everywhere(handle, tier))
+      tell(operations::Remove{.tier = tier, .keys = {*handle.key}});
+  }
   handle.key.reset();
 }
 
-void Normaliser::flush_stores(operations::Tier tier) {
-  if (to_store_.empty()) return;
-  index_.store(options_.engine, tier, to_store_);
-  statistics_.blocks_stored += to_store_.size();
+void Normaliser::flush_stores() {
+  for (auto& store : to_store_) {
+    statistics_.blocks_stored += store.keys.size();
+    tell(std::move(store));
+  }
   to_store_.clear();
 }
 

@@ -10,66 +10,26 @@
 #include <unordered_map>
 #include <vector>
 
-#include "common/base/byte_budget.h"
-
 #include "router/cache/content/block_content.h"
 #include "router/cache/events/cache_groups.h"
-#include "router/cache/events/normaliser_facts.h"
+#include "router/cache/events/normaliser_options.h"
 #include "router/cache/events/vllm_codec.h"
 #include "router/cache/events/waiting_stores.h"
-#include "router/cache/index/prefix_index.h"
 #include "router/cache/keys/block_key.h"
+#include "router/cache/operations/facts.h"
 #include "router/cache/operations/operation.h"
 #include "router/engine/vllm/adapters.h"
 
 namespace sightline::events {
 
-// Blocks of one engine whose hashes are remembered, indexed or not; about 300 MB when full, and 150
-// more where the engine tells no offsets of media (vLLM before 0.19) and all end within a picture.
-inline constexpr std::size_t kHandlesMax = 2'000'000;
-// What one of them takes: about so much, measured with one copy each.
-inline constexpr std::size_t kHandleBytes = 150;
-
-// What a BlockRemoved means where an engine holds several copies of one block.
-enum class CopyPolicy : std::uint8_t {
-  RefCount,  // one removal per copy (vLLM up to 0.32: the block pool announces each of them)
-  LastCopy,  // one removal when the last copy is gone
-};
-
-struct NormaliserOptions {
-  CacheId engine;
-  std::string model;  // goes into Scope::model; the same text as for requests
-  // Tokens per block as the operator configured them; nothing: what the events say is taken.
-  std::optional<std::uint32_t> block_size_configured = std::nullopt;
-  // Placeholder tokens of the model's image, video and audio items. A block that contains one but
-  // names no item has unknown content.
-  std::vector<TokenId> media_tokens = {};
-  // Those of them of which each item is one run: see content::read_bare_identifiers.
-  std::vector<TokenId> run_tokens = {};
-  // Token ids of the model are below this (SGLang's media sentinels are above); 0: any 32 bits.
-  TokenId vocabulary_size = 0;
-  CopyPolicy copies = CopyPolicy::RefCount;
-  std::size_t handles_max = kHandlesMax;
-  // For those of all engines together, kHandleBytes each; outlives the state. None: no bound.
-  ByteBudget* handle_bytes = nullptr;
-  // The data-parallel rank that its batches must state; nothing: whatever they state is taken, as
-  // an engine that is alone at its address may count itself among others.
-  std::optional<std::int64_t> rank = std::nullopt;
-  // What is announced under an adapter's name earlier than this says has unknown content.
-  vllm::AdapterBeliefs adapters = {};
-  // Not to be known to the engine: see EngineHashing.
-  std::uint64_t hash_seed = 0;
-  WaitingStores::Limits waiting = {};
-};
-
 // The cache of one engine core (worker and rank) as its events tell it: turns engine hashes into
-// BlockKeys and events into operations on the index. Engine hashes are only handles here: hash ->
-// key, and copies per cache group and tier.
+// BlockKeys and events into operations. Engine hashes are only handles here: hash -> key, and
+// copies per cache group and tier.
 //
 // Rules:
-// - A block is indexed while every cache group that counts (CacheGroups) holds it. What was held
+// - A block is held while every cache group that counts (CacheGroups) holds it. What was held
 //   before such a group is first announced is forgotten.
-// - Nothing is guessed: a block whose length, media, LoRA or salt is not certain is not indexed,
+// - Nothing is guessed: a block whose length, media, LoRA or salt is not certain is not told of,
 //   and neither are its children. A block whose parent is not known waits for it; any removal of
 //   the block ends that.
 // - Copies: vLLM announces a second physical copy of a block as one more BlockStored, which
@@ -82,21 +42,22 @@ struct NormaliserOptions {
 //   Where the engine tells with a removal how many copies are left, that is so, whatever was
 //   counted; a block that was never announced is not held for it.
 // - A GPU event whose block size differs from the configured one, or from the engine's first one,
-//   drops the engine from the index until reset(), and block_size_conflict() tells the caller to
+//   clears the cache until reset(), and block_size_conflict() tells the caller to
 //   exclude the worker. Events of other tiers neither set the size nor contradict it: those of
 //   another size are not taken.
 //
 // Encodings before vLLM 0.17 carry no salt: there a salted prompt looks like a plain one.
-// Thread safety: none. The scheme and the index outlive it; destruction leaves the index as is.
+// Thread safety: none. The scheme and the sink outlive it; destruction tells the sink nothing.
 class Normaliser {
  public:
-  Normaliser(NormaliserOptions options, const keys::Scheme& scheme, index::PrefixIndex& index);
+  Normaliser(NormaliserOptions options, const keys::Scheme& scheme,
+             operations::OperationSink& sink);
 
   void apply(const EventBatch& batch);
   // The engine's first message comes next: its cache is empty.
-  void begin() { lacks_ = {.forgotten = false}; }
-  // The engine restarted, or an unknown part of its events is lost: forgets everything, the
-  // index's part included.
+  void begin() { missing_ = {.forgotten = false}; }
+  // The engine restarted, or an unknown part of its events is lost: forgets everything, clears the
+  // cache and begins its next epoch.
   void reset();
 
   // Tokens per block: as its events say, else as configured.
@@ -106,7 +67,7 @@ class Normaliser {
   [[nodiscard]] std::optional<std::uint32_t> block_size_conflict() const {
     return block_size_conflict_;
   }
-  [[nodiscard]] const Lacks& lacks() const { return lacks_; }
+  [[nodiscard]] const operations::MissingBlocks& missing() const { return missing_; }
   [[nodiscard]] const NormaliserStatistics& statistics() const { return statistics_; }
   // Some cache groups do not count: what they evict is not known, so claims are an upper bound.
   [[nodiscard]] bool has_uncounted_groups() const { return groups_.has_uncounted(); }
@@ -123,8 +84,9 @@ class Normaliser {
     std::array<std::uint32_t, operations::kTierCount> tiers{};
   };
   struct Handle {
-    std::optional<keys::BlockKey> key;  // nothing: content unknown, never indexed
-    std::vector<Copies> copies;         // per cache group that counts
+    std::optional<keys::BlockKey> key;     // nothing: content unknown, never told
+    std::optional<keys::BlockKey> parent;  // where the key is known; nothing: a prompt's first
+    std::vector<Copies> copies;            // per cache group that counts
   };
 
   void apply_event(const BlockStored& event);
@@ -137,7 +99,9 @@ class Normaliser {
   // The group of a store that counts; nothing: it is not to be taken, which is counted.
   std::optional<std::int64_t> counted_group(const BlockStored& event);
   bool accept_block_size(std::uint32_t block_size);
-  void forget();
+  // Clears the cache. The next epoch begins unless the engine has emptied it.
+  void forget(bool is_emptied);
+  void tell(operations::Operation operation);
   void settle_handle_bytes();
 
   // What an event is about: blocks of one cache group on one tier.
@@ -150,20 +114,26 @@ class Normaliser {
   struct Start {
     bool announced = true;
     std::optional<keys::BlockKey> key;
+    bool is_root = false;  // of a prompt: no block
+  };
+  // A block of a chain; of unknown content where it has no key.
+  struct Link {
+    std::optional<keys::BlockKey> key;
+    std::optional<keys::BlockKey> parent;  // nothing: a prompt's first
   };
   void store_placeholders(const BlockStored& event, const Place& place);
   void store_chain(const BlockStored& event, const Place& place);
-  void store_after(const std::optional<keys::BlockKey>& parent, const BlockStored& event,
-                   Place place);
+  void store_after(const Start& start, const BlockStored& event, Place place);
   void take_waiting(std::vector<EngineHash> announced);
   // Also begins to read what the event's blocks hold.
   Start start_of(const BlockStored& event);
 
   // Takes one announced block in; false: no room.
-  bool take(EngineHash hash, std::optional<keys::BlockKey> key, const Place& place);
+  bool take(EngineHash hash, const Link& link, const Place& place);
   void add_copy(Handle& handle, const Place& place);
   void withdraw(Handle& handle);
-  void flush_stores(operations::Tier tier);
+  void add_store(const Handle& handle, operations::Tier tier);
+  void flush_stores();
   [[nodiscard]] static std::uint32_t copies_of(const Handle& handle, const Place& place);
   // What one removal of a block says.
   struct Loss {
@@ -177,8 +147,9 @@ class Normaliser {
   [[nodiscard]] bool reports_reused(const BlockStored& event, const Place& place) const;
 
   const NormaliserOptions options_;
-  index::PrefixIndex& index_;
+  operations::OperationSink& sink_;
 
+  operations::CacheName cache_;
   content::BlockContent content_;
   std::unordered_map<EngineHash, Handle, EngineHashing> handles_;
   HeldBytes handle_bytes_;           // of them, as of the last batch
@@ -189,11 +160,11 @@ class Normaliser {
   CacheGroups groups_;
   std::optional<std::uint32_t> block_size_seen_;
   std::optional<std::uint32_t> block_size_conflict_;
-  Lacks lacks_;
+  operations::MissingBlocks missing_;
   NormaliserStatistics statistics_;
-  double batch_time_s_ = 0;               // the engine's clock, of the batch being applied
-  bool ignoring_ = false;                 // block sizes disagreed since the last reset
-  std::vector<keys::BlockKey> to_store_;  // scratch: keys of one event for the index
+  double batch_time_s_ = 0;                  // the engine's clock, of the batch being applied
+  bool ignoring_ = false;                    // block sizes disagreed since the last reset
+  std::vector<operations::Store> to_store_;  // scratch: of one event
 };
 
 }  // namespace sightline::events

@@ -14,7 +14,6 @@
 #include "common/base/rng.h"
 
 #include "router/cache/content/announced_content.h"
-#include "router/cache/index/prefix_index.h"
 #include "router/cache/operations/operation.h"
 
 // What engines announce about their prefix caches, after decoding and before normalisation.

@@ -22,7 +22,7 @@ constexpr std::size_t kStepBlocks = 512;
 
 constexpr std::uint32_t bit_of(Tier tier) { return 1U << static_cast<unsigned>(tier); }
 
-// An engine whose run of held blocks still goes on, and the slowest tier it has needed so far.
+// A cache whose run of held blocks still goes on, and the slowest tier it has needed so far.
 struct Walker {
   CacheOverlap overlap;
   std::uint32_t life = 0;
@@ -50,9 +50,9 @@ void advance(Walker& walker, std::uint32_t tiers, std::uint32_t blocks) {
 
 }  // namespace
 
-// The engines that hold a block, and on which tiers: the same list for most neighbours in a prompt.
-// Those are taken together, so that a prefix which a thousand engines share costs a comparison for
-// each block instead of a step for each engine.
+// The caches that hold a block, and on which tiers: the same list for most neighbours in a prompt.
+// Those are taken together, so that a prefix which a thousand caches share costs a comparison for
+// each block instead of a step for each cache.
 Overlaps ExactIndex::match(std::span<const keys::BlockKey> prompt) const {
   Overlaps overlaps;
   std::vector<Walker> walkers;
@@ -61,16 +61,16 @@ Overlaps ExactIndex::match(std::span<const keys::BlockKey> prompt) const {
   std::uint32_t run_blocks = 0;
   const auto end_run = [&] {
     if (run == nullptr) return;
-    // Both are ordered by engine.
+    // Both are ordered by cache.
     auto holder = run->begin();
     std::erase_if(walkers, [&](Walker& walker) {
-      const Holder wanted{.engine = walker.overlap.engine, .life = walker.life};
+      const Holder wanted{.cache = walker.overlap.cache, .life = walker.life};
       while (holder != run->end() && comes_before(*holder, wanted)) ++holder;
       const bool holds = holder != run->end() && !comes_before(wanted, *holder);
       if (holds) {
         advance(walker, holder->tiers, run_blocks);
       } else {
-        overlaps.engines.push_back(walker.overlap);
+        overlaps.caches.push_back(walker.overlap);
       }
       return !holds;
     });
@@ -81,8 +81,8 @@ Overlaps ExactIndex::match(std::span<const keys::BlockKey> prompt) const {
     const Holders& holders = *found;
     if (run == nullptr) {
       for (const auto& holder : holders) {
-        if (life_of(holder.engine) != holder.life) continue;
-        walkers.push_back({.overlap = {.engine = holder.engine}, .life = holder.life});
+        if (life_of(holder.cache) != holder.life) continue;
+        walkers.push_back({.overlap = {.cache = holder.cache}, .life = holder.life});
       }
     } else if (same_bytes(*run, holders)) {
       ++run_blocks;
@@ -94,18 +94,30 @@ Overlaps ExactIndex::match(std::span<const keys::BlockKey> prompt) const {
     run_blocks = 1;
   }
   end_run();
-  for (const auto& walker : walkers) overlaps.engines.push_back(walker.overlap);
-  std::sort(overlaps.engines.begin(), overlaps.engines.end(),
-            [](const auto& a, const auto& b) { return a.engine < b.engine; });
+  for (const auto& walker : walkers) overlaps.caches.push_back(walker.overlap);
+  std::sort(overlaps.caches.begin(), overlaps.caches.end(),
+            [](const auto& a, const auto& b) { return a.cache < b.cache; });
   return overlaps;
 }
 
-bool ExactIndex::comes_before(const Holder& a, const Holder& b) {
-  return a.engine != b.engine ? a.engine < b.engine : a.life < b.life;
+void ExactIndex::apply(CacheId cache, const operations::Operation& operation) {
+  if (const auto* stored = std::get_if<operations::Store>(&operation)) {
+    store(cache, stored->tier, stored->keys);
+  } else if (const auto* removed = std::get_if<operations::Remove>(&operation)) {
+    remove(cache, removed->tier, removed->keys);
+  } else if (const auto& held = std::get<operations::Clear>(operation).held) {
+    drop_known(cache, *held);
+  } else {
+    drop(cache);
+  }
 }
 
-std::uint32_t ExactIndex::life_of(CacheId engine) const {
-  const auto life = lives_.find(engine);
+bool ExactIndex::comes_before(const Holder& a, const Holder& b) {
+  return a.cache != b.cache ? a.cache < b.cache : a.life < b.life;
+}
+
+std::uint32_t ExactIndex::life_of(CacheId cache) const {
+  const auto life = lives_.find(cache);
   return life == lives_.end() ? kNoLife : life->second;
 }
 
@@ -123,17 +135,17 @@ void ExactIndex::in_steps(std::span<const keys::BlockKey> blocks, Visitor visit)
   }
 }
 
-std::uint32_t ExactIndex::begin_life(CacheId engine) {
+std::uint32_t ExactIndex::begin_life(CacheId cache) {
   const std::unique_lock lock(mutex_);
-  const auto life = lives_.try_emplace(engine, next_life_);
+  const auto life = lives_.try_emplace(cache, next_life_);
   if (life.second) ++next_life_;
   return life.first->second;
 }
 
-void ExactIndex::store(CacheId engine, Tier tier, std::span<const keys::BlockKey> blocks) {
-  const Holder self{.engine = engine, .life = begin_life(engine)};
+void ExactIndex::store(CacheId cache, Tier tier, std::span<const keys::BlockKey> blocks) {
+  const Holder self{.cache = cache, .life = begin_life(cache)};
   in_steps(blocks, [&](std::span<const keys::BlockKey> step) {
-    if (life_of(engine) != self.life) return step.size();  // dropped between two steps
+    if (life_of(cache) != self.life) return step.size();  // dropped between two steps
     std::size_t count = 0;
     while (count < step.size() && !table_.take_has_grown()) store_one(self, tier, step[count++]);
     return count;
@@ -145,7 +157,7 @@ void ExactIndex::store_one(const Holder& self, Tier tier, keys::BlockKey block) 
   if (!entry) {
     if (table_.size() >= blocks_max_) {
       ++refused_;
-      ++refused_of_[self.engine];
+      ++refused_of_[self.cache];
       return;
     }
     entry = table_.insert(block);
@@ -155,23 +167,22 @@ void ExactIndex::store_one(const Holder& self, Tier tier, keys::BlockKey block) 
   if (holder == holders.end() || comes_before(self, *holder)) {
     holder = holders.insert(holder, self);
   }
-  if (tier == Tier::Gpu && (holder->tiers & bit_of(tier)) == 0) ++gpu_blocks_[self.engine];
+  if (tier == Tier::Gpu && (holder->tiers & bit_of(tier)) == 0) ++gpu_blocks_[self.cache];
   holder->tiers |= bit_of(tier);
 }
 
-void ExactIndex::remove(CacheId engine, Tier tier, std::span<const keys::BlockKey> blocks) {
+void ExactIndex::remove(CacheId cache, Tier tier, std::span<const keys::BlockKey> blocks) {
   in_steps(blocks, [&](std::span<const keys::BlockKey> step) {
-    const Holder self{.engine = engine, .life = life_of(engine)};
+    const Holder self{.cache = cache, .life = life_of(cache)};
     for (const auto block : step) remove_one(self, tier, block);
     return step.size();
   });
-  if (journal_ != nullptr) journal_->removed(engine, blocks);
 }
 
 void ExactIndex::remove_one(const Holder& self, Tier tier, keys::BlockKey block) {
   const auto held = find_held(self, block);
   if (!held || (held->holder->tiers & bit_of(tier)) == 0) return;
-  if (tier == Tier::Gpu) --gpu_blocks_[self.engine];
+  if (tier == Tier::Gpu) --gpu_blocks_[self.cache];
   held->holder->tiers &= ~bit_of(tier);
   if (held->holder->tiers == 0) erase(*held);
 }
@@ -191,27 +202,26 @@ void ExactIndex::erase(const Held& held) {
   if (holders.empty()) table_.erase(held.entry);
 }
 
-std::uint32_t ExactIndex::end_life(CacheId engine) {
+std::uint32_t ExactIndex::end_life(CacheId cache) {
   std::uint32_t life = kNoLife;
   {
     const std::unique_lock lock(mutex_);
-    life = life_of(engine);
-    lives_.erase(engine);
-    gpu_blocks_.erase(engine);
-    refused_of_.erase(engine);
+    life = life_of(cache);
+    lives_.erase(cache);
+    gpu_blocks_.erase(cache);
+    refused_of_.erase(cache);
   }
-  if (life != kNoLife && journal_ != nullptr) journal_->dropped(engine);
   return life;
 }
 
 // What is left of a life that has ended says nothing: it goes in steps, and nobody waits for it.
-void ExactIndex::drop(CacheId engine) {
-  const auto life = end_life(engine);
+void ExactIndex::drop(CacheId cache) {
+  const auto life = end_life(cache);
   if (life != kNoLife) sweep(life);
 }
 
-void ExactIndex::drop_known(CacheId engine, std::span<const keys::BlockKey> blocks) {
-  const Holder gone{.engine = engine, .life = end_life(engine)};
+void ExactIndex::drop_known(CacheId cache, std::span<const keys::BlockKey> blocks) {
+  const Holder gone{.cache = cache, .life = end_life(cache)};
   if (gone.life == kNoLife) return;
   in_steps(blocks, [&](std::span<const keys::BlockKey> step) {
     for (const auto block : step) {
@@ -233,9 +243,9 @@ void ExactIndex::sweep(std::uint32_t life) {
   }
 }
 
-std::uint64_t ExactIndex::blocks(CacheId engine) const {
+std::uint64_t ExactIndex::blocks(CacheId cache) const {
   const std::shared_lock lock(mutex_);
-  const auto count = gpu_blocks_.find(engine);
+  const auto count = gpu_blocks_.find(cache);
   return count == gpu_blocks_.end() ? 0 : count->second;
 }
 
@@ -249,13 +259,13 @@ std::uint64_t ExactIndex::refused_total() const {
   return refused_;
 }
 
-std::uint64_t ExactIndex::refused(CacheId engine) const {
+std::uint64_t ExactIndex::refused(CacheId cache) const {
   const std::shared_lock lock(mutex_);
-  const auto count = refused_of_.find(engine);
+  const auto count = refused_of_.find(cache);
   return count == refused_of_.end() ? 0 : count->second;
 }
 
-std::vector<keys::BlockKey> ExactIndex::held(CacheId engine, Tier tier) const {
+std::vector<keys::BlockKey> ExactIndex::held(CacheId cache, Tier tier) const {
   std::vector<keys::BlockKey> keys;
   std::uint32_t life = kNoLife;
   const auto visit = [&](const Table::Part& /*part*/, Table::Part::const_iterator entry) {
@@ -268,7 +278,7 @@ std::vector<keys::BlockKey> ExactIndex::held(CacheId engine, Tier tier) const {
   };
   for (Table::Place place; !place.is_end();) {
     const std::shared_lock lock(mutex_);
-    life = life_of(engine);
+    life = life_of(cache);
     if (life != kNoLife) Table::walk(table_, place, kSweepBlocks, visit);
     if (life == kNoLife) break;
   }

@@ -12,42 +12,42 @@
 
 #include "router/cache/index/parted_table.h"
 #include "router/cache/index/prefix_index.h"
-#include "router/cache/index/removal_journal.h"
 
 namespace sightline::index {
 
 // Distinct keys an index takes unless told otherwise: about 1.5 GB when full.
 inline constexpr std::size_t kBlocksMax = 16'000'000;
 
-// The plain form of PrefixIndex: a hash table from key to its holders. Exact, so it also serves
-// as the reference for other implementations. When full it refuses new keys. drop() hides what the
-// engine holds at once and then walks the whole table, drop_known() only the blocks named; until it
-// returns, that memory still counts in blocks_total() and towards the maximum. No operation keeps
-// others out for more than a millisecond or two, growth and held() included, and look-ups without
-// pause do not keep a writer out.
-class ExactIndex : public PrefixIndex {
+// The plain form of an index: a hash table from key to its holders. Exact, so it also serves as the
+// reference for other implementations. When full it refuses new keys. A clear hides what the cache
+// holds at once and then walks the blocks it names, or else the whole table; until it returns, that
+// memory still counts in blocks_total() and towards the maximum. No operation keeps others out for
+// more than a millisecond or two, growth and held() included, and look-ups without pause do not
+// keep a writer out.
+class ExactIndex : public IndexReader, public IndexWriter, public IndexStatistics {
  public:
   explicit ExactIndex(std::size_t blocks_max = kBlocksMax) : blocks_max_(blocks_max) {}
-  // Writes to the journal what no longer counts for an engine; the journal outlives the index.
-  ExactIndex(std::size_t blocks_max, RemovalJournal& journal)
-      : blocks_max_(blocks_max), journal_(&journal) {}
 
   [[nodiscard]] Overlaps match(std::span<const keys::BlockKey> prompt) const override;
-  void store(CacheId engine, Tier tier, std::span<const keys::BlockKey> blocks) override;
-  void remove(CacheId engine, Tier tier, std::span<const keys::BlockKey> blocks) override;
-  void drop(CacheId engine) override;
-  void drop_known(CacheId engine, std::span<const keys::BlockKey> blocks) override;
-  [[nodiscard]] std::uint64_t blocks(CacheId engine) const override;
+
+  void apply(CacheId cache, const operations::Operation& operation) override;
+  // The same one by one. A drop() while another thread stores ends that.
+  void store(CacheId cache, Tier tier, std::span<const keys::BlockKey> blocks);
+  void remove(CacheId cache, Tier tier, std::span<const keys::BlockKey> blocks);
+  void drop(CacheId cache);
+  void drop_known(CacheId cache, std::span<const keys::BlockKey> blocks);
+
+  [[nodiscard]] std::uint64_t blocks(CacheId cache) const override;
   [[nodiscard]] std::uint64_t blocks_total() const override;
   [[nodiscard]] std::uint64_t refused_total() const override;
-  [[nodiscard]] std::uint64_t refused(CacheId engine) const override;
-  [[nodiscard]] std::vector<keys::BlockKey> held(CacheId engine, Tier tier) const override;
+  [[nodiscard]] std::uint64_t refused(CacheId cache) const override;
+  [[nodiscard]] std::vector<keys::BlockKey> held(CacheId cache, Tier tier) const override;
 
  private:
-  // What an engine holds between two drops is one life of it; lives are numbered through.
+  // What a cache holds between two drops is one life of it; lives are numbered through.
   static constexpr std::uint32_t kNoLife = 0;
   struct Holder {
-    CacheId engine;
+    CacheId cache;
     std::uint32_t life = kNoLife;
     std::uint32_t tiers = 0;  // bit t: held on tier t; never 0 in the table
   };
@@ -56,11 +56,11 @@ class ExactIndex : public PrefixIndex {
 
   static bool comes_before(const Holder& a, const Holder& b);
   static bool same_bytes(const Holders& a, const Holders& b);
-  [[nodiscard]] std::uint32_t life_of(CacheId engine) const;
+  [[nodiscard]] std::uint32_t life_of(CacheId cache) const;
   // Its life from now on: the one it has, or a new one.
-  std::uint32_t begin_life(CacheId engine);
-  // What the engine holds counts no more. Returns its life until now, which is left in the table.
-  std::uint32_t end_life(CacheId engine);
+  std::uint32_t begin_life(CacheId cache);
+  // What the cache holds counts no more. Returns its life until now, which is left in the table.
+  std::uint32_t end_life(CacheId cache);
   void sweep(std::uint32_t life);
   // Visits some blocks at a time under the lock, which others get in between. `visit` returns how
   // many of those it was given it has taken.
@@ -78,11 +78,10 @@ class ExactIndex : public PrefixIndex {
   void erase(const Held& held);
 
   const std::size_t blocks_max_;
-  RemovalJournal* const journal_ = nullptr;  // nothing: nobody asks
-  mutable WriterFirstMutex mutex_;           // guards everything below; held for memory work only
+  mutable WriterFirstMutex mutex_;  // guards everything below; held for memory work only
   Table table_;
   std::unordered_map<CacheId, std::uint64_t> gpu_blocks_;
-  std::unordered_map<CacheId, std::uint32_t> lives_;  // of engines that stored since their drop
+  std::unordered_map<CacheId, std::uint32_t> lives_;  // of those that stored since their drop
   std::uint32_t next_life_ = kNoLife + 1;
   std::uint64_t refused_ = 0;
   std::unordered_map<CacheId, std::uint64_t> refused_of_;  // since their drop

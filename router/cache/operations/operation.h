@@ -17,17 +17,20 @@ namespace sightline::operations {
 enum class Tier : std::uint8_t { Gpu, Cpu, Storage };
 inline constexpr std::uint32_t kTierCount = 3;
 
-// One prefix cache in one unbroken history, the same for all routers.
+// One prefix cache in one unbroken history. Means the same in every process.
 struct CacheName {
-  std::string worker;       // its name in the configuration
-  std::uint32_t rank = 0;   // data-parallel rank
-  std::uint64_t epoch = 0;  // rises whenever what is held can no longer be proved: see Clear
+  std::string worker;      // its name in the configuration
+  std::uint32_t rank = 0;  // data-parallel rank
+  // Counted by whoever reads the engine's events: another one follows where it cannot be proved
+  // that all since the last Clear was heard.
+  std::uint64_t epoch = 0;
 
   bool operator==(const CacheName&) const = default;
 };
 
 // These blocks are held on the tier from now on. They follow each other in one prompt: keys[0]
-// comes after `parent`, keys[i] after keys[i-1]. None was held there before.
+// comes after `parent`, keys[i] after keys[i-1]. The parent need not be held there.
+// Storing what is held changes nothing.
 struct Store {
   Tier tier = Tier::Gpu;
   std::optional<keys::BlockKey> parent;  // nothing: keys[0] is the first block of a prompt
@@ -36,7 +39,8 @@ struct Store {
   bool operator==(const Store&) const = default;
 };
 
-// These blocks are no longer held on the tier. All of them were, in any order.
+// These blocks, in any order, are no longer held on the tier. Removing what is not held changes
+// nothing.
 struct Remove {
   Tier tier = Tier::Gpu;
   std::vector<keys::BlockKey> keys;  // at least one
@@ -45,11 +49,10 @@ struct Remove {
 };
 
 // Nothing is held on any tier: the cache was emptied, or what it holds can no longer be proved.
-// The cache's epoch before it is over; what follows is of the next.
 struct Clear {
-  // The blocks that were held, in any order, some perhaps twice: spares who gives memory back the
-  // walk over all that is held by anybody. Not to be sent to another process.
-  std::vector<keys::BlockKey> held;
+  // All blocks that were held, in any order, perhaps with others: spares who gives memory back the
+  // walk over what all caches hold. Nothing: not known. Not to be sent to another process.
+  std::optional<std::vector<keys::BlockKey>> held;
 
   bool operator==(const Clear&) const = default;
 };
@@ -61,7 +64,7 @@ class OperationSink {
  public:
   virtual ~OperationSink() = default;
 
-  // A Clear comes under the epoch that it ends.
+  // A Clear that ends an epoch comes under that epoch.
   virtual void take(const CacheName& cache, const Operation& operation) = 0;
 };
 

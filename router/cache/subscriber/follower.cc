@@ -45,7 +45,7 @@ Result<std::unique_ptr<Follower>> Follower::open(const Shared& shared, FeedEndpo
 Follower::Follower(const Shared& shared, Origin origin, events::EventFeed feed)
     : shared_(shared),
       origin_(std::move(origin)),
-      engine_(feed.status().engine),
+      engine_(feed.status().cache),
       feed_(std::move(feed)) {}
 
 Follower::~Follower() {
@@ -316,18 +316,18 @@ events::FeedStatus Follower::status() const {
   status.overruns = overruns_;
   status.heard_at = heard_at_;
   if (address_in_use_) {
-    status.health = FeedHealth::AddressInUse;
+    status.facts.health = FeedHealth::AddressInUse;
   } else if (name_trouble_ != hosts::Trouble::None) {
-    status.health = name_trouble_ == hosts::Trouble::Unknown ? FeedHealth::NameUnknown
-                                                             : FeedHealth::NameUnanswered;
+    status.facts.health = name_trouble_ == hosts::Trouble::Unknown ? FeedHealth::NameUnknown
+                                                                   : FeedHealth::NameUnanswered;
   } else if (peers_ == 0) {
-    status.health = connected_before_ ? FeedHealth::Disconnected : FeedHealth::Waiting;
+    status.facts.health = connected_before_ ? FeedHealth::Disconnected : FeedHealth::Waiting;
   } else if (feed_.replaying()) {
-    status.health = FeedHealth::Replaying;
+    status.facts.health = FeedHealth::Replaying;
   } else {
-    status.health = status.is_other_rank ? FeedHealth::OtherRank : FeedHealth::Verified;
+    status.facts.health = status.is_other_rank ? FeedHealth::OtherRank : FeedHealth::Verified;
   }
-  if (status.health == FeedHealth::Verified) status.caught_up = queue_.empty_at();
+  if (status.facts.health == FeedHealth::Verified) status.facts.caught_up = queue_.empty_at();
   return status;
 }
 

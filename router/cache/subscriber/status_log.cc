@@ -15,7 +15,7 @@ using operations::FeedHealth;
 
 // The first of each: an engine newer than this build repeats them.
 void log_unknown(const FeedStatus& before, const FeedStatus& now) {
-  const LogField engine{"engine", now.engine.value};
+  const LogField engine{"engine", now.cache.value};
   const auto begins = [&](std::uint64_t events::NormaliserStatistics::*count) {
     return before.normaliser.*count == 0 && now.normaliser.*count > 0;
   };
@@ -37,11 +37,11 @@ void log_unknown(const FeedStatus& before, const FeedStatus& now) {
 }
 
 void log_missed(const FeedStatus& before, const FeedStatus& now) {
-  const LogField engine{"engine", now.engine.value};
+  const LogField engine{"engine", now.cache.value};
   if (before.overruns != now.overruns) {
     log(LogLevel::Warn, "KV events: a message without end; its connection was closed", {engine});
   }
-  if (now.replay_silent && !before.replay_silent) {
+  if (now.facts.replay_silent && !before.facts.replay_silent) {
     log(LogLevel::Warn,
         "the replay endpoint of an engine does not answer: what it announced "
         "before is not known",
@@ -52,25 +52,26 @@ void log_missed(const FeedStatus& before, const FeedStatus& now) {
 }  // namespace
 
 void log_changes(const FeedStatus& before, const FeedStatus& now) {
-  const LogField engine{"engine", now.engine.value};
-  if (now.block_size_conflict && before.block_size_conflict != now.block_size_conflict) {
+  const LogField engine{"engine", now.cache.value};
+  if (now.facts.block_size_conflict &&
+      before.facts.block_size_conflict != now.facts.block_size_conflict) {
     log(LogLevel::Warn, "KV events contradict the block size: engine excluded from overlap",
-        {engine, {"block_size", *now.block_size_conflict}});
+        {engine, {"block_size", *now.facts.block_size_conflict}});
   }
-  if (before.block_size_conflict && !now.block_size_conflict) {
+  if (before.facts.block_size_conflict && !now.facts.block_size_conflict) {
     log(LogLevel::Warn, "KV events agree with the block size again", {engine});
   }
   if (before.undecodable_messages == 0 && now.undecodable_messages > 0) {
     log(LogLevel::Warn, "KV events cannot be decoded: the engine's blocks are forgotten", {engine});
   }
-  if (before.health != now.health) {
-    const bool is_bad = now.health == FeedHealth::Disconnected ||
-                        now.health == FeedHealth::AddressInUse ||
-                        now.health == FeedHealth::OtherRank;
+  if (before.facts.health != now.facts.health) {
+    const bool is_bad = now.facts.health == FeedHealth::Disconnected ||
+                        now.facts.health == FeedHealth::AddressInUse ||
+                        now.facts.health == FeedHealth::OtherRank;
     log(is_bad ? LogLevel::Warn : LogLevel::Info, "KV events of an engine",
         {engine,
-         {"verified", now.health == FeedHealth::Verified},
-         {"reason", reason_of(now.health)}});
+         {"verified", now.facts.health == FeedHealth::Verified},
+         {"reason", reason_of(now.facts.health)}});
   }
   if (before.stream.relearns != now.stream.relearns) {
     log(LogLevel::Warn, "the blocks of an engine are forgotten and learned anew", {engine});

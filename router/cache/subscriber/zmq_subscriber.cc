@@ -16,7 +16,6 @@
 #include "router/cache/subscriber/status_log.h"
 
 namespace sightline::subscriber {
-
 namespace {
 
 using events::FeedStatus;
@@ -58,13 +57,15 @@ struct Inbox {
 };
 
 struct Followed {
+  std::unique_ptr<operations::OperationSink> sink;
   std::unique_ptr<Follower> follower;
   Instant due = Instant::max();  // as in the queue of deadlines
 };
 
 std::optional<std::uint32_t> told_block_size(const FeedStatus& status) {
-  if (!status.sequence) return std::nullopt;  // a configured size that no event has confirmed
-  return status.block_size_conflict ? status.block_size_conflict : status.block_size;
+  const operations::CacheFacts& facts = status.facts;
+  if (!facts.sequence) return std::nullopt;  // a configured size that no event has confirmed
+  return facts.block_size_conflict ? facts.block_size_conflict : facts.block_size;
 }
 
 Error no_descriptors() {
@@ -73,19 +74,18 @@ Error no_descriptors() {
 
 // Blocks that it stored before are known to be missing.
 bool misses_past(const FeedStatus& status) {
-  return status.lacks.forgotten && (status.sequence || status.replay_silent);
+  return status.facts.missing.forgotten && (status.facts.sequence || status.facts.replay_silent);
 }
 
 }  // namespace
 
 struct EventSubscriber::State {
-  State(const SubscriberOptions& with, const keys::Scheme& keys, index::PrefixIndex& into,
-        const Clock& time)
+  State(const SubscriberOptions& with, const keys::Scheme& keys, SinkMaker sinks, const Clock& time)
       : options(with),
         held(with.held_bytes_max),
         handle_bytes(with.handle_bytes_max),
         scheme(keys),
-        index(into),
+        make_sink(std::move(sinks)),
         clock(time),
         context(open_context()) {
     if (options.names == nullptr) own_names.emplace(clock);
@@ -97,7 +97,7 @@ struct EventSubscriber::State {
   hosts::Lookup::Answer find_name(CacheId engine, const std::string& name);
   [[nodiscard]] bool is_wanted(CacheId engine) const;
   void follow(CacheId engine, Order& order);
-  Result<std::unique_ptr<Follower>> open(Order& order);
+  Result<std::unique_ptr<Follower>> open(Order& order, operations::OperationSink& sink);
   void refuse(CacheId engine, const Error& error);
   void forget(CacheId engine);
   void read(std::uint64_t token);
@@ -113,7 +113,7 @@ struct EventSubscriber::State {
   ByteBudget held;
   ByteBudget handle_bytes;
   const keys::Scheme& scheme;
-  index::PrefixIndex& index;
+  const SinkMaker make_sink;
   const Clock& clock;
   const ZmqContext context;
 
@@ -185,8 +185,8 @@ void EventSubscriber::State::carry_out(Command& command) {
 hosts::Lookup::Answer EventSubscriber::State::find_name(CacheId engine, const std::string& name) {
   auto& names = options.names != nullptr ? *options.names : *own_names;
   return names.find(name, [box = std::weak_ptr(inbox), engine](const hosts::Found&) {
-    if (const auto open = box.lock())
-      open->push({.kind = Command::Kind::LookedUp, .engine = engine});
+    const auto open = box.lock();
+    if (open) open->push({.kind = Command::Kind::LookedUp, .engine = engine});
   });
 }
 
@@ -197,22 +197,25 @@ bool EventSubscriber::State::is_wanted(CacheId engine) const {
 
 void EventSubscriber::State::follow(CacheId engine, Order& order) {
   if (!is_wanted(engine)) return;
-  auto follower = open(order);
+  auto sink = make_sink(engine);
+  auto follower = open(order, *sink);
   if (!follower.ok()) {
     refuse(engine, follower.error());
     return;
   }
   auto& followed = followers[engine];
+  followed.sink = std::move(sink);
   followed.follower = std::move(*follower);
   settle(engine, followed);
 }
 
-Result<std::unique_ptr<Follower>> EventSubscriber::State::open(Order& order) {
+Result<std::unique_ptr<Follower>> EventSubscriber::State::open(Order& order,
+                                                               operations::OperationSink& sink) {
   auto stream = options.stream;
   stream.replay_available = order.endpoints.replay.has_value();
   stream.held = &held;
   order.normaliser.handle_bytes = &handle_bytes;
-  events::EventFeed feed(std::move(order.normaliser), stream, scheme, index);
+  events::EventFeed feed(std::move(order.normaliser), stream, scheme, sink);
   const Follower::Shared shared{.context = context.get(),
                                 .poller = poller,
                                 .message = message,
@@ -237,10 +240,8 @@ void EventSubscriber::State::forget(CacheId engine) {
   const auto entry = followers.find(engine);
   deadlines.erase({entry->second.due, engine});
   held_back.erase(engine);
-  // First: what the follower leaves to the index, that seeks among the blocks of all engines.
   entry->second.follower->forget();
   followers.erase(entry);
-  index.drop(engine);
 }
 
 void EventSubscriber::State::read(std::uint64_t token) {
@@ -291,7 +292,7 @@ void EventSubscriber::State::look_after_links() {
   }
 }
 
-// Milliseconds to the next deadline, -1 for none.
+// Of the next deadline; -1: none.
 std::int64_t EventSubscriber::State::wait_ms() const {
   if (followers.empty()) return -1;
   auto next = links_seen_at + options.follow.heartbeat.interval;
@@ -316,24 +317,24 @@ void EventSubscriber::State::publish(const FeedStatus& status) {
   FeedStatus before;
   {
     const std::lock_guard lock(mutex);
-    const auto entry = statuses.find(status.engine);
+    const auto entry = statuses.find(status.cache);
     if (entry == statuses.end()) return;  // no longer followed
     before = std::exchange(entry->second, status);
   }
   log_changes(before, status);
   // A conflict may end, by a restart, with the size that was in conflict.
-  const bool is_news = before.health != status.health ||
+  const bool is_news = before.facts.health != status.facts.health ||
                        misses_past(before) != misses_past(status) ||
                        told_block_size(before) != told_block_size(status) ||
-                       before.block_size_conflict != status.block_size_conflict;
+                       before.facts.block_size_conflict != status.facts.block_size_conflict;
   if (is_news && options.on_change) options.on_change(status);
 }
 
 Result<std::unique_ptr<EventSubscriber>> EventSubscriber::create(const SubscriberOptions& options,
                                                                  const keys::Scheme& scheme,
-                                                                 index::PrefixIndex& index,
+                                                                 SinkMaker make_sink,
                                                                  const Clock& clock) {
-  auto state = std::make_unique<State>(options, scheme, index, clock);
+  auto state = std::make_unique<State>(options, scheme, std::move(make_sink), clock);
   if (!state->context || !state->poller.ok()) return no_descriptors();
   State* shared = state.get();  // the thread ends before the state does
   state->thread.emplace("kv-events", [shared](const std::stop_token& stop) { shared->run(stop); });
@@ -348,10 +349,10 @@ EventSubscriber::~EventSubscriber() {
 }
 
 void EventSubscriber::add(const FeedEndpoints& endpoints, events::NormaliserOptions engine) {
-  const auto id = engine.engine;
+  const auto id = engine.id;
   {
     const std::lock_guard lock(state_->mutex);
-    SL_CHECK(state_->statuses.emplace(id, FeedStatus{.engine = id}).second);
+    SL_CHECK(state_->statuses.emplace(id, FeedStatus{.cache = id}).second);
   }
   auto order = std::make_unique<Order>(Order{endpoints, std::move(engine)});
   state_->push({.kind = Command::Kind::Follow, .engine = id, .order = std::move(order)});

@@ -15,8 +15,8 @@
 #include "common/hosts/lookup.h"
 
 #include "router/cache/events/event_feed.h"
-#include "router/cache/index/prefix_index.h"
 #include "router/cache/keys/block_key.h"
+#include "router/cache/operations/operation.h"
 #include "router/cache/subscriber/follower.h"
 
 namespace sightline::subscriber {
@@ -39,10 +39,14 @@ struct SubscriberOptions {
   hosts::Lookup* names = nullptr;  // of engines' hosts; outlives the subscriber. Null: its own
 };
 
-// Reads the KV events of many engines into an index: ZMQ SUB per engine, and a DEALER while a
-// replay runs. One thread of its own does all of it.
+// Makes what takes the operations of a cache that is to be followed. On the subscriber's thread, as
+// are all calls of what it makes.
+using SinkMaker = std::function<std::unique_ptr<operations::OperationSink>(CacheId)>;
+
+// Reads the KV events of many engines: ZMQ SUB per engine, and a DEALER while a replay runs. One
+// thread of its own does all of it.
 //
-// Thread safety: all methods from any thread. Scheme, index and clock outlive it.
+// Thread safety: all methods from any thread. Scheme and clock outlive it.
 class EventSubscriber {
   struct State;
 
@@ -50,18 +54,17 @@ class EventSubscriber {
   // Errors: Internal, when the process has no file descriptors or threads left.
   static Result<std::unique_ptr<EventSubscriber>> create(const SubscriberOptions& options,
                                                          const keys::Scheme& scheme,
-                                                         index::PrefixIndex& index,
-                                                         const Clock& clock);
+                                                         SinkMaker make_sink, const Clock& clock);
   explicit EventSubscriber(std::unique_ptr<State> state);  // by create()
   ~EventSubscriber();
   EventSubscriber(const EventSubscriber&) = delete;
   EventSubscriber& operator=(const EventSubscriber&) = delete;
 
   // Starts to follow an engine; it need not be up yet, nor must an address to bind be free.
-  // engine.engine must not be followed already. Returns at once, however busy the subscriber's
+  // engine.id must not be followed already. Returns at once, however busy the subscriber's
   // thread is; that opens the sockets, and tells on_refused where it cannot.
   void add(const FeedEndpoints& endpoints, events::NormaliserOptions engine);
-  // Stops following it and drops it from the index, soon after the return. Unknown: nothing.
+  // Stops following it and clears its cache, soon after the return. Unknown: nothing.
   void remove(CacheId engine);
 
   // What is known of the engine has proved wrong: forgets it, soon after the return, and learns it

@@ -30,7 +30,7 @@ void EventMetrics::tell(const std::string& worker, std::span<const FeedStatus> e
   std::size_t waiting = 0;
   std::chrono::milliseconds lag{0};
   for (const FeedStatus& status : engines) {
-    const auto found = engines_.find(status.engine);
+    const auto found = engines_.find(status.cache);
     if (found != engines_.end()) advance(found->second, status);
     waiting += status.waiting_blocks;
     lag = std::max(lag, status.lag);

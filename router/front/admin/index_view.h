@@ -17,7 +17,7 @@ inline constexpr std::uint64_t kListedBlocksMax = 5'000'000;
 // Thread safety: from any thread. All references outlive the view.
 struct IndexView {
   const fleet::Fleet& fleet;
-  const index::PrefixIndex& index;
+  const index::IndexStatistics& index;
   const keys::Scheme& scheme;
 
   // GET /v1/index?worker=NAME: per rank the digests of the blocks on its GPU.

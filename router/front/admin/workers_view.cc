@@ -26,8 +26,8 @@ std::string count_or_null(std::uint64_t count) {
 
 std::string events_json(const std::optional<FeedStatus>& status) {
   if (!status) return "null";
-  const std::string seq = status->sequence ? std::to_string(*status->sequence) : "null";
-  const std::string lag = status->sequence ? std::to_string(status->lag.count()) : "null";
+  const std::string seq = status->facts.sequence ? std::to_string(*status->facts.sequence) : "null";
+  const std::string lag = status->facts.sequence ? std::to_string(status->lag.count()) : "null";
   return R"({"seq":)" + seq + R"(,"lag_ms":)" + lag + R"(,"gaps":)" +
          std::to_string(status->stream.gaps) + R"(,"replaying":)" +
          (status->replaying ? "true" : "false") + R"(,"connections_lost":)" +
@@ -38,7 +38,7 @@ std::string events_json(const std::optional<FeedStatus>& status) {
          std::to_string(status->waiting_blocks) + R"(,"unknown_events":)" +
          std::to_string(status->normaliser.ignored_type) + R"(,"hybrid_cache":)" +
          (status->hybrid_cache ? "true" : "false") + R"(,"upper_bound":)" +
-         (status->upper_bound ? "true" : "false") + "}";
+         (status->facts.upper_bound ? "true" : "false") + "}";
 }
 
 using Sources = WorkersView::Sources;

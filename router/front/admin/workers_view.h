@@ -21,7 +21,7 @@ class WorkersView {
   struct Sources {
     const fleet::Fleet& fleet;
     const subscriber::EventSubscriber& subscriber;
-    const index::PrefixIndex& index;
+    const index::IndexStatistics& index;
     const audit::Audit& audit;
   };
 

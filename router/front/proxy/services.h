@@ -35,7 +35,7 @@ struct Services {
   http::Client& engines;
   media::Fetcher& fetcher;
   fleet::Fleet& fleet;
-  index::PrefixIndex& index;
+  const index::IndexReader& index;
   const index::RemovalJournal& removals;
   audit::Audit& audit;
   runtime::Metrics& metrics;

@@ -12,6 +12,7 @@
 #include "router/cache/events/normaliser.h"
 #include "router/cache/events/vllm_codec.h"
 #include "router/cache/index/exact_index.h"
+#include "tests/support/indexed.h"
 #include "tests/support/pack.h"
 
 // Method: messages as vLLM 0.32 sends them, one BlockStored of 64 new blocks of 16 tokens each,
@@ -59,7 +60,7 @@ void ingest(benchmark::State& state) {
   for (std::uint64_t i = 0; i < kMessages; ++i) messages.push_back(pack::batch({stored(i)}));
   const keys::Scheme scheme{contract::development_identity_key()};
   index::ExactIndex index;
-  Normaliser engine({.engine = CacheId{1}, .model = "model"}, scheme, index);
+  test::IndexedNormaliser engine({.id = CacheId{1}, .model = "model"}, scheme, index);
   for (auto unused : state) {
     for (const Bytes& message : messages) {
       const auto batch = decode_vllm_batch(message);

@@ -8,6 +8,7 @@
 
 #include "router/cache/events/normaliser.h"
 #include "router/cache/index/exact_index.h"
+#include "tests/support/indexed.h"
 
 namespace sightline::events {
 namespace {
@@ -38,11 +39,10 @@ class Beliefs : public testing::Test {
 
   const keys::Scheme scheme{contract::development_identity_key()};
   index::ExactIndex index;
-  Normaliser state{{.engine = kEngine,
-                    .model = "m",
-                    .adapters = {.from_s = {{"ad", kReloaded_s}}, .others = true}},
-                   scheme,
-                   index};
+  test::IndexedNormaliser state{
+      {.id = kEngine, .model = "m", .adapters = {.from_s = {{"ad", kReloaded_s}}, .others = true}},
+      scheme,
+      index};
 };
 
 TEST_F(Beliefs, WhatWasAnnouncedBeforeIsNotTakenForTheAdapterOfToday) {
@@ -51,7 +51,7 @@ TEST_F(Beliefs, WhatWasAnnouncedBeforeIsNotTakenForTheAdapterOfToday) {
   apply(kReloaded_s + 1, stored(2, 1, "ad"));
   EXPECT_EQ(blocks(), 0U);
   EXPECT_EQ(state.statistics().unknown_content, 2U);
-  EXPECT_TRUE(state.lacks().unknown_content);
+  EXPECT_TRUE(state.missing().unknown_content);
   apply(kReloaded_s, stored(3, std::nullopt, "ad"));
   apply(kReloaded_s + 1, stored(4, 3, "ad"));
   EXPECT_EQ(blocks(), 2U);

@@ -12,6 +12,7 @@
 
 #include "router/cache/events/normaliser.h"
 #include "router/cache/index/exact_index.h"
+#include "tests/support/indexed.h"
 
 namespace sightline::events {
 namespace {
@@ -71,10 +72,10 @@ class BareIdentifiers : public testing::Test {
   [[nodiscard]] std::size_t blocks() const { return index.held(kEngine, Tier::Gpu).size(); }
 
   const NormaliserOptions options{
-      .engine = kEngine, .model = "m", .media_tokens = {kPad, kVideo}, .run_tokens = {kPad}};
+      .id = kEngine, .model = "m", .media_tokens = {kPad, kVideo}, .run_tokens = {kPad}};
   keys::Scheme scheme{contract::development_identity_key()};
   index::ExactIndex index;
-  Normaliser state{options, scheme, index};
+  test::IndexedNormaliser state{options, scheme, index};
 };
 
 TEST_F(BareIdentifiers, EachRunOfABlockIsThePictureInItsPlace) {
@@ -120,7 +121,7 @@ TEST_F(BareIdentifiers, AFewerStringThanRunsIsNotCertainNorIsWhatFollows) {
   EXPECT_EQ(held(tokens, {{"a", 2, 2}, {"b", 7, 1}}), 1U);
   EXPECT_EQ(blocks(), 1U);
   EXPECT_EQ(state.statistics().unknown_content, 2U);
-  EXPECT_TRUE(state.lacks().unknown_content);
+  EXPECT_TRUE(state.missing().unknown_content);
 }
 
 TEST_F(BareIdentifiers, APlaceholderTypedByAUserIsNoPicture) {
@@ -279,8 +280,8 @@ TEST_F(BareIdentifiers, NoKeyDiffersFromWhatOffsetsWouldGive) {
     const auto count = prompt.tokens.size() / kBlockSize;
     index::ExactIndex told_index;
     index::ExactIndex bare_index;
-    Normaliser told(options, scheme, told_index);
-    Normaliser bare(options, scheme, bare_index);
+    test::IndexedNormaliser told(options, scheme, told_index);
+    test::IndexedNormaliser bare(options, scheme, bare_index);
     for (std::size_t from = 0; from < count;) {
       const auto to = std::min(count, from + 1 + rng.below(5));
       told.apply({.timestamp_s = 1, .events = {store_of(prompt, from, to, false)}});

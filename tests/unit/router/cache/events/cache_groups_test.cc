@@ -6,6 +6,7 @@
 
 #include "router/cache/events/normaliser.h"
 #include "router/cache/index/exact_index.h"
+#include "tests/support/indexed.h"
 
 namespace sightline::events {
 namespace {
@@ -56,7 +57,7 @@ class CacheGroups : public testing::Test {
 
   keys::Scheme scheme_{contract::development_identity_key()};
   index::ExactIndex index_;
-  Normaliser state_{{.engine = kEngine, .model = "m"}, scheme_, index_};
+  test::IndexedNormaliser state_{{.id = kEngine, .model = "m"}, scheme_, index_};
 };
 
 TEST_F(CacheGroups, OnlyFullAttentionGroupsCount) {
@@ -168,7 +169,7 @@ TEST_F(CacheGroups, APlaceholderThatMayBeOfAnotherGroupIsNotCredited) {
   EXPECT_TRUE(index_.held(kEngine, Tier::Cpu).empty());
   EXPECT_EQ(state_.statistics().unknown_placeholder, 2U);
   EXPECT_EQ(state_.statistics().unknown_content, 1U);
-  EXPECT_TRUE(state_.lacks().unknown_content);
+  EXPECT_TRUE(state_.missing().unknown_content);
   apply(in_group(placeholder(1, 2), 1, SpecKind::Unstated));
   EXPECT_EQ(index_.held(kEngine, Tier::Cpu).size(), 2U);
 }

@@ -6,6 +6,7 @@
 
 #include "router/cache/events/normaliser.h"
 #include "router/cache/index/exact_index.h"
+#include "tests/support/indexed.h"
 
 // Several copies of one block: what removals mean under each policy.
 namespace sightline::events {
@@ -36,8 +37,7 @@ BlockRemoved removed(std::optional<std::uint32_t> left = std::nullopt,
 class Copies : public testing::Test {
  protected:
   void follow(CopyPolicy copies) {
-    state.emplace(NormaliserOptions{.engine = kEngine, .model = "m", .copies = copies}, scheme,
-                  index);
+    state.emplace(NormaliserOptions{.id = kEngine, .model = "m", .copies = copies}, scheme, index);
   }
   template <class... Events>
   std::uint64_t blocks_after(Events... events) {
@@ -47,7 +47,7 @@ class Copies : public testing::Test {
 
   keys::Scheme scheme{contract::development_identity_key()};
   index::ExactIndex index;
-  std::optional<Normaliser> state;
+  std::optional<test::IndexedNormaliser> state;
 };
 
 TEST_F(Copies, EachRemovalIsOfOneCopyWhereAllAreAnnounced) {

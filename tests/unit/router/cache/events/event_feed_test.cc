@@ -8,6 +8,7 @@
 
 #include "router/cache/events/vllm_codec.h"
 #include "router/cache/index/exact_index.h"
+#include "tests/support/indexed.h"
 #include "tests/support/pack.h"
 
 namespace sightline::events {
@@ -17,7 +18,7 @@ constexpr CacheId kEngine{2};
 
 class Feed : public testing::Test {
  protected:
-  static NormaliserOptions options() { return {.engine = kEngine, .model = "m"}; }
+  static NormaliserOptions options() { return {.id = kEngine, .model = "m"}; }
 
   std::optional<std::uint64_t> live(std::uint64_t sequence, const Bytes& payload,
                                     WallTime now = WallTime{}) {
@@ -31,19 +32,19 @@ class Feed : public testing::Test {
 
   keys::Scheme scheme_{contract::development_identity_key()};
   index::ExactIndex index_;
-  EventFeed feed_{options(), StreamOptions{}, scheme_, index_};
+  test::IndexedFeed feed_{options(), StreamOptions{}, scheme_, index_};
 };
 
 TEST_F(Feed, CarriesMessagesIntoTheIndexAndSaysHowFarItIs) {
-  EXPECT_FALSE(feed_.status().sequence.has_value());
+  EXPECT_FALSE(feed_.status().facts.sequence.has_value());
   live(0, store(1, 100.5), WallTime(std::chrono::milliseconds(101'750)));
   const auto status = feed_.status();
   EXPECT_EQ(index_.blocks(kEngine), 1U);
-  EXPECT_EQ(status.engine, kEngine);
-  EXPECT_EQ(status.sequence, 0U);
+  EXPECT_EQ(status.cache, kEngine);
+  EXPECT_EQ(status.facts.sequence, 0U);
   EXPECT_EQ(status.batch_timestamp_s, 100.5);
   EXPECT_EQ(status.lag, std::chrono::milliseconds(1250));
-  EXPECT_EQ(status.block_size, 1U);
+  EXPECT_EQ(status.facts.block_size, 1U);
   EXPECT_EQ(status.normaliser.blocks_stored, 1U);
   EXPECT_EQ(status.stream.applied, 1U);
 }
@@ -63,7 +64,7 @@ TEST_F(Feed, LagIsNeverNegativeNorNonsense) {
 TEST_F(Feed, OnlyMessagesOfTheRightRankAreAppliedWhereTheRankIsKnown) {
   auto of_rank_1 = options();
   of_rank_1.rank = 1;
-  EventFeed feed(of_rank_1, StreamOptions{}, scheme_, index_);
+  test::IndexedFeed feed(of_rank_1, StreamOptions{}, scheme_, index_);
   const auto take = [&](std::uint64_t sequence, const pack::Value& rank) {
     const auto number = replay_start(sequence);
     const Bytes topic = {'t'};
@@ -83,49 +84,49 @@ TEST_F(Feed, OnlyMessagesOfTheRightRankAreAppliedWhereTheRankIsKnown) {
 }
 
 TEST_F(Feed, NothingIsForgottenOfAnEngineHeardFromItsFirstMessageOn) {
-  EXPECT_TRUE(feed_.status().lacks.forgotten) << "nothing was heard yet";
+  EXPECT_TRUE(feed_.status().facts.missing.forgotten) << "nothing was heard yet";
   live(0, store(1));
-  EXPECT_FALSE(feed_.status().lacks.forgotten);
+  EXPECT_FALSE(feed_.status().facts.missing.forgotten);
   live(2, store(2));
-  EXPECT_TRUE(feed_.status().lacks.forgotten) << "what message 1 announced is not known";
+  EXPECT_TRUE(feed_.status().facts.missing.forgotten) << "what message 1 announced is not known";
   live(0, store(3));
-  EXPECT_FALSE(feed_.status().lacks.forgotten) << "it has started anew";
+  EXPECT_FALSE(feed_.status().facts.missing.forgotten) << "it has started anew";
   live(1, Bytes{0xc1});
-  EXPECT_TRUE(feed_.status().lacks.forgotten) << "what was in there is not known";
+  EXPECT_TRUE(feed_.status().facts.missing.forgotten) << "what was in there is not known";
   live(2, pack::batch({pack::cleared()}, 1));
-  EXPECT_FALSE(feed_.status().lacks.forgotten) << "its cache is empty";
+  EXPECT_FALSE(feed_.status().facts.missing.forgotten) << "its cache is empty";
   live(3, pack::batch({pack::stored({5}, pack::integer(4), {5})}, 1));
-  EXPECT_FALSE(feed_.status().lacks.forgotten) << "its parent may come yet";
+  EXPECT_FALSE(feed_.status().facts.missing.forgotten) << "its parent may come yet";
   feed_.relearn(false, WallTime{});
-  EXPECT_TRUE(feed_.status().lacks.forgotten);
+  EXPECT_TRUE(feed_.status().facts.missing.forgotten);
 }
 
 TEST_F(Feed, ALateJoinHasForgottenWhatCameBefore) {
   live(7, store(1));
-  EXPECT_TRUE(feed_.status().lacks.forgotten);
+  EXPECT_TRUE(feed_.status().facts.missing.forgotten);
 }
 
 TEST_F(Feed, WhatCannotBeNamedIsLackedUntilTheCacheIsCleared) {
   live(0, pack::batch({pack::stored({1}, pack::nil(), {1, 2})}, 1));
-  EXPECT_TRUE(feed_.status().lacks.unknown_content);
-  EXPECT_FALSE(feed_.status().lacks.forgotten);
+  EXPECT_TRUE(feed_.status().facts.missing.unknown_content);
+  EXPECT_FALSE(feed_.status().facts.missing.forgotten);
   live(1, pack::batch({pack::cleared()}, 1));
-  EXPECT_FALSE(feed_.status().lacks.unknown_content);
+  EXPECT_FALSE(feed_.status().facts.missing.unknown_content);
 }
 
 TEST_F(Feed, WhatFindsNoRoomIsLacked) {
   auto small = options();
   small.handles_max = 1;
-  Normaliser state(small, scheme_, index_);
+  test::IndexedNormaliser state(small, scheme_, index_);
   const auto take = [&](std::uint64_t hash) {
     const auto batch = decode_vllm_batch(store(hash));
     ASSERT_TRUE(batch);
     state.apply(*batch);
   };
   take(1);
-  EXPECT_FALSE(state.lacks().no_room);
+  EXPECT_FALSE(state.missing().no_room);
   take(2);
-  EXPECT_TRUE(state.lacks().no_room);
+  EXPECT_TRUE(state.missing().no_room);
 }
 
 TEST_F(Feed, AGapDropsTheEngineFromTheIndex) {
@@ -154,7 +155,7 @@ TEST_F(Feed, BrokenFramesAreCountedAndCostNothing) {
 }
 
 TEST_F(Feed, AReplayFillsTheIndexFromTheBeginning) {
-  EventFeed feed(options(), {.replay_available = true}, scheme_, index_);
+  test::IndexedFeed feed(options(), {.replay_available = true}, scheme_, index_);
   EXPECT_EQ(feed.start(), 0U);
   EXPECT_TRUE(feed.replaying());
   const Bytes none;
@@ -170,7 +171,7 @@ TEST_F(Feed, AReplayFillsTheIndexFromTheBeginning) {
 }
 
 TEST_F(Feed, AReplayThatTimesOutLetsLiveMessagesThrough) {
-  EventFeed feed(options(), {.replay_available = true}, scheme_, index_);
+  test::IndexedFeed feed(options(), {.replay_available = true}, scheme_, index_);
   feed.start();
   const Bytes topic = {'t'};
   const auto number = replay_start(0);
@@ -201,14 +202,14 @@ TEST_F(Feed, ACacheOfSeveralKindsIsReported) {
 }
 
 TEST_F(Feed, ABlockSizeConflictIsReported) {
-  EventFeed feed({.engine = kEngine, .model = "m", .block_size_configured = 16}, StreamOptions{},
-                 scheme_, index_);
+  test::IndexedFeed feed({.id = kEngine, .model = "m", .block_size_configured = 16},
+                         StreamOptions{}, scheme_, index_);
   const Bytes topic = {'t'};
   const auto number = replay_start(0);
   const auto payload = store(1);
   feed.live(std::vector<ByteView>{topic, number, payload}, {});
-  EXPECT_EQ(feed.status().block_size, 1U);
-  EXPECT_EQ(feed.status().block_size_conflict, 1U);
+  EXPECT_EQ(feed.status().facts.block_size, 1U);
+  EXPECT_EQ(feed.status().facts.block_size_conflict, 1U);
   EXPECT_EQ(index_.blocks(kEngine), 0U);
 }
 

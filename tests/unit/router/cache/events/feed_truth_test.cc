@@ -14,6 +14,7 @@
 
 #include "router/cache/events/event_feed.h"
 #include "router/cache/index/exact_index.h"
+#include "tests/support/indexed.h"
 #include "tests/support/pack.h"
 
 namespace sightline::events {
@@ -170,7 +171,7 @@ class Run {
   }
   // Messages of this life have not been applied.
   [[nodiscard]] bool is_behind() const {
-    const auto applied = feed_.status().sequence;
+    const auto applied = feed_.status().facts.sequence;
     return engine_.next() > (applied ? *applied + 1 : 0);
   }
 
@@ -234,8 +235,8 @@ class Run {
   Engine engine_;
   keys::Scheme scheme_{contract::development_identity_key()};
   index::ExactIndex index_;
-  EventFeed feed_{
-      {.engine = kEngine, .model = "m"}, {.replay_available = world_.replay}, scheme_, index_};
+  test::IndexedFeed feed_{
+      {.id = kEngine, .model = "m"}, {.replay_available = world_.replay}, scheme_, index_};
   bool connected_ = true;
   std::optional<Published> late_;
   std::optional<std::uint64_t> asked_;

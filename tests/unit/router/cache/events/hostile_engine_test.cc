@@ -15,6 +15,7 @@
 #include "router/cache/events/normaliser.h"
 #include "router/cache/events/vllm_codec.h"
 #include "router/cache/index/exact_index.h"
+#include "tests/support/indexed.h"
 #include "tests/support/pack.h"
 
 namespace sightline::events {
@@ -66,9 +67,10 @@ TEST(HostileEngine, TheExtraKeysOfABatchAreBoundedTogether) {
 
 class CountingIndex : public index::ExactIndex {
  public:
-  void drop(CacheId engine) override {
-    ++drops;
-    ExactIndex::drop(engine);
+  void apply(CacheId cache, const operations::Operation& operation) override {
+    const auto* clear = std::get_if<operations::Clear>(&operation);
+    if (clear != nullptr && !clear->held) ++drops;
+    ExactIndex::apply(cache, operation);
   }
   int drops = 0;
 };
@@ -84,8 +86,8 @@ BlockStored blocks_of(std::size_t count) {
 TEST(HostileEngine, ClearingAgainAndAgainDoesNotWalkOverTheOthersBlocks) {
   const keys::Scheme scheme(contract::development_identity_key());
   CountingIndex index;
-  Normaliser other({.engine = CacheId{1}, .model = "m"}, scheme, index);
-  Normaliser state({.engine = CacheId{2}, .model = "m"}, scheme, index);
+  test::IndexedNormaliser other({.id = CacheId{1}, .model = "m"}, scheme, index);
+  test::IndexedNormaliser state({.id = CacheId{2}, .model = "m"}, scheme, index);
   other.apply({.events = {blocks_of(1000)}});
   for (int i = 0; i < 100; ++i) {
     state.apply({.events = {blocks_of(10)}});
@@ -101,9 +103,9 @@ TEST(HostileEngine, ClearingAgainAndAgainDoesNotWalkOverTheOthersBlocks) {
 TEST(HostileEngine, ClearingDoesNotHideWhatIsHeldAboutOthers) {
   const keys::Scheme scheme(contract::development_identity_key());
   index::RemovalJournal journal({.chunks_max = 1, .chunks_per_engine_max = 1});
-  index::ExactIndex index(index::kBlocksMax, journal);
-  Normaliser other({.engine = CacheId{1}, .model = "m"}, scheme, index);
-  Normaliser state({.engine = CacheId{2}, .model = "m"}, scheme, index);
+  index::ExactIndex index;
+  test::IndexedNormaliser other({.id = CacheId{1}, .model = "m"}, scheme, index, &journal);
+  test::IndexedNormaliser state({.id = CacheId{2}, .model = "m"}, scheme, index, &journal);
   other.apply({.events = {blocks_of(1000)}});
   state.apply({.events = {blocks_of(100)}});
   const auto claimed = index.held(CacheId{1}, operations::Tier::Gpu);
@@ -131,7 +133,7 @@ double cost_of(const EventBatch& batch) {
   double least = 1e9;
   for (int i = 0; i < 3; ++i) {
     index::ExactIndex index;
-    Normaliser state({.engine = CacheId{2}, .model = "m"}, scheme, index);
+    test::IndexedNormaliser state({.id = CacheId{2}, .model = "m"}, scheme, index);
     const auto begin = cpu_seconds();
     state.apply(batch);
     least = std::min(least, cpu_seconds() - begin);
@@ -220,22 +222,23 @@ TEST(HostileEngine, WhatAllEnginesHaveRememberedIsBoundedTogether) {
   index::ExactIndex index;
   ByteBudget budget(3 * kHandleBytes);
   const auto engine = [&](std::uint32_t number) {
-    return Normaliser({.engine = CacheId{number}, .model = "m", .handle_bytes = &budget}, scheme,
-                      index);
+    return std::make_unique<test::IndexedNormaliser>(
+        NormaliserOptions{.id = CacheId{number}, .model = "m", .handle_bytes = &budget}, scheme,
+        index);
   };
-  std::optional<Normaliser> first = engine(1);
-  Normaliser second = engine(2);
+  auto first = engine(1);
+  const auto second = engine(2);
   first->apply({.events = {blocks_of(2)}});
-  second.apply({.events = {blocks_of(2)}});
+  second->apply({.events = {blocks_of(2)}});
   EXPECT_EQ(first->handles(), 2U);
-  EXPECT_EQ(second.handles(), 1U);
-  EXPECT_TRUE(second.lacks().no_room);
+  EXPECT_EQ(second->handles(), 1U);
+  EXPECT_TRUE(second->missing().no_room);
   EXPECT_EQ(index.blocks(CacheId{2}), 1U);
   // What one forgets, or leaves, others may have.
   first->reset();
-  second.apply({.events = {blocks_of(3)}});
-  EXPECT_EQ(second.handles(), 3U);
-  second.apply({.events = {AllBlocksCleared{}}});
+  second->apply({.events = {blocks_of(3)}});
+  EXPECT_EQ(second->handles(), 3U);
+  second->apply({.events = {AllBlocksCleared{}}});
   EXPECT_EQ(budget.held(), 0U);
   first->apply({.events = {blocks_of(3)}});
   first.reset();

@@ -13,6 +13,7 @@
 #include "common/base/rng.h"
 
 #include "router/cache/index/exact_index.h"
+#include "tests/support/indexed.h"
 
 namespace sightline::events {
 namespace {
@@ -60,7 +61,7 @@ BlockRemoved removed(std::uint64_t first_hash, std::size_t blocks = 1) {
 
 class NormaliserRules : public testing::Test {
  protected:
-  NormaliserOptions options{.engine = kEngine, .model = "m", .media_tokens = {kPad}};
+  NormaliserOptions options{.id = kEngine, .model = "m", .media_tokens = {kPad}};
 
   Normaliser& state() {
     if (!state_) state_.emplace(options, scheme, index);
@@ -96,7 +97,7 @@ class NormaliserRules : public testing::Test {
   index::ExactIndex index;
 
  private:
-  std::optional<Normaliser> state_;
+  std::optional<test::IndexedNormaliser> state_;
 };
 
 TEST_F(NormaliserRules, AChainAcrossEventsIsTheChainOfTheWholePrompt) {
@@ -113,7 +114,7 @@ TEST_F(NormaliserRules, AChainAcrossEventsIsTheChainOfTheWholePrompt) {
 }
 
 TEST_F(NormaliserRules, EngineHashesOnlyMeanSomethingWithinTheEngine) {
-  Normaliser other({.engine = {7}, .model = "m"}, scheme, index);
+  test::IndexedNormaliser other({.id = {7}, .model = "m"}, scheme, index);
   apply(stored(1, 2));
   other.apply({.events = {stored(3, 1, 2)}});
   EXPECT_EQ(other.waiting(), 1U);
@@ -446,7 +447,7 @@ TEST_F(NormaliserRules, EventsOfAnotherTierNeitherSetNorContradictTheBlockSize) 
   EXPECT_EQ(state().block_size(), kBlockSize);
   EXPECT_FALSE(state().block_size_conflict().has_value());
   EXPECT_EQ(counts().unknown_length, 2U);
-  EXPECT_TRUE(state().lacks().unknown_content);
+  EXPECT_TRUE(state().missing().unknown_content);
   apply(stored(3, 1, 2));
   EXPECT_EQ(blocks(), 3U);
   auto right = stored(1, 2);

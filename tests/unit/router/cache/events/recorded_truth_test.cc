@@ -29,7 +29,7 @@ constexpr CacheId kEngine{3};
 const std::vector<TokenId> kQwenMediaTokens = {151655, 151656};
 
 NormaliserOptions options_of(CacheId engine, std::vector<TokenId> media_tokens) {
-  return {.engine = engine,
+  return {.id = engine,
           .model = "tiny",
           .media_tokens = std::move(media_tokens),
           .run_tokens = {kQwenMediaTokens[0]}};
@@ -81,8 +81,8 @@ void expect_nothing_unclear(const FeedStatus& status,
                             std::uint32_t block_size = test::kCapturedBlockSize) {
   EXPECT_EQ(status.undecodable_messages, 0U);
   EXPECT_EQ(status.stream.gaps, 0U);
-  EXPECT_EQ(status.block_size, block_size);
-  EXPECT_FALSE(status.block_size_conflict.has_value());
+  EXPECT_EQ(status.facts.block_size, block_size);
+  EXPECT_FALSE(status.facts.block_size_conflict.has_value());
   const auto& counts = status.normaliser;
   EXPECT_EQ(counts.unknown_parent, 0U);
   EXPECT_EQ(counts.unknown_content, 0U);
@@ -281,7 +281,7 @@ TEST(RecordedSessions, ServerLevelKeywordsStillDecode) {
     Playback playback(session.messages, options_of(kEngine, kQwenMediaTokens));
     playback.play_until(kEndOfTime_s);
     expect_nothing_unclear(playback.status());
-    EXPECT_EQ(playback.status().sequence, 2U);
+    EXPECT_EQ(playback.status().facts.sequence, 2U);
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include "router/cache/events/normaliser.h"
 #include "router/cache/index/exact_index.h"
+#include "tests/support/indexed.h"
 
 namespace sightline::events {
 namespace {
@@ -133,7 +134,7 @@ class ChildBeforeParent : public testing::Test {
 
   keys::Scheme scheme_{contract::development_identity_key()};
   index::ExactIndex index_;
-  Normaliser state_{{.engine = kEngine, .model = "m"}, scheme_, index_};
+  test::IndexedNormaliser state_{{.id = kEngine, .model = "m"}, scheme_, index_};
 };
 
 TEST_F(ChildBeforeParent, IsTakenWhenTheParentComes) {
@@ -168,8 +169,8 @@ TEST_F(ChildBeforeParent, IsNotTakenWhenTheEngineWasForgottenMeanwhile) {
 }
 
 TEST_F(ChildBeforeParent, ThatFoundNoRoomIsCounted) {
-  Normaliser state({.engine = kEngine, .model = "m", .waiting = {.events_max = 1}}, scheme_,
-                   index_);
+  test::IndexedNormaliser state({.id = kEngine, .model = "m", .waiting = {.events_max = 1}},
+                                scheme_, index_);
   state.apply({.events = {KvEvent(stored(2, 2, 1)), KvEvent(stored(8, 1, 7))}});
   EXPECT_EQ(state.statistics().unknown_parent, 2U);
   EXPECT_EQ(state.waiting(), 1U);

@@ -27,8 +27,8 @@ constexpr CacheId kB{2};
 
 TEST(ExactIndex, KnowsNobodyBeforeTheFirstStore) {
   const ExactIndex index;
-  EXPECT_TRUE(index.match(chain(0, 5)).engines.empty());
-  EXPECT_EQ(index.match(chain(0, 5)).of(kA), CacheOverlap{.engine = kA});
+  EXPECT_TRUE(index.match(chain(0, 5)).caches.empty());
+  EXPECT_EQ(index.match(chain(0, 5)).of(kA), CacheOverlap{.cache = kA});
   EXPECT_EQ(index.blocks(kA), 0U);
 }
 
@@ -37,9 +37,9 @@ TEST(ExactIndex, CountsTheLeadingBlocksOfEachEngine) {
   index.store(kB, Tier::Gpu, chain(0, 3));
   index.store(kA, Tier::Gpu, chain(0, 5));
   const auto overlaps = index.match(chain(0, 9));
-  ASSERT_EQ(overlaps.engines.size(), 2U);
-  EXPECT_EQ(overlaps.engines[0], (CacheOverlap{kA, 5, 0, 0}));
-  EXPECT_EQ(overlaps.engines[1], (CacheOverlap{kB, 3, 0, 0}));
+  ASSERT_EQ(overlaps.caches.size(), 2U);
+  EXPECT_EQ(overlaps.caches[0], (CacheOverlap{kA, 5, 0, 0}));
+  EXPECT_EQ(overlaps.caches[1], (CacheOverlap{kB, 3, 0, 0}));
   EXPECT_EQ(overlaps.of(kB).gpu_blocks, 3U);
 }
 
@@ -50,7 +50,7 @@ TEST(ExactIndex, AHoleEndsTheRun) {
   EXPECT_EQ(index.match(chain(0, 10)).of(kA).gpu_blocks, 4U);
   EXPECT_EQ(index.blocks(kA), 9U);
   index.remove(kA, Tier::Gpu, chain(0, 1));
-  EXPECT_TRUE(index.match(chain(0, 10)).engines.empty());
+  EXPECT_TRUE(index.match(chain(0, 10)).caches.empty());
 }
 
 TEST(ExactIndex, TiersFollowEachOtherAndSlowerOnesNeverCountAsFaster) {
@@ -119,7 +119,7 @@ TEST(ExactIndex, RefusesNewKeysWhenFullAndClaimsNothingForThem) {
   EXPECT_EQ(index.match(chain(0, 5)).of(kA).gpu_blocks, 3U);
 }
 
-std::vector<BlockKey> held_by(const PrefixIndex& index, CacheId engine) {
+std::vector<BlockKey> held_by(const IndexStatistics& index, CacheId engine) {
   std::vector<BlockKey> blocks;
   for (const auto tier : {Tier::Gpu, Tier::Cpu, Tier::Storage}) {
     const auto held = index.held(engine, tier);
@@ -149,15 +149,21 @@ void compare_over_history(std::uint64_t seed) {
     const auto count = rng.below(static_cast<std::uint32_t>(prompt.size() - from + 1));
     const auto blocks = std::span(prompt).subspan(rng.below(3) == 0 ? from : 0, count);
     const auto action = rng.below(21);
-    for (PrefixIndex* index :
-         {static_cast<PrefixIndex*>(&naive), static_cast<PrefixIndex*>(&exact)}) {
-      if (action < 11) index->store(engine, tier, blocks);
-      if (action >= 11 && action < 19) index->remove(engine, tier, blocks);
-      if (action == 19) index->drop(engine);
-      if (action == 20) index->drop_known(engine, held_by(exact, engine));
+    const std::vector<BlockKey> keys(blocks.begin(), blocks.end());
+    if (action < 11) {
+      naive.store(engine, tier, keys);
+      exact.apply(engine, operations::Store{.tier = tier, .parent = {}, .keys = keys});
+    } else if (action < 19) {
+      naive.remove(engine, tier, keys);
+      exact.apply(engine, operations::Remove{.tier = tier, .keys = keys});
+    } else {
+      naive.drop(engine);
+      operations::Clear clear;
+      if (action == 20) clear.held = held_by(exact, engine);
+      exact.apply(engine, clear);
     }
     for (const auto& query : prompts) {
-      ASSERT_EQ(exact.match(query).engines, naive.match(query).engines) << "step " << step;
+      ASSERT_EQ(exact.match(query).caches, naive.match(query).caches) << "step " << step;
     }
     ASSERT_EQ(exact.blocks(engine), naive.blocks(engine));
     ASSERT_EQ(exact.held(engine, tier), naive.held(engine, tier));

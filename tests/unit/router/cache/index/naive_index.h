@@ -13,7 +13,7 @@
 namespace sightline::index {
 
 // A set per engine and tier, walked block by block: the definition of what an index answers.
-class NaiveIndex : public PrefixIndex {
+class NaiveIndex : public IndexReader, public IndexStatistics {
  public:
   [[nodiscard]] Overlaps match(std::span<const keys::BlockKey> prompt) const override {
     Overlaps overlaps;
@@ -21,20 +21,17 @@ class NaiveIndex : public PrefixIndex {
       const auto gpu = run(prompt, 0, tiers, 1);
       const auto cpu = run(prompt, gpu, tiers, 2);
       const auto storage = run(prompt, cpu, tiers, 3);
-      if (storage > 0) overlaps.engines.push_back({engine, gpu, cpu - gpu, storage - cpu});
+      if (storage > 0) overlaps.caches.push_back({engine, gpu, cpu - gpu, storage - cpu});
     }
     return overlaps;
   }
-  void store(CacheId engine, Tier tier, std::span<const keys::BlockKey> blocks) override {
+  void store(CacheId engine, Tier tier, std::span<const keys::BlockKey> blocks) {
     for (const auto block : blocks) engines_[engine][static_cast<std::size_t>(tier)].insert(block);
   }
-  void remove(CacheId engine, Tier tier, std::span<const keys::BlockKey> blocks) override {
+  void remove(CacheId engine, Tier tier, std::span<const keys::BlockKey> blocks) {
     for (const auto block : blocks) engines_[engine][static_cast<std::size_t>(tier)].erase(block);
   }
-  void drop(CacheId engine) override { engines_.erase(engine); }
-  void drop_known(CacheId engine, std::span<const keys::BlockKey> /*blocks*/) override {
-    engines_.erase(engine);
-  }
+  void drop(CacheId engine) { engines_.erase(engine); }
   [[nodiscard]] std::uint64_t blocks(CacheId engine) const override {
     return held(engine, Tier::Gpu).size();
   }

@@ -12,6 +12,7 @@
 #include "common/base/rng.h"
 
 #include "router/cache/index/exact_index.h"
+#include "router/cache/index/indexed_cache.h"
 
 namespace sightline::index {
 namespace {
@@ -206,21 +207,25 @@ TEST(RemovalJournal, AnswersLikeANaiveOneWhileRemovalsAreWritten) {
 }
 
 TEST(RemovalJournal, HearsOfWhatLeavesTheIndex) {
+  using operations::Clear;
+  const operations::CacheName name{.worker = "a"};
+  const operations::Store store{.parent = {}, .keys = kClaimed};
   RemovalJournal journal;
-  ExactIndex index(100, journal);
-  index.store(kA, Tier::Gpu, kClaimed);
+  ExactIndex index(100);
+  IndexedCache cache(kA, index, &journal);
+  cache.take(name, store);
   EXPECT_EQ(journal.position(), 0U);
-  index.remove(kA, Tier::Gpu, std::vector<BlockKey>{{3}});
+  cache.take(name, operations::Remove{.keys = {{3}}});
   EXPECT_EQ(journal.withdrawn_since(0, kA, kClaimed), true);
   const std::uint64_t position = journal.position();
-  index.drop(kA);
+  cache.take(name, Clear{});
   EXPECT_EQ(journal.withdrawn_since(position, kA, kClaimed), true);
   const std::uint64_t dropped = journal.position();
-  index.drop(kA);
-  index.drop_known(kA, kClaimed);
+  cache.take(name, Clear{});
+  cache.take(name, Clear{.held = kClaimed});
   EXPECT_EQ(journal.position(), dropped) << "nothing was held";
-  index.store(kA, Tier::Gpu, kClaimed);
-  index.drop_known(kA, kClaimed);
+  cache.take(name, store);
+  cache.take(name, Clear{.held = kClaimed});
   EXPECT_EQ(journal.position(), dropped + 1) << "however many blocks";
 }
 

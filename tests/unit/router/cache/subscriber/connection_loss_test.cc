@@ -50,7 +50,7 @@ TEST_F(ConnectionLoss, WithoutReplayAnEngineIsBelievedFromTheConnectionOn) {
 TEST_F(ConnectionLoss, AnEngineThatIsNotUpIsWaitedFor) {
   start();
   follow({.events = "tcp://127.0.0.1:1"});
-  EXPECT_EQ(status().health, FeedHealth::Waiting);
+  EXPECT_EQ(status().facts.health, FeedHealth::Waiting);
   EXPECT_EQ(status().connections_lost, 0U);
 }
 
@@ -58,7 +58,7 @@ TEST_F(ConnectionLoss, AGapIsNotBelievedUntilItIsFilled) {
   start_verified(publisher_, 0);
   publisher_.publish(3);
   EXPECT_EQ(publisher_.await_replay_request(), 0U);
-  EXPECT_EQ(status().health, FeedHealth::Replaying);
+  EXPECT_EQ(status().facts.health, FeedHealth::Replaying);
   for (std::uint64_t i = 0; i <= 3; ++i) publisher_.answer(i);
   publisher_.end_answers();
   await_verified();
@@ -71,10 +71,10 @@ TEST_F(ConnectionLoss, ALossIsToldAtOnceAndWhatIsHeldComesBackProven) {
   start_verified(publisher_, 1);
   relay_->close_door(true);
   relay_->cut();
-  await([&] { return status().health == FeedHealth::Disconnected; });
+  await([&] { return status().facts.health == FeedHealth::Disconnected; });
   relay_->close_door(false);
   EXPECT_EQ(publisher_.await_replay_request(), 1U);
-  EXPECT_EQ(status().health, FeedHealth::Replaying);
+  EXPECT_EQ(status().facts.health, FeedHealth::Replaying);
   EXPECT_EQ(status().connections_lost, 1U);
   EXPECT_EQ(index_.blocks(kEngine), 2U) << "kept, in case it is proved";
   for (std::uint64_t i = 1; i <= 2; ++i) publisher_.answer(i);  // one of them was missed
@@ -89,7 +89,7 @@ TEST_F(ConnectionLoss, ARestartWithEqualNumbersAndHashesIsFoundByItsTime) {
   auto first = std::make_unique<Publisher>();
   start_verified(*first, 1);
   first.reset();
-  await([&] { return status().health == FeedHealth::Disconnected; });
+  await([&] { return status().facts.health == FeedHealth::Disconnected; });
   Publisher second;
   second.time_s = 2.0;  // the same blocks under the same hashes and numbers, announced later
   second.bind_replay(replay_.c_str());
@@ -99,7 +99,7 @@ TEST_F(ConnectionLoss, ARestartWithEqualNumbersAndHashesIsFoundByItsTime) {
   EXPECT_EQ(second.await_replay_request(), 0U);
   await([&] { return index_.blocks(kEngine) == 0; });
   EXPECT_EQ(status().stream.drops, 1U);
-  EXPECT_EQ(status().health, FeedHealth::Replaying);
+  EXPECT_EQ(status().facts.health, FeedHealth::Replaying);
   second.answer(0);
   second.answer(1);
   second.end_replay(1);
@@ -134,7 +134,7 @@ TEST_F(ConnectionLoss, APeerThatFallsSilentIsFoundAndComesBackProven) {
                               .timeout = std::chrono::milliseconds(300)};
   start_verified(publisher_, 0);
   relay_->freeze(true);  // no byte and no end comes from the peer
-  await([&] { return status().health == FeedHealth::Disconnected; });
+  await([&] { return status().facts.health == FeedHealth::Disconnected; });
   publisher_.publish(1);  // into the void
   relay_->freeze(false);
   EXPECT_EQ(publisher_.await_replay_request(), 0U);
@@ -187,7 +187,7 @@ TEST_F(ConnectionLoss, TheOldConnectionOfAnEngineThatConnectsMayBeLostLast) {
   publisher_.publish(0);
   await_sequence(0);
   EXPECT_EQ(index_.blocks(kEngine), 1U);
-  EXPECT_EQ(status().health, FeedHealth::Verified);
+  EXPECT_EQ(status().facts.health, FeedHealth::Verified);
 }
 
 TEST_F(ConnectionLoss, AnEngineTakenForAnotherPeerIsHeardOfAgain) {
@@ -208,7 +208,7 @@ TEST_F(ConnectionLoss, LearningAnewForgetsAndAsksForAllThereIs) {
   subscriber_->relearn(kEngine, true);
   EXPECT_EQ(publisher_.await_replay_request(), 0U);
   EXPECT_EQ(index_.blocks(kEngine), 0U);
-  EXPECT_EQ(status().health, FeedHealth::Replaying);
+  EXPECT_EQ(status().facts.health, FeedHealth::Replaying);
   publisher_.answer(0);
   publisher_.end_replay(0);
   await_verified();
@@ -225,26 +225,26 @@ TEST_F(ConnectionLoss, LearningAnewWithoutReplayTakesTheNextMessage) {
   publisher_.publish(2, {root.begin(), root.end()});
   await_sequence(2);
   EXPECT_EQ(index_.blocks(kEngine), 1U);
-  EXPECT_EQ(status().health, FeedHealth::Verified);
+  EXPECT_EQ(status().facts.health, FeedHealth::Verified);
 }
 
 TEST_F(ConnectionLoss, AThousandEnginesAreFollowedAtOnce) {
   constexpr std::uint32_t kEngines = 1000;
   start();
   for (std::uint32_t i = 0; i < kEngines; ++i) {
-    subscriber_->add({.events = publisher_.bind_events()}, {.engine = CacheId{i}, .model = "m"});
+    subscriber_->add({.events = publisher_.bind_events()}, {.id = CacheId{i}, .model = "m"});
   }
   const auto count = [&](const auto& condition) {
     const auto all = subscriber_->statuses();
     return std::count_if(all.begin(), all.end(), condition);
   };
   await([&] {
-    return count([](const auto& s) { return s.health == FeedHealth::Verified; }) == kEngines;
+    return count([](const auto& s) { return s.facts.health == FeedHealth::Verified; }) == kEngines;
   });
   await([&, looks = 0]() mutable {
     // A subscription has effect some time after the connection.
     if (looks++ % 100 == 0) publisher_.publish(0);
-    return count([](const auto& s) { return s.sequence == 0U; }) == kEngines;
+    return count([](const auto& s) { return s.facts.sequence == 0U; }) == kEngines;
   });
   EXPECT_EQ(index_.blocks(CacheId{kEngines - 1}), 1U);
   for (std::uint32_t i = 0; i < kEngines; ++i) subscriber_->remove(CacheId{i});

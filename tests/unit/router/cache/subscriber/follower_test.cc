@@ -18,6 +18,7 @@ TEST(Follower, ATurnEndsAfterSomeMessagesOrSomeBytes) {
   const keys::Scheme scheme{contract::development_identity_key()};
   for (const auto& [payload_bytes, messages_per_turn] : {Case{1U << 20U, 4}, Case{1, 256}}) {
     index::ExactIndex index;
+    index::IndexedCache sink(kEngine, index);
     ZmqPoller poller;
     Multipart message;
     ReplayPlaces places;
@@ -32,7 +33,7 @@ TEST(Follower, ATurnEndsAfterSomeMessagesOrSomeBytes) {
     const auto events = publisher.bind_events("inproc://" + std::to_string(payload_bytes));
     auto follower =
         Follower::open(shared, {.events = events},
-                       events::EventFeed({.engine = kEngine, .model = "m"}, {}, scheme, index));
+                       events::EventFeed({.id = kEngine, .model = "m"}, {}, scheme, sink));
     ASSERT_TRUE(follower.ok());
     publisher.await_subscriber();
     const std::size_t published = 3 * messages_per_turn;

@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 class HeldBack : public SubscriberTest {
  protected:
   void follow_as(std::uint32_t engine, const FeedEndpoints& endpoints) {
-    subscriber_->add(endpoints, {.engine = CacheId{engine}, .model = "m"});
+    subscriber_->add(endpoints, {.id = CacheId{engine}, .model = "m"});
   }
 };
 
@@ -56,7 +56,7 @@ TEST_F(HeldBack, ReplaysThatNobodyAnswersLeaveTheirPlacesToOthers) {
   silent.back().answer(0);
   silent.back().end_replay(0);
   const CacheId late{engine - 1};
-  await([&] { return subscriber_->status(late)->health == FeedHealth::Verified; });
+  await([&] { return subscriber_->status(late)->facts.health == FeedHealth::Verified; });
   EXPECT_EQ(subscriber_->status(late)->stream.replay_timeouts, 0U);
 }
 
@@ -129,7 +129,7 @@ TEST_F(HeldBack, AMessageWithoutEndClosesItsConnection) {
   while (peer.send(part)) sent += part.size();
   await([&] { return status().overruns == 1; });
   EXPECT_GT(sent, 16U << 20U);
-  EXPECT_EQ(status().health, FeedHealth::Disconnected);
+  EXPECT_EQ(status().facts.health, FeedHealth::Disconnected);
   publisher_.connect_events(address);
   publisher_.await_subscriber();
   publisher_.publish(0);

@@ -41,7 +41,7 @@ class NamedEngines : public SubscriberTest {
     return !silent_[name].empty();
   }
   void await_health(FeedHealth health) {
-    await([&] { return status().health == health; });
+    await([&] { return status().facts.health == health; });
   }
 
   // The same endpoint by name.
@@ -96,16 +96,16 @@ TEST_F(NamedEngines, AreFollowedOnceTheirNameIsKnownAndHoldUpNoOther) {
   start();
   Publisher other;
   subscriber_->add({.events = named(other.bind_events(), "hangs")},
-                   {.engine = CacheId{9}, .model = "m"});
+                   {.id = CacheId{9}, .model = "m"});
   const auto events = publisher_.bind_events();
   follow({.events = named(events, "slow")});
   await([&] { return is_asked("hangs") && is_asked("slow"); });
-  EXPECT_EQ(status().health, FeedHealth::Waiting);
+  EXPECT_EQ(status().facts.health, FeedHealth::Waiting);
   set("slow", {"127.0.0.1"});
   publisher_.await_subscriber();
   publisher_.publish(0);
   await_sequence(0);
-  EXPECT_EQ(subscriber_->status(CacheId{9})->health, FeedHealth::Waiting);
+  EXPECT_EQ(subscriber_->status(CacheId{9})->facts.health, FeedHealth::Waiting);
 }
 
 TEST_F(NamedEngines, SayWhyThereIsNoAddress) {
@@ -191,7 +191,7 @@ TEST_F(NamedEngines, AreAskedForReplaysByNameToo) {
   const auto replay = named(publisher_.bind_replay(), "replays");
   follow({.events = named(publisher_.bind_events(), "engine"), .replay = replay});
   await([&] { return is_asked("replays"); });
-  EXPECT_EQ(status().health, FeedHealth::Replaying);
+  EXPECT_EQ(status().facts.health, FeedHealth::Replaying);
   set("replays", {"127.0.0.1"});
   EXPECT_EQ(publisher_.await_replay_request(), 0U);
   publisher_.end_answers();
@@ -215,7 +215,7 @@ TEST_F(NamedEngines, GoOnWithoutAReplayWhoseNameIsNotKnown) {
   follow({.events = named(publisher_.bind_events(), "engine"), .replay = "tcp://replays:1"});
   await_verified();
   EXPECT_EQ(status().stream.replay_timeouts, 4U);
-  EXPECT_TRUE(status().replay_silent);
+  EXPECT_TRUE(status().facts.replay_silent);
 }
 
 TEST_F(NamedEngines, MayBeRemovedWhileTheirNameIsLookedUp) {

@@ -18,6 +18,7 @@
 
 #include "router/cache/events/stream.h"
 #include "router/cache/index/exact_index.h"
+#include "router/cache/index/indexed_cache.h"
 #include "router/cache/subscriber/zmq_subscriber.h"
 #include "tests/support/pack.h"
 
@@ -153,16 +154,14 @@ inline std::string free_address() {
 // Counts the walks over the blocks of all engines.
 class WalkCountingIndex : public index::ExactIndex {
  public:
-  void drop(CacheId engine) override {
-    if (blocks(engine) > 0) ++walks_;
-    ExactIndex::drop(engine);
-    ++drops_;
+  void apply(CacheId cache, const operations::Operation& operation) override {
+    const auto* clear = std::get_if<operations::Clear>(&operation);
+    if (clear != nullptr && !clear->held && blocks(cache) > 0) ++walks_;
+    ExactIndex::apply(cache, operation);
   }
-  [[nodiscard]] int drops() const { return drops_; }
   [[nodiscard]] int walks() const { return walks_; }
 
  private:
-  std::atomic<int> drops_ = 0;
   std::atomic<int> walks_ = 0;
 };
 
@@ -174,8 +173,9 @@ class SubscriberTest : public testing::Test {
     options.on_change = [this](const events::FeedStatus& now) {
       const std::lock_guard lock(mutex_);
       // A block size that events tell is news too.
-      if (changes_.empty() || changes_.back() != now.health) changes_.push_back(now.health);
-      conflict_told_ = now.block_size_conflict;
+      if (changes_.empty() || changes_.back() != now.facts.health)
+        changes_.push_back(now.facts.health);
+      conflict_told_ = now.facts.block_size_conflict;
     };
     options.on_refused = [this](CacheId engine, const Error& error) {
       const std::lock_guard lock(mutex_);
@@ -184,13 +184,16 @@ class SubscriberTest : public testing::Test {
     start_with_options();
   }
   void start_with_options() {
-    auto created = EventSubscriber::create(options, scheme_, index_, system_clock());
+    const auto sinks = [this](CacheId cache) {
+      return std::make_unique<index::IndexedCache>(cache, index_);
+    };
+    auto created = EventSubscriber::create(options, scheme_, sinks, system_clock());
     ASSERT_TRUE(created.ok());
     subscriber_ = std::move(*created);
   }
 
   void follow(const FeedEndpoints& endpoints) {
-    subscriber_->add(endpoints, {.engine = kEngine, .model = "m"});
+    subscriber_->add(endpoints, {.id = kEngine, .model = "m"});
   }
 
   // With a replay that has been asked for and not answered.
@@ -204,12 +207,12 @@ class SubscriberTest : public testing::Test {
 
   // Until the sockets of the engines added so far are open: engines take their turns in order.
   void await_opened() {
-    subscriber_->add({.events = "nonsense"}, {.engine = CacheId{1'000'000}, .model = "m"});
+    subscriber_->add({.events = "nonsense"}, {.id = CacheId{1'000'000}, .model = "m"});
     await([&] { return !refusals().empty(); });
   }
 
   [[nodiscard]] bool is_connected() const {
-    const auto health = status().health;
+    const auto health = status().facts.health;
     return health == FeedHealth::Replaying || health == FeedHealth::Verified;
   }
   [[nodiscard]] events::FeedStatus status() const {
@@ -230,7 +233,7 @@ class SubscriberTest : public testing::Test {
     await([&] { return is_connected(); });
   }
   void await_sequence(std::uint64_t sequence) {
-    await([&] { return status().sequence == sequence; });
+    await([&] { return status().facts.sequence == sequence; });
   }
 
   // The healths of the engine in the order in which they were told.
@@ -247,7 +250,7 @@ class SubscriberTest : public testing::Test {
     return refusals_;
   }
   void await_verified() {
-    await([&] { return status().health == FeedHealth::Verified; });
+    await([&] { return status().facts.health == FeedHealth::Verified; });
   }
 
   SubscriberOptions options;

@@ -22,7 +22,7 @@ TEST_F(ZmqSubscriber, FollowsAPublisherThatBinds) {
   for (std::uint64_t i = 0; i < 3; ++i) publisher_.publish(i);
   await_sequence(2);
   EXPECT_EQ(index_.blocks(kEngine), 3U);
-  EXPECT_EQ(status().block_size, 1U);
+  EXPECT_EQ(status().facts.block_size, 1U);
   EXPECT_EQ(status().batch_timestamp_s, 1.0);
   EXPECT_GT(status().lag.count(), 0);
   EXPECT_EQ(status().stream.late_joins, 0U);
@@ -74,7 +74,7 @@ TEST_F(ZmqSubscriber, FillsAGapFromTheReplaySocketInTheOldFormToo) {
   EXPECT_EQ(publisher_.await_replay_request(), 0U);  // the last one applied, as proof
   for (std::uint64_t i = 0; i <= 3; ++i) publisher_.answer_old_form(i);
   publisher_.end_answers();
-  await([&] { return status().sequence == 3 && !status().replaying; });
+  await([&] { return status().facts.sequence == 3 && !status().replaying; });
   EXPECT_EQ(index_.blocks(kEngine), 4U);
   EXPECT_EQ(status().stream.gaps, 1U);
   EXPECT_EQ(status().stream.gaps_recovered, 1U);
@@ -179,7 +179,7 @@ TEST_F(ZmqSubscriber, AnEngineThatRestartsIsFollowedAnewBeforeItsFirstMessage) {
   await([&] { return index_.blocks(kEngine) == 0; });
   second.answer(0);
   second.end_replay(0);
-  await([&] { return status().sequence == 0 && !status().replaying; });
+  await([&] { return status().facts.sequence == 0 && !status().replaying; });
   EXPECT_EQ(index_.blocks(kEngine), 1U);
 }
 
@@ -208,9 +208,8 @@ TEST_F(ZmqSubscriber, NothingThatHappensToOneEngineWalksOverTheBlocksOfAll) {
   publisher_.publish(1);
   await([&] { return index_.blocks(kEngine) == 2; });
   subscriber_->remove(kEngine);
-  await([&] { return index_.drops() == 1; });
+  await([&] { return index_.blocks_total() == 0; });
   EXPECT_EQ(index_.walks(), 0);
-  EXPECT_EQ(index_.blocks_total(), 0U);
 }
 
 TEST_F(ZmqSubscriber, MessagesThatWaitForAReplayAreForgottenWithTheirEngine) {
@@ -221,9 +220,8 @@ TEST_F(ZmqSubscriber, MessagesThatWaitForAReplayAreForgottenWithTheirEngine) {
   await_sequence(0);
   publisher_.publish(1);
   subscriber_->remove(kEngine);
-  await([&] { return index_.drops() == 1; });
+  await([&] { return index_.blocks_total() == 0; });
   EXPECT_EQ(index_.walks(), 0);
-  EXPECT_EQ(index_.blocks_total(), 0U);
 }
 
 TEST_F(ZmqSubscriber, TellsHowLongItsThreadHasBeenAtOneTurn) {
@@ -286,9 +284,9 @@ class BusySubscriber : public SubscriberTest {
 TEST_F(BusySubscriber, AddingAnEngineDoesNotWaitForTheThread) {
   start_busy();
   constexpr CacheId kAdded{9};
-  subscriber_->add({.events = free_address()}, {.engine = kAdded, .model = "m"});
+  subscriber_->add({.events = free_address()}, {.id = kAdded, .model = "m"});
   ASSERT_TRUE(subscriber_->status(kAdded).has_value());
-  EXPECT_EQ(subscriber_->status(kAdded)->health, FeedHealth::Waiting);
+  EXPECT_EQ(subscriber_->status(kAdded)->facts.health, FeedHealth::Waiting);
   EXPECT_EQ(subscriber_->statuses().size(), 2U);
   go_on();
 }
@@ -299,11 +297,11 @@ TEST_F(BusySubscriber, AnEngineRemovedBeforeItsTurnIsNeitherFollowedNorRefused) 
   constexpr CacheId kGood{9};
   constexpr CacheId kBad{10};
   constexpr CacheId kLast{11};
-  subscriber_->add({.events = other.bind_events()}, {.engine = kGood, .model = "m"});
-  subscriber_->add({.events = "nonsense"}, {.engine = kBad, .model = "m"});
+  subscriber_->add({.events = other.bind_events()}, {.id = kGood, .model = "m"});
+  subscriber_->add({.events = "nonsense"}, {.id = kBad, .model = "m"});
   subscriber_->remove(kGood);
   subscriber_->remove(kBad);
-  subscriber_->add({.events = "nonsense"}, {.engine = kLast, .model = "m"});
+  subscriber_->add({.events = "nonsense"}, {.id = kLast, .model = "m"});
   EXPECT_FALSE(subscriber_->status(kGood).has_value());
   go_on();
   await([&] { return !refusals().empty(); });
@@ -337,20 +335,20 @@ TEST_F(ZmqSubscriber, AnEngineRemovedAndAddedAtOnceIsFollowedAtTheSameAddress) {
   for (int i = 0; i < 20; ++i) {
     subscriber_->remove(engine);
     ++engine.value;
-    subscriber_->add({.events = address, .bind = true}, {.engine = engine, .model = "m"});
+    subscriber_->add({.events = address, .bind = true}, {.id = engine, .model = "m"});
   }
-  await([&] { return subscriber_->status(engine)->health == FeedHealth::Verified; });
+  await([&] { return subscriber_->status(engine)->facts.health == FeedHealth::Verified; });
 }
 
 TEST_F(ZmqSubscriber, AnEngineWhoseEventsAreThoseOfAnotherRankIsNotBelieved) {
   start();
   const auto address = publisher_.bind_events();
-  subscriber_->add({.events = address}, {.engine = kEngine, .model = "m", .rank = 1});
+  subscriber_->add({.events = address}, {.id = kEngine, .model = "m", .rank = 1});
   publisher_.await_subscriber();
   publisher_.publish(0);  // of rank 0
   // A change is told after the status shows it.
   await([&] { return !changes().empty() && changes().back() == FeedHealth::OtherRank; });
-  EXPECT_EQ(status().health, FeedHealth::OtherRank);
+  EXPECT_EQ(status().facts.health, FeedHealth::OtherRank);
   EXPECT_EQ(status().other_rank_messages, 1U);
   EXPECT_EQ(index_.blocks(kEngine), 0U);
 }
@@ -379,7 +377,7 @@ TEST_F(ZmqSubscriber, ALookTellsWhetherAllThatWasAnnouncedIsApplied) {
   const Instant asked = system_clock().now();
   await([&] {
     subscriber_->look(kEngine);
-    return status().caught_up >= asked;
+    return status().facts.caught_up >= asked;
   });
   subscriber_->look(CacheId{99});  // unknown: nothing
 }
@@ -395,7 +393,7 @@ TEST_F(ZmqSubscriber, AnEngineThatNeverPausesIsCaughtUpAsLongAsItsMessagesDoNotW
     publisher_.time_s = seconds_of(system_clock().wall());
     publisher_.publish(sequence++);
     await_sequence(sequence - 1);
-    return status().caught_up >= begun + std::chrono::milliseconds(50);
+    return status().facts.caught_up >= begun + std::chrono::milliseconds(50);
   });
 }
 
@@ -407,17 +405,17 @@ TEST_F(ZmqSubscriber, AnEngineThatIsReplayedIsNotCaughtUp) {
   await_sequence(0);
   await([&] {
     subscriber_->look(kEngine);
-    return status().caught_up.has_value();
+    return status().facts.caught_up.has_value();
   });
   subscriber_->relearn(kEngine, true);
   publisher_.await_replay_request();
   subscriber_->look(kEngine);
-  EXPECT_EQ(status().caught_up, std::nullopt);
+  EXPECT_EQ(status().facts.caught_up, std::nullopt);
   publisher_.answer(0);
   publisher_.end_replay(0);
   await([&] {
     subscriber_->look(kEngine);
-    return status().caught_up.has_value();
+    return status().facts.caught_up.has_value();
   });
 }
 

@@ -16,7 +16,7 @@ using std::chrono::seconds;
 class EventMetricsTest : public testing::Test {
  protected:
   static FeedStatus status(std::uint32_t engine, std::uint64_t applied) {
-    FeedStatus status{.engine = CacheId{engine}};
+    FeedStatus status{.cache = CacheId{engine}};
     status.normaliser.events = applied;
     return status;
   }

@@ -148,7 +148,7 @@ class RecordedPrompts : public testing::TestWithParam<SessionCase> {};
 
 TEST_P(RecordedPrompts, OwnTokensPredictTheEnginesCachedTokens) {
   const CapturedSession session = test::load_capture(GetParam().session);
-  Playback playback(session.messages, {.engine = CacheId{1},
+  Playback playback(session.messages, {.id = CacheId{1},
                                        .model = "tiny",
                                        .media_tokens = {151655, 151656},
                                        .run_tokens = {151655}});
@@ -196,8 +196,8 @@ INSTANTIATE_TEST_SUITE_P(
 // The engine named the picture by the client's uuid.
 TEST(RecordedPrompts, EachDataParallelRankIsACacheOfItsOwn) {
   const CapturedSession session = test::load_capture("qwen2vl-dp2");
-  Playback rank0(session.messages, {.engine = CacheId{1}, .model = "tiny"});
-  Playback rank1(session.messages_rank1, {.engine = CacheId{2}, .model = "tiny"});
+  Playback rank0(session.messages, {.id = CacheId{1}, .model = "tiny"});
+  Playback rank1(session.messages_rank1, {.id = CacheId{2}, .model = "tiny"});
   std::size_t hits = 0;
   for (const std::int64_t n : {2, 3, 4, 5, 7, 8, 9, 10, 11}) {
     const CapturedExchange& exchange = session.exchange(n);

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include "common/base/ids.h"
+
+#include "router/cache/index/prefix_index.h"
+#include "router/cache/index/removal_journal.h"
+#include "router/cache/operations/operation.h"
+
+namespace sightline::index {
+
+// Puts what happens to one cache into an index, and then what it lost into the journal: a removal
+// is in the journal after the index has it. Clearing what holds nothing is no loss.
+// Thread safety: none. Index and journal outlive it.
+class IndexedCache : public operations::OperationSink {
+ public:
+  IndexedCache(CacheId cache, IndexWriter& index, RemovalJournal* journal = nullptr)
+      : cache_(cache), index_(index), journal_(journal) {}
+
+  void take(const operations::CacheName& cache, const operations::Operation& operation) override;
+
+ private:
+  const CacheId cache_;
+  IndexWriter& index_;
+  RemovalJournal* const journal_;  // null: nobody asks
+  bool holds_ = false;             // blocks were stored since the last clear
+};
+
+}  // namespace sightline::index

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <utility>
+
+#include "router/cache/events/event_feed.h"
+#include "router/cache/events/normaliser.h"
+#include "router/cache/index/indexed_cache.h"
+
+namespace sightline::test {
+
+struct OwnSink {
+  index::IndexedCache sink;
+};
+
+// A normaliser whose operations go into an index and a journal.
+class IndexedNormaliser : OwnSink, public events::Normaliser {
+ public:
+  IndexedNormaliser(events::NormaliserOptions options, const keys::Scheme& scheme,
+                    index::IndexWriter& index, index::RemovalJournal* journal = nullptr)
+      : OwnSink{index::IndexedCache(options.id, index, journal)},
+        Normaliser(std::move(options), scheme, sink) {}
+};
+
+// Likewise, all of an engine's messages.
+class IndexedFeed : OwnSink, public events::EventFeed {
+ public:
+  IndexedFeed(events::NormaliserOptions options, events::StreamOptions stream,
+              const keys::Scheme& scheme, index::IndexWriter& index)
+      : OwnSink{index::IndexedCache(options.id, index)},
+        EventFeed(std::move(options), stream, scheme, sink) {}
+};
+
+}  // namespace sightline::test
