@@ -14,8 +14,9 @@
 namespace sightline::contract {
 namespace {
 
-constexpr std::array<std::string_view, 9> kFields = {
-    "name", "url", "events", "replay", "dp", "block_size", "copies", "drain", "api_key_file"};
+constexpr std::array<std::string_view, 10> kFields = {
+    "name", "url",        "family", "events", "replay",
+    "dp",   "block_size", "copies", "drain",  "api_key_file"};
 constexpr std::string_view kRefCount = "refcount";
 constexpr std::string_view kLastCopy = "last-copy";
 constexpr std::size_t kNameBytesMax = 63;
@@ -103,6 +104,15 @@ Result<Done> read_copies(const std::string& text, WorkerSpec& spec) {
   return Done{};
 }
 
+Result<Done> read_family(const std::string& text, WorkerSpec& spec) {
+  for (const EngineFamily family : kEngineFamilies) {
+    if (text != name_of(family)) continue;
+    spec.family = family;
+    return Done{};
+  }
+  return invalid("family=" + text.substr(0, kUrlBytesMax) + " must be vllm or sglang");
+}
+
 // A comma would end the field in a flag, and control characters do not belong into log lines.
 Result<std::string> read_path(const NamedField& field) {
   const bool is_plain = std::all_of(field.value.begin(), field.value.end(), [](char c) {
@@ -142,6 +152,8 @@ Result<Done> read_field(const NamedField& field, WorkerSpec& spec) {
     spec.block_size = *number;
   } else if (field.name == "copies") {
     return read_copies(field.value, spec);
+  } else if (field.name == "family") {
+    return read_family(field.value, spec);
   } else if (field.name == "api_key_file") {
     spec.api_key_file = SL_TRY(read_path(field));
   } else {
@@ -189,6 +201,10 @@ std::string name_of_address(const std::string& host, std::uint16_t port) {
 }
 
 }  // namespace
+
+std::string_view name_of(EngineFamily family) {
+  return family == EngineFamily::Sglang ? "sglang" : "vllm";
+}
 
 std::span<const std::string_view> worker_fields() { return kFields; }
 
@@ -253,6 +269,7 @@ std::string worker_text(const WorkerSpec& worker) {
   if (!worker.replay.empty()) text += ",replay=" + worker.replay;
   if (worker.ranks != 0) text += ",dp=" + std::to_string(worker.ranks);
   if (worker.block_size != 0) text += ",block_size=" + std::to_string(worker.block_size);
+  if (worker.family != EngineFamily::Vllm) text += ",family=" + std::string(name_of(worker.family));
   if (worker.copies == Copies::LastCopy) text += ",copies=" + std::string(kLastCopy);
   if (worker.drain) text += ",drain=true";
   if (!worker.api_key_file.empty()) text += ",api_key_file=" + worker.api_key_file;

@@ -2,6 +2,7 @@
 // Copyright The Sightline Authors
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -20,6 +21,13 @@ enum class Copies : std::uint8_t {
   LastCopy,  // a removal when the last copy is gone
 };
 
+// Whose server a worker is: its API, its events and its metrics.
+enum class EngineFamily : std::uint8_t { Vllm, Sglang };
+inline constexpr std::array kEngineFamilies = {EngineFamily::Vllm, EngineFamily::Sglang};
+
+// "vllm", "sglang".
+std::string_view name_of(EngineFamily family);
+
 // What the operator of the router says about one worker (one engine API server). Everything but
 // the URL may be left out: the engine is asked for it, and what is given here wins.
 struct WorkerSpec {
@@ -36,6 +44,7 @@ struct WorkerSpec {
   std::uint32_t ranks = 0;       // data-parallel ranks behind the URL, 0: ask the engine
   std::uint32_t block_size = 0;  // tokens per KV block, 0: ask the engine
   Copies copies = Copies::RefCount;
+  EngineFamily family = EngineFamily::Vllm;
   bool drain = false;  // finish what runs, take no new requests
   // File with the engine's API key, for the router's own calls; empty: they carry none.
   std::string api_key_file;

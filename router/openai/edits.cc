@@ -48,11 +48,7 @@ std::size_t EditedBody::size() const {
 }
 
 void set_uuid(EditedBody& body, const MediaPart& part, std::string_view uuid) {
-  const auto given = part.part.find_all("uuid");
-  for (const json::Value& value : given) {
-    body.replace(value.begin_offset(), value.end_offset(), json::to_quoted(uuid));
-  }
-  if (given.empty()) append_member(body, part.part, "\"uuid\":" + json::to_quoted(uuid));
+  set_member(body, part.part, "uuid", json::to_quoted(uuid));
 }
 
 void clear_uuid(EditedBody& body, const MediaPart& part) {
@@ -77,20 +73,14 @@ void ask_for_usage(EditedBody& body, const Request& request) {
     body.replace(options->begin_offset(), options->end_offset(), R"({"include_usage":true})");
     return;
   }
-  const auto given = options->find_all("include_usage");
-  for (const json::Value& value : given) {
-    body.replace(value.begin_offset(), value.end_offset(), "true");
-  }
-  if (given.empty()) append_member(body, *options, R"("include_usage":true)");
+  set_member(body, *options, "include_usage", "true");
 }
 
-void report_new_blocks_only(EditedBody& body, const Request& request) {
-  for (const json::Value& arguments : request.document.root().find_all("vllm_xargs")) {
-    if (!arguments.is(json::Kind::Object)) continue;
-    for (const json::Value& mode : arguments.find_all("kv_cache_report_mode")) {
-      body.replace(mode.begin_offset(), mode.end_offset(), R"("incremental")");
-    }
-  }
+void set_member(EditedBody& body, const json::Value& object, std::string_view name,
+                const std::string& value) {
+  const auto given = object.find_all(name);
+  for (const json::Value& old : given) body.replace(old.begin_offset(), old.end_offset(), value);
+  if (given.empty()) append_member(body, object, json::to_quoted(name) + ":" + value);
 }
 
 }  // namespace sightline::openai

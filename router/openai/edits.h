@@ -51,9 +51,8 @@ void set_url(EditedBody& body, const MediaPart& part, std::string_view url);
 // Makes a streaming answer end with a usage chunk: stream_options.include_usage = true.
 void ask_for_usage(EditedBody& body, const Request& request);
 
-// Takes away the client's wish that the engine announce reused blocks again
-// (vllm_xargs.kv_cache_report_mode "full", vLLM 0.26 and later): one announced again cannot be told
-// from a second copy, which would count as held when the only one is gone.
-void report_new_blocks_only(EditedBody& body, const Request& request);
+// Replaces the value of every member of this name, or adds one; `value` is JSON.
+void set_member(EditedBody& body, const json::Value& object, std::string_view name,
+                const std::string& value);
 
 }  // namespace sightline::openai

@@ -11,8 +11,8 @@
 #include "common/contract/identity_key.h"
 
 #include "router/cache/events/normaliser.h"
-#include "router/cache/events/vllm_codec.h"
 #include "router/cache/index/exact_index.h"
+#include "router/engine/wire/batch_codec.h"
 #include "tests/fuzz/input.h"
 #include "tests/fuzz/target.h"
 #include "tests/support/indexed.h"
@@ -27,16 +27,16 @@ constexpr std::size_t kHandlesMax = 64;
 // takes one away, or leaves as many as it tells, whatever their content.
 class NaiveCache {
  public:
-  void apply(const events::EventBatch& batch) {
+  void apply(const wire::EventBatch& batch) {
     for (const auto& event : batch.events) {
-      if (const auto* stored = std::get_if<events::BlockStored>(&event)) {
+      if (const auto* stored = std::get_if<wire::BlockStored>(&event)) {
         for (const auto hash : stored->hashes) ++copies_[place(hash, *stored)];
-      } else if (const auto* removed = std::get_if<events::BlockRemoved>(&event)) {
+      } else if (const auto* removed = std::get_if<wire::BlockRemoved>(&event)) {
         for (std::size_t i = 0; i < removed->hashes.size(); ++i) {
           const auto& left = removed->copies_left;
           take(place(removed->hashes[i], *removed), left.empty() ? 0 : left[i]);
         }
-      } else if (std::holds_alternative<events::AllBlocksCleared>(event)) {
+      } else if (std::holds_alternative<wire::AllBlocksCleared>(event)) {
         copies_.clear();
       }
     }
@@ -49,10 +49,10 @@ class NaiveCache {
   }
 
  private:
-  using Place = std::tuple<events::EngineHash, std::optional<operations::Tier>, std::int64_t>;
+  using Place = std::tuple<wire::EngineHash, std::optional<operations::Tier>, std::int64_t>;
 
   template <class Event>
-  static Place place(events::EngineHash hash, const Event& event) {
+  static Place place(wire::EngineHash hash, const Event& event) {
     return {hash, event.tier, 0};
   }
   void take(const Place& place, std::size_t left) {
@@ -65,13 +65,13 @@ class NaiveCache {
   std::map<Place, std::size_t> copies_;
 };
 
-void check_batch(const events::EventBatch& batch, std::size_t payload_bytes) {
+void check_batch(const wire::EventBatch& batch, std::size_t payload_bytes) {
   SL_CHECK(batch.events.size() <= payload_bytes);
   for (const auto& event : batch.events) {
-    const auto* removed = std::get_if<events::BlockRemoved>(&event);
+    const auto* removed = std::get_if<wire::BlockRemoved>(&event);
     SL_CHECK(removed == nullptr || removed->copies_left.empty() ||
              removed->copies_left.size() == removed->hashes.size());
-    const auto* stored = std::get_if<events::BlockStored>(&event);
+    const auto* stored = std::get_if<wire::BlockStored>(&event);
     if (stored == nullptr) continue;
     SL_CHECK(stored->hashes.size() + stored->tokens.size() <= payload_bytes);
     SL_CHECK(stored->extras.empty() || stored->extras.size() == stored->hashes.size());
@@ -110,7 +110,7 @@ void run(ByteView bytes) {
     const auto payload = input.sized();
     // A copy of its own size: a byte read behind it is seen by a sanitizer.
     const Bytes copy(payload.begin(), payload.end());
-    const auto batch = events::decode_vllm_batch(copy);
+    const auto batch = wire::decode_batch(copy);
     if (!batch.ok()) {
       SL_CHECK(batch.error().blame == Blame::Worker);
       state.reset();

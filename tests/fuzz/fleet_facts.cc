@@ -7,6 +7,8 @@
 #include "common/base/check.h"
 #include "common/contract/worker_spec.h"
 
+#include "router/engine/families/families.h"
+#include "router/engine/family/models.h"
 #include "router/workers/fleet/discovery.h"
 #include "tests/fuzz/input.h"
 #include "tests/fuzz/target.h"
@@ -15,37 +17,39 @@ namespace sightline::fuzz {
 namespace {
 
 void check_models(std::string text) {
-  const auto models = fleet::parse_models(std::move(text));
+  const auto models = family::parse_models(std::move(text));
   if (!models.ok()) return;
-  SL_CHECK(models->size() <= fleet::kModelsMax);
-  for (const auto& model : *models) SL_CHECK(model.id.size() <= fleet::kNameBytesMax);
+  SL_CHECK(models->size() <= family::kModelsMax);
+  for (const auto& model : *models) SL_CHECK(model.id.size() <= family::kNameBytesMax);
 }
 
 void check_version(const std::string& text) {
-  const auto version = fleet::parse_version(text);
-  if (version.ok()) SL_CHECK(version->text.size() <= vllm::kVersionBytesMax);
-  const auto plain = vllm::parse_version(text);
+  for (const auto family : contract::kEngineFamilies) {
+    const auto version = families::family_of(family).parse_version(text);
+    if (version.ok()) SL_CHECK(version->text.size() <= family::kVersionBytesMax);
+  }
+  const auto plain = family::parse_version(text);
   if (plain) SL_CHECK(plain->text == text);
 }
 
-void check_sources(std::string text) {
-  const auto sources = fleet::parse_event_sources(std::move(text));
+void check_sources(const std::string& text, contract::EngineFamily family) {
+  const auto sources = families::family_of(family).parse_sources(text);
   if (!sources.ok()) return;
-  SL_CHECK(sources->size() <= fleet::kRanksMax);
+  SL_CHECK(sources->size() <= contract::kRanksMax);
   contract::WorkerSpec spec{.name = "w", .url = "http://h:1", .host = "h", .port = 1};
   fleet::Probe probe;
   probe.sources = *sources;
   const auto found = fleet::discover(spec, probe);
-  SL_CHECK(found.engines.size() <= fleet::kRanksMax);
+  SL_CHECK(found.engines.size() <= contract::kRanksMax);
   SL_CHECK(!found.engines.empty() || !found.reason.empty());
 }
 
-void check_metrics(std::string_view text) {
-  const auto load = fleet::parse_metrics(text);
+void check_load(const std::string& text, contract::EngineFamily family) {
+  const auto load = families::family_of(family).parse_load(text);
   if (!load.ok()) return;
   SL_CHECK(load->kv_usage >= 0 && load->kv_usage <= 1);
-  SL_CHECK(load->block_size <= fleet::kBlockSizeMax);
-  SL_CHECK(load->ranks.size() <= fleet::kRanksMax);
+  SL_CHECK(load->block_size <= family::kBlockSizeMax);
+  SL_CHECK(load->ranks.size() <= contract::kRanksMax);
 }
 
 void check_worker(std::string_view text) {
@@ -66,14 +70,16 @@ void run(ByteView bytes) {
       check_version(text);
       return check_models(text);
     case 1:
-      return check_sources(text);
+      for (const auto family : contract::kEngineFamilies) check_sources(text, family);
+      return;
     case 2:
-      return check_metrics(text);
+      for (const auto family : contract::kEngineFamilies) check_load(text, family);
+      return;
     case 3:
       return check_worker(text);
     default:
-      (void)fleet::resolve_events_endpoint(text, "host");
-      (void)fleet::resolve_replay_endpoint(text, "host");
+      (void)family::resolve_events_endpoint(text, "host");
+      (void)family::resolve_replay_endpoint(text, "host");
   }
 }
 

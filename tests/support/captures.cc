@@ -99,6 +99,11 @@ CapturedPrompt read_prompt(const Value& line) {
                             .offset = *integer_at(item, "offset"),
                             .length = *integer_at(item, "length")});
   }
+  prompt.cached_tokens = integer_at(line, "cached_tokens");
+  prompt.rank = integer_at(line, "rank").value_or(0);
+  prompt.has_extra_key = line.find("extra_key").has_value();
+  prompt.several_samples = line.find("samples").has_value();
+  prompt.input_logprobs = line.find("input_logprobs").has_value();
   return prompt;
 }
 

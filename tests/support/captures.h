@@ -54,6 +54,12 @@ struct CapturedPrompt {
   std::optional<std::string> cache_salt;
   std::vector<TokenId> token_ids;
   std::vector<CapturedMedia> media;
+  // Of SGLang's sessions, whose line tells the answer's counts too:
+  std::optional<std::int64_t> cached_tokens;
+  std::int64_t rank = 0;         // data-parallel, that answered
+  bool has_extra_key = false;    // parts the cache, and no event tells it
+  bool several_samples = false;  // SGLang runs the prompt once before them
+  bool input_logprobs = false;   // reuse ends where they begin
 };
 
 struct CapturedSession {

@@ -7,8 +7,15 @@
 #include "router/cache/events/event_feed.h"
 #include "router/cache/events/normaliser.h"
 #include "router/cache/index/indexed_cache.h"
+#include "router/engine/vllm/vllm.h"
 
 namespace sightline::test {
+
+// vLLM's unless said otherwise.
+inline events::NormaliserOptions with_family(events::NormaliserOptions options) {
+  if (options.family == nullptr) options.family = &vllm::vllm();
+  return options;
+}
 
 struct OwnSink {
   index::IndexedCache sink;
@@ -20,7 +27,7 @@ class IndexedNormaliser : OwnSink, public events::Normaliser {
   IndexedNormaliser(events::NormaliserOptions options, const keys::Scheme& scheme,
                     index::IndexWriter& index, index::RemovalJournal* journal = nullptr)
       : OwnSink{index::IndexedCache(options.id, index, journal)},
-        Normaliser(std::move(options), scheme, sink) {}
+        Normaliser(with_family(std::move(options)), scheme, sink) {}
 };
 
 // Likewise, all of an engine's messages.
@@ -29,7 +36,7 @@ class IndexedFeed : OwnSink, public events::EventFeed {
   IndexedFeed(events::NormaliserOptions options, events::StreamOptions stream,
               const keys::Scheme& scheme, index::IndexWriter& index)
       : OwnSink{index::IndexedCache(options.id, index)},
-        EventFeed(std::move(options), stream, scheme, sink) {}
+        EventFeed(with_family(std::move(options)), stream, scheme, sink) {}
 };
 
 }  // namespace sightline::test

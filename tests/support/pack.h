@@ -13,7 +13,7 @@
 #include "common/base/bytes.h"
 
 // Writes msgpack for tests: each function returns the bytes of one value.
-namespace sightline::events::pack {
+namespace sightline::pack {
 
 using Value = std::string;
 
@@ -81,4 +81,4 @@ inline Value removed(const std::vector<std::uint64_t>& hashes) {
 }
 inline Value cleared() { return map({{"type", text("AllBlocksCleared")}}); }
 
-}  // namespace sightline::events::pack
+}  // namespace sightline::pack

@@ -30,7 +30,8 @@ std::int64_t Playback::predict(const AskedPrompt& prompt) const {
   const auto sequence =
       keys::block_keys(scheme_, scheme_.root(scope),
                        {.tokens = prompt.tokens, .media = prompt.media, .block_size = block_size});
-  const auto leading = index_.match(sequence.keys).of(engine_).gpu_blocks;
+  const auto held = index_.match(sequence.keys).of(engine_);
+  const auto leading = held.gpu_blocks + held.cpu_blocks + held.storage_blocks;
   return static_cast<std::int64_t>(block_size *
                                    keys::usable_overlap(leading, prompt.tokens.size(), block_size));
 }

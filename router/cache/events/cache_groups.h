@@ -7,8 +7,8 @@
 #include <map>
 #include <optional>
 
-#include "router/cache/events/vllm_codec.h"
 #include "router/cache/operations/operation.h"
+#include "router/engine/wire/kv_event.h"
 
 namespace sightline::events {
 
@@ -33,7 +33,7 @@ class CacheGroups {
     bool forget = false;   // other groups count from now on: what is held was proved otherwise
     bool refused = false;  // there is no room for the group of this store
   };
-  Lesson learn(const BlockStored& event) {
+  Lesson learn(const wire::BlockStored& event) {
     if (!teaches(event)) return {};
     const auto id = event.group.value_or(0);
     if (known_.contains(id)) return {};
@@ -76,14 +76,14 @@ class CacheGroups {
   }
 
  private:
-  static bool holds_prefix(SpecKind kind) { return kind != SpecKind::Other; }
-  [[nodiscard]] bool teaches(const BlockStored& event) const {
+  static bool holds_prefix(wire::SpecKind kind) { return kind != wire::SpecKind::Other; }
+  [[nodiscard]] bool teaches(const wire::BlockStored& event) const {
     if (!event.tier || event.remote || event.tokens.empty()) return false;
     if (event.tier == operations::Tier::Gpu) return event.group || known_.empty();
-    return event.group && event.kind != SpecKind::Unstated;
+    return event.group && event.kind != wire::SpecKind::Unstated;
   }
 
-  std::map<std::int64_t, SpecKind> known_;
+  std::map<std::int64_t, wire::SpecKind> known_;
   std::size_t prefix_groups_ = 0;  // of these, holding prefixes
   bool overflown_ = false;         // a counting group found no room
 };

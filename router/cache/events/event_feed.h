@@ -74,6 +74,7 @@ class EventFeed {
   void apply(const Message& message, WallTime now);
 
   const CacheId cache_;
+  const family::Family& family_;
   const std::optional<std::int64_t> rank_;
   const bool has_replay_;
   EventStream stream_;

@@ -17,16 +17,25 @@ constexpr std::array kTiers = {operations::Tier::Gpu, operations::Tier::Cpu,
 
 std::size_t slot_of(operations::Tier tier) { return static_cast<std::size_t>(tier); }
 
+// Ids of text are below it; 0: any.
+TokenId vocabulary_of(const NormaliserOptions& options) {
+  const auto sentinels = options.family->event_rules().sentinels_from;
+  if (!sentinels) return options.vocabulary_size;
+  const auto below = static_cast<TokenId>(*sentinels);
+  return options.vocabulary_size == 0 ? below : std::min(options.vocabulary_size, below);
+}
+
 }  // namespace
 
 Normaliser::Normaliser(NormaliserOptions options, const keys::Scheme& scheme,
                        operations::OperationSink& sink)
     : options_(std::move(options)),
+      rules_(options_.family->event_rules()),
       sink_(sink),
       cache_(options_.cache),
       content_({.model = options_.model,
                 .media = {.all = options_.media_tokens, .runs = options_.run_tokens},
-                .vocabulary_size = options_.vocabulary_size},
+                .vocabulary_size = vocabulary_of(options_)},
                scheme),
       handles_(0, EngineHashing(options_.hash_seed)),
       handle_bytes_(options_.handle_bytes),
@@ -69,6 +78,7 @@ void Normaliser::reset() {
   groups_.clear();
   content_.forget_encoding();
   block_size_seen_.reset();
+  is_paired_ = false;
   ignoring_ = false;
   settle_handle_bytes();
 }
@@ -100,6 +110,7 @@ void Normaliser::apply_event(const BlockStored& event) {
     return;
   }
   if (event.unknown_field) ++statistics_.unknown_field;
+  is_paired_ |= event.paired;
   const auto group = counted_group(event);
   if (!group || event.hashes.empty()) return;
   const Place place{.group = *group, .tier = *event.tier};
@@ -299,6 +310,7 @@ Normaliser::Start Normaliser::start_of(const BlockStored& event) {
 }
 
 bool Normaliser::reports_reused(const BlockStored& event, const Place& place) const {
+  if (!rules_.repeats_report_reuse) return false;
   const auto held = std::count_if(event.hashes.begin(), event.hashes.end(), [&](EngineHash hash) {
     const auto entry = handles_.find(hash);
     return entry != handles_.end() && copies_of(entry->second, place) > 0;

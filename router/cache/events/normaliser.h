@@ -13,12 +13,12 @@
 #include "router/cache/content/block_content.h"
 #include "router/cache/events/cache_groups.h"
 #include "router/cache/events/normaliser_options.h"
-#include "router/cache/events/vllm_codec.h"
 #include "router/cache/events/waiting_stores.h"
 #include "router/cache/keys/block_key.h"
 #include "router/cache/operations/facts.h"
 #include "router/cache/operations/operation.h"
-#include "router/engine/vllm/adapters.h"
+#include "router/engine/family/adapters.h"
+#include "router/engine/wire/kv_event.h"
 
 namespace sightline::events {
 
@@ -32,13 +32,13 @@ namespace sightline::events {
 // - Nothing is guessed: a block whose length, media, LoRA or salt is not certain is not told of,
 //   and neither are its children. A block whose parent is not known waits for it; any removal of
 //   the block ends that.
-// - Copies: vLLM announces a second physical copy of a block as one more BlockStored, which
-//   happens to the last block of a prompt or to a decoded block, one block per event. Where one
-//   event announces two or more blocks again, it is a report of reused blocks
+// - Copies: engines announce a second physical copy of a block as one more BlockStored. In vLLM
+//   that happens to the last block of a prompt or to a decoded block, one block per event. Where
+//   one event announces two or more blocks again, it is a report of reused blocks
 //   (kv_cache_report_mode full), which is no new copy. A report of a single block cannot be told
-//   from a copy, so requests that ask for reports must not reach an engine: the proxy edits them.
-//   From one that did otherwise, at most one block per report outlives its removal, until the
-//   engine clears its cache, restarts or announces a loss.
+//   from a copy, so requests that ask for reports must not reach an engine: they are edited. From
+//   one that did otherwise, at most one block per report outlives its removal, until the engine
+//   clears its cache, restarts or announces a loss. SGLang has no reports: all are copies.
 //   Where the engine tells with a removal how many copies are left, that is so, whatever was
 //   counted; a block that was never announced is not held for it.
 // - A GPU event whose block size differs from the configured one, or from the engine's first one,
@@ -71,8 +71,9 @@ class Normaliser {
   [[nodiscard]] const NormaliserStatistics& statistics() const { return statistics_; }
   // Some cache groups do not count: what they evict is not known, so claims are an upper bound.
   [[nodiscard]] bool has_uncounted_groups() const { return groups_.has_uncounted(); }
-  // By the kinds of its cache groups, what is claimed of it is an upper bound.
-  [[nodiscard]] bool is_upper_bound() const { return groups_.is_upper_bound(); }
+  // By the kinds of its cache groups, or as its blocks depend on a token behind them, what is
+  // claimed of it is an upper bound.
+  [[nodiscard]] bool is_upper_bound() const { return groups_.is_upper_bound() || is_paired_; }
   // Blocks whose hashes are remembered, of known content or not.
   [[nodiscard]] std::size_t handles() const { return handles_.size(); }
   // Blocks that wait for their parent.
@@ -147,6 +148,7 @@ class Normaliser {
   [[nodiscard]] bool reports_reused(const BlockStored& event, const Place& place) const;
 
   const NormaliserOptions options_;
+  const family::EventRules rules_;
   operations::OperationSink& sink_;
 
   operations::CacheName cache_;
@@ -163,6 +165,7 @@ class Normaliser {
   operations::MissingBlocks missing_;
   NormaliserStatistics statistics_;
   double batch_time_s_ = 0;                  // the engine's clock, of the batch being applied
+  bool is_paired_ = false;                   // tokens came in pairs since the last reset
   bool ignoring_ = false;                    // block sizes disagreed since the last reset
   std::vector<operations::Store> to_store_;  // scratch: of one event
 };

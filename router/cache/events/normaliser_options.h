@@ -13,7 +13,8 @@
 
 #include "router/cache/events/waiting_stores.h"
 #include "router/cache/operations/operation.h"
-#include "router/engine/vllm/adapters.h"
+#include "router/engine/family/adapters.h"
+#include "router/engine/family/family.h"
 
 namespace sightline::events {
 
@@ -30,9 +31,10 @@ enum class CopyPolicy : std::uint8_t {
 };
 
 struct NormaliserOptions {
-  CacheId id;                   // its number in this process
-  operations::CacheName cache;  // in the epoch to begin with
-  std::string model;            // goes into Scope::model; the same text as for requests
+  CacheId id;                              // its number in this process
+  operations::CacheName cache;             // in the epoch to begin with
+  const family::Family* family = nullptr;  // whose events these are; not null
+  std::string model;                       // goes into Scope::model; the same text as for requests
   // Tokens per block as the operator configured them; nothing: what the events say is taken.
   std::optional<std::uint32_t> block_size_configured = std::nullopt;
   // Placeholder tokens of the model's image, video and audio items. A block that contains one but
@@ -40,7 +42,7 @@ struct NormaliserOptions {
   std::vector<TokenId> media_tokens = {};
   // Those of them of which each item is one run: see content::read_bare_identifiers.
   std::vector<TokenId> run_tokens = {};
-  // Token ids of the model are below this (SGLang's media sentinels are above); 0: any 32 bits.
+  // Token ids of the model are below this; 0: any 32 bits. Sentinels of media are above it.
   TokenId vocabulary_size = 0;
   CopyPolicy copies = CopyPolicy::RefCount;
   std::size_t handles_max = kHandlesMax;
@@ -50,7 +52,7 @@ struct NormaliserOptions {
   // an engine that is alone at its address may count itself among others.
   std::optional<std::int64_t> rank = std::nullopt;
   // What is announced under an adapter's name earlier than this says has unknown content.
-  vllm::AdapterBeliefs adapters = {};
+  family::AdapterBeliefs adapters = {};
   // Not to be known to the engine: see EngineHashing.
   std::uint64_t hash_seed = 0;
   WaitingStores::Limits waiting = {};

@@ -9,10 +9,23 @@
 #include <set>
 #include <vector>
 
-#include "router/cache/events/vllm_codec.h"
 #include "router/cache/operations/operation.h"
+#include "router/engine/wire/kv_event.h"
 
 namespace sightline::events {
+
+using content::BlockExtra;
+using content::MediaReference;
+using wire::AllBlocksCleared;
+using wire::BlockRemoved;
+using wire::BlockStored;
+using wire::EngineHash;
+using wire::EngineHashing;
+using wire::EventBatch;
+using wire::KvEvent;
+using wire::MalformedEvent;
+using wire::SpecKind;
+using wire::UnknownEvent;
 
 // Of one engine.
 inline constexpr std::size_t kWaitingEventsMax = 1024;

@@ -8,7 +8,7 @@
 #include "common/contract/metric_table.h"
 #include "common/contract/names.h"
 
-#include "router/engine/vllm/version.h"
+#include "router/engine/families/families.h"
 #include "router/front/proxy/offload.h"
 #include "router/front/proxy/serve.h"
 
@@ -44,38 +44,51 @@ bool Proxy::asks_for_usage(const openai::Request& request) const {
          services_.settings.audit.usage == contract::AuditUsage::Inject;
 }
 
-Task<Result<openai::EditedBody>> Proxy::edit(const openai::Request& request,
-                                             const prepare::Prepared& prepared,
-                                             std::stop_token left) const {
+Task<Result<Proxy::Bodies>> Proxy::edit(const openai::Request& request,
+                                        const prepare::Prepared& prepared,
+                                        std::stop_token left) const {
   std::size_t bytes = 0;
   for (const prepare::ResolvedMedia& item : prepared.media) {
+    services_.metrics.counter(contract::kMediaItemsTotal, {item.outcome}).add();
     bytes += item.fetched ? item.fetched->size() : 0;
   }
-  auto work = [&]() -> Result<openai::EditedBody> { return edited(request, prepared); };
-  auto body = co_await offload(services_.pool, bytes, std::move(left), std::move(work));
-  co_return body;
+  auto work = [&]() -> Result<Bodies> {
+    Bodies bodies;
+    for (const auto& worker : services_.fleet.snapshot()->workers) {
+      if (bodies.contains(worker->family)) continue;
+      bodies.emplace(worker->family, edited(request, prepared, worker->family));
+    }
+    return bodies;
+  };
+  auto bodies = co_await offload(services_.pool, bytes, std::move(left), std::move(work));
+  co_return bodies;
 }
 
-openai::EditedBody Proxy::edited(const openai::Request& request,
-                                 const prepare::Prepared& prepared) const {
+openai::EditedBody Proxy::edited(const openai::Request& request, const prepare::Prepared& prepared,
+                                 contract::EngineFamily family) const {
   openai::EditedBody body(request.document.text());
   const bool as_bytes = services_.settings.media.forward == contract::MediaForward::Bytes;
+  std::vector<std::string> identifiers;
   for (std::size_t i = 0; i < prepared.media.size(); ++i) {
     const prepare::ResolvedMedia& item = prepared.media[i];
-    const openai::MediaPart& part = request.chat()->media[i];
-    services_.metrics.counter(contract::kMediaItemsTotal, {item.outcome}).add();
-    // An identifier that does not follow from the bytes must never reach an engine: it would
-    // answer from whatever it has under that name.
-    if (item.identifier.empty()) {
-      openai::clear_uuid(body, part);
-    } else {
-      openai::set_uuid(body, part, item.identifier);
+    identifiers.push_back(item.identifier);
+    if (item.fetched && as_bytes) {
+      openai::set_url(body, request.chat()->media[i], prepare::data_url_of(item));
     }
-    if (item.fetched && as_bytes) openai::set_url(body, part, prepare::data_url_of(item));
   }
-  openai::report_new_blocks_only(body, request);
+  families::family_of(family).edit(body, request, identifiers);
   if (asks_for_usage(request)) openai::ask_for_usage(body, request);
   return body;
+}
+
+std::vector<std::string_view> Proxy::pieces_for(Bodies& bodies, contract::EngineFamily family,
+                                                const openai::Request& request,
+                                                const prepare::Prepared& prepared) const {
+  auto body = bodies.find(family);
+  if (body == bodies.end()) {
+    body = bodies.emplace(family, edited(request, prepared, family)).first;
+  }
+  return body->second.pieces();
 }
 
 Proxy::Route Proxy::route_of(const openai::Request& request, const Keyed& keyed,
@@ -94,7 +107,8 @@ Proxy::Route Proxy::route_of(const openai::Request& request, const Keyed& keyed,
   expectation.block_size = keyed.job.block_size;
   expectation.reason = routing::name_of(decision.reason);
   const auto cache = precise_cache(route.target, keyed.job.block_size);
-  if (cache && keyed.exact && !request.skips_prefix_cache && request.samples == 1) {
+  const auto family = static_cast<std::size_t>(route.target.worker->family);
+  if (cache && keyed.exact && !keyed.unpredictable[family] && request.samples == 1) {
     route.audited = *cache;
   }
   return route;
@@ -238,17 +252,19 @@ void Proxy::audit(const Route& route, const Keyed& keyed, const Answer& answer,
          {"router_tokens", keyed.job.prompt_tokens}});
   }
   const std::span claimed(keyed.blocks.keys);
-  services_.audit.compare({.request_id = trace.request_id(),
-                           .worker = expected.worker,
-                           .engine = *route.audited,
-                           .predicted = expected.overlap_blocks * keyed.job.block_size,
-                           .actual = usage.cached_tokens,
-                           .leaves_zero_out = vllm::leaves_zero_out(route.target.worker->version),
-                           .same_prompt = same_prompt,
-                           .busy = route.candidate.in_flight > 0,
-                           .blocks = claimed.first(expected.overlap_blocks),
-                           .removals = route.removals,
-                           .decided = route.asked});
+  const fleet::Worker& worker = *route.target.worker;
+  services_.audit.compare(
+      {.request_id = trace.request_id(),
+       .worker = expected.worker,
+       .engine = *route.audited,
+       .predicted = expected.overlap_blocks * keyed.job.block_size,
+       .actual = usage.cached_tokens,
+       .leaves_zero_out = families::family_of(worker.family).leaves_zero_out(worker.version),
+       .same_prompt = same_prompt,
+       .busy = route.candidate.in_flight > 0,
+       .blocks = claimed.first(expected.overlap_blocks),
+       .removals = route.removals,
+       .decided = route.asked});
 }
 
 }  // namespace sightline::proxy

@@ -6,6 +6,7 @@
 #include <span>
 #include <utility>
 
+#include "router/engine/families/families.h"
 #include "router/front/proxy/offload.h"
 
 namespace sightline::proxy {
@@ -141,6 +142,10 @@ Keyed Pipeline::key(const openai::Request& request, const prepare::Prepared& pre
   // The engine reports on a batch as a whole, of which only the first prompt is known here.
   const openai::CompletionBody* completion = request.completion();
   keyed.exact = prepared.is_exact() && (completion == nullptr || completion->prompts == 1);
+  for (const auto family : contract::kEngineFamilies) {
+    const auto reason = families::family_of(family).unpredictable(request);
+    keyed.unpredictable[static_cast<std::size_t>(family)] = !reason.empty();
+  }
   keyed.first_prompt_tokens = keyed.job.prompt_tokens;
   if (completion != nullptr && completion->prompts > 1) {
     keyed.job.prompt_tokens = batch_tokens(request, keyed.first_prompt_tokens);
@@ -170,12 +175,14 @@ routing::Candidate Pipeline::candidate_of(const Target& target, const Keyed& key
                                .in_flight = load.in_flight,
                                .kv_usage = target.rank().kv_usage};
   const auto cache = precise_cache(target, keyed.job.block_size);
-  if (!cache) return candidate;
+  const contract::EngineFamily of = target.worker->family;
+  if (!cache || keyed.unpredictable[static_cast<std::size_t>(of)]) return candidate;
+  const family::Family& family = families::family_of(of);
   const index::CacheOverlap held = overlaps.of(*cache);
   // The engine computes at least the last token, so the block of that token saves nothing.
   const auto usable = [&](std::uint64_t leading) {
     return static_cast<std::uint32_t>(
-        keys::usable_overlap(leading, keyed.first_prompt_tokens, keyed.job.block_size));
+        family.reused_blocks(leading, keyed.first_prompt_tokens, keyed.job.block_size));
   };
   candidate.gpu_blocks = usable(held.gpu_blocks);
   candidate.cpu_blocks = usable(held.gpu_blocks + held.cpu_blocks) - candidate.gpu_blocks;
@@ -190,10 +197,7 @@ Result<Shortlist> Pipeline::match(const openai::Request& request, const Keyed& k
   // First who may be believed, then what is held: a worker that becomes verified in between has
   // perhaps just been corrected.
   const auto fleet = services_.fleet.snapshot();
-  // An engine that skips its cache for this request computes all of it.
-  std::span<const keys::BlockKey> reusable = keyed.blocks.keys;
-  if (request.skips_prefix_cache) reusable = {};
-  const index::Overlaps overlaps = services_.index.match(reusable);
+  const index::Overlaps overlaps = services_.index.match(keyed.blocks.keys);
   shortlist.adapter = lora_of(*fleet, request.model);
   for (Target& target : targets_for(*fleet, tried, shortlist.adapter)) {
     shortlist.candidates.push_back(candidate_of(target, keyed, overlaps));

@@ -2,6 +2,7 @@
 // Copyright The Sightline Authors
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "common/base/result.h"
+#include "common/contract/worker_spec.h"
 #include "common/runtime/task.h"
 
 #include "router/front/proxy/services.h"
@@ -28,6 +30,8 @@ struct Keyed {
   // blocks.
   routing::Job job;
   std::uint64_t first_prompt_tokens = 0;  // of the prompt that the blocks are those of
+  // By engine family: the blocks do not tell what its engines reuse for this request.
+  std::array<bool, contract::kEngineFamilies.size()> unpredictable{};
   // The blocks and the job are all that the engine will report on: its counts must equal ours.
   bool exact = false;
   bool prompt_estimated = false;  // job.prompt_tokens is a guess, wholly or in part

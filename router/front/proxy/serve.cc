@@ -43,9 +43,8 @@ Task<Result<Done>> Proxy::serve(openai::Endpoint endpoint, http::Request& http,
   trace.prepared(keyed.job.prompt_tokens, keyed.prompt_estimated, prepared->media.size(),
                  prepare::name_of(prepared->gap));
 
-  const auto body = co_await edit(request, *prepared, left.get_token());
-  if (!body.ok()) co_return body.error();
-  const std::vector<std::string_view> pieces = body->pieces();
+  auto bodies = co_await edit(request, *prepared, left.get_token());
+  if (!bodies.ok()) co_return bodies.error();
   for (;;) {
     // 4 match: leading blocks that each worker holds.
     const auto shortlist = pipeline_.match(request, keyed, sends.tried);
@@ -60,6 +59,7 @@ Task<Result<Done>> Proxy::serve(openai::Endpoint endpoint, http::Request& http,
 
     // 7 forward: the spliced body to the engine, its answer to the client as it comes.
     Attempt attempt = attempt_of(http, route, sends, trace);
+    const auto pieces = pieces_for(*bodies, route.target.worker->family, request, *prepared);
     attempt.call.body = pieces;
     attempt.strip_usage = asks_for_usage(request);
     attempt.on_first_token = [&] {

@@ -76,13 +76,21 @@ class Proxy {
   // For a request that is not read. Error: Unavailable if nobody may serve it.
   [[nodiscard]] Result<Route> least_loaded(const Tried& tried) const;
   [[nodiscard]] fleet::Reservation reserve(const Route& route, const Keyed& keyed) const;
-  // The client's body as the engine gets it; downloaded images of many bytes are written into it on
-  // the compute threads. Error: Cancelled.
-  [[nodiscard]] Task<Result<openai::EditedBody>> edit(const openai::Request& request,
-                                                      const prepare::Prepared& prepared,
-                                                      std::stop_token left) const;
+  // The client's body as engines of a family get it.
+  using Bodies = std::map<contract::EngineFamily, openai::EditedBody>;
+  // For the families that there are; downloaded images of many bytes are written into it on the
+  // compute threads. Error: Cancelled.
+  [[nodiscard]] Task<Result<Bodies>> edit(const openai::Request& request,
+                                          const prepare::Prepared& prepared,
+                                          std::stop_token left) const;
+  // Edits the body once more where the first worker of a family has joined just now.
+  [[nodiscard]] std::vector<std::string_view> pieces_for(Bodies& bodies,
+                                                         contract::EngineFamily family,
+                                                         const openai::Request& request,
+                                                         const prepare::Prepared& prepared) const;
   [[nodiscard]] openai::EditedBody edited(const openai::Request& request,
-                                          const prepare::Prepared& prepared) const;
+                                          const prepare::Prepared& prepared,
+                                          contract::EngineFamily family) const;
   // Notes that it is sent now.
   [[nodiscard]] Attempt attempt_of(const http::Request& http, const Route& route, Sends& sends,
                                    RequestTrace& trace) const;

@@ -6,178 +6,21 @@
 #include <cstddef>
 #include <numeric>
 #include <optional>
-#include <set>
 #include <utility>
 
-#include "common/base/json.h"
-#include "common/base/number.h"
+#include "router/engine/families/families.h"
+#include "router/engine/family/json_answer.h"
 
 namespace sightline::fleet {
 namespace {
 
-Error corrupt(std::string message) {
-  return worker_error(ErrorCode::Corrupt, std::move(message), false);
-}
+using family::corrupt;
 
-Result<json::Document> parse_object(std::string body, const std::string& what) {
-  auto document = json::Document::parse(std::move(body));
-  if (!document.ok()) return corrupt(what + ": " + document.error().message);
-  if (!document->root().is(json::Kind::Object)) return corrupt(what + ": not a JSON object");
-  return document;
-}
-
-// A string member within the limit; empty when it is absent, null or of another kind.
-std::string text_of(const json::Value& object, std::string_view name) {
-  const auto member = object.find(name);
-  const auto text = member ? member->string() : std::nullopt;
-  return text && text->size() <= kNameBytesMax ? std::string(*text) : std::string();
-}
-
-// A path; of what is too long for one the end.
-std::string root_of(const json::Value& entry) {
-  const auto member = entry.find("root");
-  const auto text = member ? member->string() : std::nullopt;
-  if (!text) return {};
-  return std::string(text->substr(text->size() - std::min(text->size(), kRootBytesMax)));
-}
-
-ServedModel model_of(const json::Value& entry) {
-  ServedModel model;
-  model.id = text_of(entry, "id");
-  model.parent = text_of(entry, "parent");
-  model.root = root_of(entry);
-  const auto created = entry.find("created");
-  const auto time_s = created ? created->integer() : std::nullopt;
-  if (time_s && *time_s > 0) model.created_s = static_cast<double>(*time_s);
-  const auto length = entry.find("max_model_len");
-  const auto tokens = length ? length->integer() : std::nullopt;
-  if (tokens && *tokens > 0 && *tokens <= kModelLenMax) {
-    model.max_model_len = static_cast<std::uint32_t>(*tokens);
-  }
-  return model;
-}
-
-EventSource source_of(std::uint32_t rank, const json::Value& entry) {
-  EventSource source;
-  source.rank = rank;
-  source.endpoint = text_of(entry, "endpoint");
-  source.replay_endpoint = text_of(entry, "replay_endpoint");
-  const auto enabled = entry.find("enable_kv_cache_events");
-  source.enabled = enabled && enabled->boolean().value_or(false) &&
-                   text_of(entry, "publisher") == "zmq" && !source.endpoint.empty();
-  return source;
-}
-
-}  // namespace
-
-Result<std::vector<ServedModel>> parse_models(std::string body) {
-  const auto document = SL_TRY(parse_object(std::move(body), "/v1/models"));
-  const auto entries = document.root().find("data");
-  if (!entries || !entries->is(json::Kind::Array)) return corrupt("/v1/models: no list 'data'");
-  if (entries->size() > kModelsMax) return corrupt("/v1/models: more than 256 entries");
-  std::vector<ServedModel> models;
-  for (const json::Value entry : *entries) {
-    ServedModel model = model_of(entry);
-    if (model.id.empty()) return corrupt("/v1/models: an entry without a usable id");
-    models.push_back(std::move(model));
-  }
-  return models;
-}
-
-Result<vllm::Version> parse_version(std::string body) {
-  const auto document = SL_TRY(parse_object(std::move(body), "/version"));
-  auto version = vllm::parse_version(text_of(document.root(), "version"));
-  if (!version) return corrupt("/version: no version of the form 0.32.0");
-  return std::move(*version);
-}
-
-Result<std::vector<EventSource>> parse_event_sources(std::string body) {
-  const auto document = SL_TRY(parse_object(std::move(body), "/kv_event_sources"));
-  std::vector<EventSource> sources;
-  std::set<std::uint32_t> ranks;
-  for (const json::Value entry : document.root()) {
-    const auto rank = whole_number(entry.name(), kRanksMax - 1);
-    if (!rank || !entry.is(json::Kind::Object) || !ranks.insert(*rank).second) {
-      return corrupt("/kv_event_sources: a member is no data-parallel rank below 64");
-    }
-    sources.push_back(source_of(*rank, entry));
-  }
-  std::sort(sources.begin(), sources.end(),
-            [](const auto& a, const auto& b) { return a.rank < b.rank; });
-  return sources;
-}
-
-namespace {
-
-struct Endpoint {
-  std::string_view host;
-  std::string_view port;
-};
-
-// "tcp://host:port" taken apart; the port a number above 0.
-std::optional<Endpoint> tcp_endpoint(std::string_view text) {
-  constexpr std::string_view kScheme = "tcp://";
-  const std::size_t colon = text.rfind(':');
-  if (!text.starts_with(kScheme) || colon < kScheme.size()) return std::nullopt;
-  const Endpoint endpoint{text.substr(kScheme.size(), colon - kScheme.size()),
-                          text.substr(colon + 1)};
-  const auto port = whole_number(endpoint.port, 65535);
-  if (endpoint.host.empty() || !port || *port == 0) return std::nullopt;
-  return endpoint;
-}
-
-bool is_wildcard(std::string_view host) { return host == "*" || host == "[::]" || host == "::"; }
-
-std::string tcp_text(std::string_view host, std::string_view port) {
-  const bool needs_brackets = host.find(':') != std::string_view::npos && !host.starts_with('[');
-  std::string text = "tcp://";
-  text += needs_brackets ? "[" + std::string(host) + "]" : std::string(host);
-  return text + ":" + std::string(port);
-}
-
-bool is_ipc(std::string_view text) { return text.starts_with("ipc://") && text.size() > 6; }
-
-Error bad_endpoint(std::string_view text) {
-  return corrupt("'" + std::string(text.substr(0, kNameBytesMax)) +
-                 "' is not an endpoint of the form tcp://HOST:PORT or ipc://PATH");
-}
-
-}  // namespace
-
-Result<ResolvedEndpoint> resolve_events_endpoint(std::string_view engine_side,
-                                                 std::string_view worker_host) {
-  if (is_ipc(engine_side)) return ResolvedEndpoint{std::string(engine_side), false};
-  const auto endpoint = tcp_endpoint(engine_side);
-  if (!endpoint) return bad_endpoint(engine_side);
-  if (is_wildcard(endpoint->host)) {
-    return ResolvedEndpoint{tcp_text(worker_host, endpoint->port), false};
-  }
-  if (engine_side.find("::") != std::string_view::npos) {
-    return ResolvedEndpoint{std::string(engine_side), false};
-  }
-  if (endpoint->host == "0.0.0.0") {
-    return corrupt(
-        "the engine connects to " + std::string(engine_side) +
-        ", where nobody listens: configure it with tcp://*:" + std::string(endpoint->port));
-  }
-  return ResolvedEndpoint{tcp_text("*", endpoint->port), true};
-}
-
-Result<std::string> resolve_replay_endpoint(std::string_view engine_side,
-                                            std::string_view worker_host) {
-  if (is_ipc(engine_side)) return std::string(engine_side);
-  const auto endpoint = tcp_endpoint(engine_side);
-  if (!endpoint) return bad_endpoint(engine_side);
-  const bool is_any = is_wildcard(endpoint->host) || endpoint->host == "0.0.0.0";
-  return is_any ? tcp_text(worker_host, endpoint->port) : std::string(engine_side);
-}
-
-namespace {
-
-std::string why_unknown(const Error& error) {
+std::string why_unknown(const family::Family& family, const Error& error) {
   if (error.code == ErrorCode::NotFound) {
-    return "the engine does not tell its KV event endpoints (no /kv_event_sources, which vLLM has "
-           "from 0.31): add events= to this worker";
+    return "the engine does not tell its KV event endpoints (no " +
+           std::string(family.questions().sources) + ", " + std::string(family.sources_hint()) +
+           "): add events= to this worker";
   }
   return "its KV event endpoints are not known: " + error.message;
 }
@@ -187,7 +30,7 @@ Result<ResolvedEndpoint> explicit_events(const contract::WorkerSpec& spec, std::
   auto events = contract::endpoint_of_rank(spec.events, offset);
   if (!events.ok()) return std::move(events).error();
   if (events->starts_with('@')) return ResolvedEndpoint{events->substr(1), true};
-  auto resolved = resolve_replay_endpoint(*events, spec.host);
+  auto resolved = family::resolve_replay_endpoint(*events, spec.host);
   return ResolvedEndpoint{resolved.ok() ? *resolved : *events, false};
 }
 
@@ -197,7 +40,7 @@ Result<std::string> replay_of(const contract::WorkerSpec& spec, std::uint32_t of
   const std::string endpoint =
       spec.replay.empty() ? told : SL_TRY(contract::endpoint_of_rank(spec.replay, offset));
   if (endpoint.empty()) return endpoint;
-  const auto resolved = resolve_replay_endpoint(endpoint, spec.host);
+  const auto resolved = family::resolve_replay_endpoint(endpoint, spec.host);
   return resolved.ok() ? *resolved : std::string();
 }
 
@@ -226,7 +69,7 @@ Result<Done> use_told(const contract::WorkerSpec& spec, const std::vector<EventS
       return corrupt(
           "the engine publishes no KV events over ZMQ: start it with --kv-events-config");
     }
-    auto events = resolve_events_endpoint(source.endpoint, spec.host);
+    auto events = family::resolve_events_endpoint(source.endpoint, spec.host);
     if (!events.ok()) return corrupt("its KV events cannot be read: " + events.error().message);
     EngineEndpoints engine;
     engine.rank = source.rank;
@@ -287,7 +130,7 @@ AdapterNews take_facts(Worker& view, const Probe& probe) {
   }
   if (!probe.models.ok()) return AdapterNews::None;
   set_models(view, *probe.models);
-  std::vector<vllm::ToldAdapter> adapters;
+  std::vector<family::ToldAdapter> adapters;
   for (const ServedModel& model : view.models) {
     if (!model.parent.empty()) adapters.push_back({model.id, model.root, model.created_s});
   }
@@ -312,7 +155,7 @@ Discovery discover(const contract::WorkerSpec& spec, const Probe& probe) {
   if (!spec.events.empty()) {
     used = use_explicit(spec, told, found);
   } else if (!probe.sources.ok()) {
-    found.reason = why_unknown(probe.sources.error());
+    found.reason = why_unknown(families::family_of(spec.family), probe.sources.error());
   } else if (told.empty()) {
     found.reason = "the engine has no KV event source";
   } else {
@@ -326,6 +169,7 @@ Discovery discover(const contract::WorkerSpec& spec, const Probe& probe) {
     engine.worker = spec.name;
     engine.several_ranks = found.ranks.size() > 1;
     engine.block_size_explicit = spec.block_size;
+    engine.family = spec.family;
     engine.copies = spec.copies;
   }
   return found;

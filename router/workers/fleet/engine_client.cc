@@ -15,6 +15,8 @@
 
 #include "common/http/exchange.h"
 
+#include "router/engine/family/models.h"
+
 namespace sightline::fleet {
 namespace {
 
@@ -200,43 +202,48 @@ EngineClient::EngineClient(const Options& options) : state_(std::make_unique<Sta
 
 EngineClient::~EngineClient() { stop(); }
 
-void EngineClient::start_probe(const http::Endpoint& engine, AskVersion ask_version,
-                               std::function<void(Probe)> done, const std::string& api_key) {
+void EngineClient::start_probe(const Server& server, AskVersion ask_version,
+                               std::function<void(Probe)> done) {
   const auto parts = std::make_shared<ProbeParts>();
   parts->done = std::move(done);
+  const family::Family* const family = &server.family;
+  const family::Questions paths = family->questions();
+  const auto get = [&](std::string_view path, std::function<void(Answer)> answered) {
+    state_->get({server.address, std::string(path), server.api_key}, std::move(answered));
+  };
   if (ask_version == AskVersion::Yes) {
     ++parts->missing;
-    state_->get({engine, "/version", api_key}, [parts](Answer answer) {
+    get(paths.version, [parts, family](Answer answer) {
       auto& body = answer.body;
-      parts->probe.version = body.ok() ? parse_version(std::move(*body)) : body.error();
+      parts->probe.version = body.ok() ? family->parse_version(std::move(*body)) : body.error();
       parts->put();
     });
   }
-  state_->get({engine, "/health", api_key},
-              [parts](const Answer& answer) { parts->put_health(answer); });
-  state_->get({engine, "/v1/models", api_key}, [parts](Answer answer) {
+  get("/health", [parts](const Answer& answer) { parts->put_health(answer); });
+  get("/v1/models", [parts](Answer answer) {
     auto& body = answer.body;
-    parts->probe.models = body.ok() ? parse_models(std::move(*body)) : body.error();
+    parts->probe.models = body.ok() ? family::parse_models(std::move(*body)) : body.error();
     parts->put();
   });
-  state_->get({engine, "/kv_event_sources", api_key}, [parts](Answer answer) {
+  get(paths.sources, [parts, family](Answer answer) {
     auto& body = answer.body;
-    parts->probe.sources = body.ok() ? parse_event_sources(std::move(*body)) : body.error();
+    parts->probe.sources = body.ok() ? family->parse_sources(std::move(*body)) : body.error();
     parts->put();
   });
-  state_->get({engine, "/metrics", api_key}, [parts](const Answer& answer) {
-    const auto& body = answer.body;
-    parts->probe.load = body.ok() ? parse_metrics(*body) : body.error();
+  get(paths.load, [parts, family](Answer answer) {
+    auto& body = answer.body;
+    parts->probe.load = body.ok() ? family->parse_load(std::move(*body)) : body.error();
     parts->put();
   });
 }
 
-void EngineClient::start_load(const http::Endpoint& engine,
-                              std::function<void(Result<EngineLoad>)> done,
-                              const std::string& api_key) {
-  state_->get({engine, "/metrics", api_key}, [done = std::move(done)](const Answer& answer) {
-    done(answer.body.ok() ? parse_metrics(*answer.body) : answer.body.error());
-  });
+void EngineClient::start_load(const Server& server, std::function<void(Result<EngineLoad>)> done) {
+  const family::Family* const family = &server.family;
+  state_->get({server.address, std::string(family->questions().load), server.api_key},
+              [family, done = std::move(done)](Answer answer) {
+                auto& body = answer.body;
+                done(body.ok() ? family->parse_load(std::move(*body)) : body.error());
+              });
 }
 
 void EngineClient::stop() {

@@ -32,15 +32,18 @@ class EngineClient {
   EngineClient(const EngineClient&) = delete;
   EngineClient& operator=(const EngineClient&) = delete;
 
-  // Asks /health, /v1/models, /kv_event_sources and /metrics at once, and /version where that is
-  // wanted. Calls back exactly once. The key, if any, goes along as bearer token; an answer 401 or
-  // 403 is ErrorCode::Unauthorized.
+  // Asks /health, /v1/models and what the family's servers are asked for sources and load at once,
+  // and for their version where that is wanted. Calls back exactly once. The key, if any, goes
+  // along as bearer token; an answer 401 or 403 is ErrorCode::Unauthorized.
   enum class AskVersion : bool { No, Yes };
-  void start_probe(const http::Endpoint& engine, AskVersion ask_version,
-                   std::function<void(Probe)> done, const std::string& api_key = {});
-  // Asks /metrics only.
-  void start_load(const http::Endpoint& engine, std::function<void(Result<EngineLoad>)> done,
-                  const std::string& api_key = {});
+  struct Server {
+    http::Endpoint address;
+    const family::Family& family;
+    std::string api_key = {};
+  };
+  void start_probe(const Server& server, AskVersion ask_version, std::function<void(Probe)> done);
+  // Asks for the load only.
+  void start_load(const Server& server, std::function<void(Result<EngineLoad>)> done);
 
   // Gives up what runs and waits for its callbacks. Nothing may be started after it. Idempotent.
   void stop();

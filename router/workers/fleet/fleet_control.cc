@@ -16,6 +16,7 @@
 #include "common/base/log.h"
 #include "common/runtime/worker_thread.h"
 
+#include "router/engine/families/families.h"
 #include "router/workers/fleet/api_keys.h"
 #include "router/workers/fleet/engine_client.h"
 
@@ -118,7 +119,8 @@ struct FleetControl::State : std::enable_shared_from_this<FleetControl::State> {
         probe.key_problem = problem;
         self->post([self, spec, probe = std::move(probe)] { self->probed(spec, probe); });
       };
-      client.start_probe({spec.host, spec.port}, ask, std::move(done), key.key);
+      const family::Family& family = families::family_of(spec.family);
+      client.start_probe({{spec.host, spec.port}, family, key.key}, ask, std::move(done));
     }
     return due.next;
   }
@@ -130,7 +132,7 @@ struct FleetControl::State : std::enable_shared_from_this<FleetControl::State> {
   }
 
   // A server that tells none may have been slow to start, or be none of vLLM's.
-  static std::uint32_t pause_after(const Result<vllm::Version>& version) {
+  static std::uint32_t pause_after(const Result<family::Version>& version) {
     if (version.ok()) return kNever;
     const auto code = version.error().code;
     return code == ErrorCode::NotFound || code == ErrorCode::Corrupt ? kProbesWithoutVersion : 0;
@@ -175,8 +177,10 @@ struct FleetControl::State : std::enable_shared_from_this<FleetControl::State> {
     auto done = [self = shared_from_this(), spec = watched.spec](Result<EngineLoad> load) {
       self->post([self, spec, load = std::move(load)] { self->scraped(spec, load); });
     };
-    client.start_load({watched.spec.host, watched.spec.port}, std::move(done),
-                      keys.of(watched.spec, clock.now()).key);
+    const WorkerSpec& spec = watched.spec;
+    client.start_load(
+        {{spec.host, spec.port}, families::family_of(spec.family), keys.of(spec, clock.now()).key},
+        std::move(done));
   }
 
   void scraped(const WorkerSpec& spec, const Result<EngineLoad>& load) {

@@ -5,39 +5,11 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <string_view>
-#include <vector>
 
 #include "common/base/clock.h"
 #include "common/base/result.h"
 
 namespace sightline::fleet {
-
-inline constexpr std::uint32_t kBlockSizeMax = 1 << 16;  // tokens
-inline constexpr std::uint32_t kGpuBlocksMax = 1 << 30;
-
-// What an engine says of the load of one rank.
-struct RankLoad {
-  std::uint32_t number = 0;  // of the rank
-  std::uint32_t running = 0;
-  std::uint32_t waiting = 0;
-  double kv_usage = 0;           // 0..1
-  std::uint32_t gpu_blocks = 0;  // that its cache has, 0: not told
-};
-
-struct EngineLoad {
-  std::uint32_t running = 0;     // of all ranks
-  std::uint32_t waiting = 0;     // of all ranks
-  double kv_usage = 0;           // 0..1, the fullest rank
-  std::uint32_t block_size = 0;  // tokens, 0: not told or ranks disagree
-  std::vector<RankLoad> ranks;   // engines seen in the text, by number
-};
-
-// GET /metrics, Prometheus text: vllm:num_requests_running, vllm:num_requests_waiting,
-// vllm:kv_cache_usage_perc and the labels block_size and num_gpu_blocks of vllm:cache_config_info,
-// per engine label: the rank's number, 0 where it is none below kRanksMax. Other lines are skipped.
-// Errors: Corrupt when none of these is there.
-Result<EngineLoad> parse_metrics(std::string_view text);
 
 // Work that one request brings to a worker: what of its prompt is not expected in the cache.
 // Blocks that are reused cost neither computing nor memory, and requests that share them would

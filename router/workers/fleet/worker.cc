@@ -6,6 +6,8 @@
 #include <tuple>
 #include <utility>
 
+#include "router/engine/families/families.h"
+
 namespace sightline::fleet {
 
 std::string_view name_of(WorkerState state) {
@@ -118,11 +120,6 @@ bool set_event_health(EngineEndpoints& engine, std::string_view unverified, Earl
   return !is_known;
 }
 
-bool ServedModel::operator==(const ServedModel& other) const {
-  return std::tie(id, parent, max_model_len, root) ==
-         std::tie(other.id, other.parent, other.max_model_len, other.root);
-}
-
 void set_models(Worker& view, const std::vector<ServedModel>& models) {
   view.models = models;
   view.max_model_len = 0;
@@ -130,6 +127,22 @@ void set_models(Worker& view, const std::vector<ServedModel>& models) {
     if (model.parent.empty()) view.max_model_len = model.max_model_len;
   }
 }
+
+namespace {
+
+// Its models name the engine that serves them.
+std::string family_conflict(const Worker& worker) {
+  for (const ServedModel& model : worker.models) {
+    const family::Family* owner = families::owner_of(model.owner);
+    if (owner == nullptr || owner == &families::family_of(worker.family)) continue;
+    return "it says that it is " + std::string(owner->title()) +
+           ", configured is family=" + std::string(name_of(worker.family)) +
+           ": write family=" + std::string(owner->name());
+  }
+  return {};
+}
+
+}  // namespace
 
 std::string conflict_of(const Worker& worker, const Standing& standing) {
   const std::uint32_t configured = standing.block_size_explicit;
@@ -151,7 +164,8 @@ std::string conflict_of(const Worker& worker, const Standing& standing) {
     }
     others = told;
   }
-  return standing.rank_conflict;
+  if (!standing.rank_conflict.empty()) return standing.rank_conflict;
+  return family_conflict(worker);
 }
 
 namespace {

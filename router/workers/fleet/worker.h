@@ -15,8 +15,9 @@
 #include "common/base/log.h"
 #include "common/contract/worker_spec.h"
 
-#include "router/engine/vllm/adapters.h"
-#include "router/engine/vllm/version.h"
+#include "router/engine/family/adapters.h"
+#include "router/engine/family/server_facts.h"
+#include "router/engine/family/version.h"
 #include "router/workers/fleet/life_sign.h"
 #include "router/workers/fleet/load.h"
 
@@ -62,8 +63,9 @@ struct EngineEndpoints {
   std::uint32_t block_size_events = 0;    // as its last events tell, 0: none came
   bool has_several_block_sizes = false;   // its events contradict each other or the operator
   // What its events mean where it holds several copies of a block, and by the names of adapters.
+  contract::EngineFamily family = contract::EngineFamily::Vllm;
   contract::Copies copies = contract::Copies::RefCount;
-  vllm::AdapterBeliefs adapters;
+  family::AdapterBeliefs adapters;
   bool operator==(const EngineEndpoints&) const = default;
 };
 
@@ -83,16 +85,9 @@ struct Rank {
   bool operator==(const Rank&) const = default;
 };
 
-// A name that requests may use as "model".
-struct ServedModel {
-  std::string id;
-  std::string parent;               // base model of a LoRA adapter, empty for a base model
-  std::uint32_t max_model_len = 0;  // tokens, 0: not told
-  std::string root;                 // what it was loaded from, empty: not told
-  double created_s = 0;             // when the engine says so, unix time; 0: not told
-  // But for created_s: vLLM tells the time of the list, another one at each probe.
-  bool operator==(const ServedModel& other) const;
-};
+using family::EngineLoad;
+using family::RankLoad;
+using family::ServedModel;
 
 // Immutable view of one worker. Load values are those of the last scrape.
 struct Worker {
@@ -100,6 +95,7 @@ struct Worker {
   std::string url;
   std::string host;
   std::uint16_t port = 0;
+  contract::EngineFamily family = contract::EngineFamily::Vllm;
   // One per data-parallel rank whose events are known; empty when none are.
   std::vector<EngineEndpoints> engines;
   std::vector<Rank> ranks{1};               // behind the URL, by number; at least one
@@ -107,8 +103,8 @@ struct Worker {
   std::uint32_t block_size_configured = 0;  // tokens, by the operator or the engine's /metrics
   bool is_block_size_guessed = false;       // from /metrics: no event has told it yet
   std::vector<ServedModel> models;          // empty: not known yet
-  vllm::Adapters adapters;                  // told so far
-  std::optional<vllm::Version> version;     // nothing: the engine does not tell it
+  family::Adapters adapters;                // told so far
+  std::optional<family::Version> version;   // nothing: the engine does not tell it
   std::uint32_t max_model_len = 0;          // tokens, of the base model; 0 unknown
 
   std::uint32_t running = 0;  // requests in the engine's batches, all ranks

@@ -10,8 +10,8 @@
 #include "common/contract/identity_key.h"
 
 #include "router/cache/events/normaliser.h"
-#include "router/cache/events/vllm_codec.h"
 #include "router/cache/index/exact_index.h"
+#include "router/engine/wire/batch_codec.h"
 #include "tests/support/indexed.h"
 #include "tests/support/pack.h"
 
@@ -63,7 +63,7 @@ void ingest(benchmark::State& state) {
   test::IndexedNormaliser engine({.id = CacheId{1}, .model = "model"}, scheme, index);
   for (auto unused : state) {
     for (const Bytes& message : messages) {
-      const auto batch = decode_vllm_batch(message);
+      const auto batch = wire::decode_batch(message);
       SL_CHECK(batch.ok());
       engine.apply(*batch);
     }
@@ -79,7 +79,7 @@ void ingest(benchmark::State& state) {
 
 void decode(benchmark::State& state) {
   const Bytes message = pack::batch({stored(0)});
-  for (auto unused : state) benchmark::DoNotOptimize(decode_vllm_batch(message));
+  for (auto unused : state) benchmark::DoNotOptimize(wire::decode_batch(message));
   state.counters["per_block"] = benchmark::Counter(
       static_cast<double>(kBlocks),
       benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);

@@ -9,6 +9,7 @@
 
 #include "common/runtime/worker_thread.h"
 
+#include "router/engine/vllm/vllm.h"
 #include "tests/fakes/engine_facts_server.h"
 #include "tests/fakes/raw_socket.h"
 #include "tests/support/loopback.h"
@@ -20,7 +21,7 @@ http::Endpoint local(std::uint16_t port) { return {"127.0.0.1", port}; }
 
 Probe probe_of(EngineClient& client, const http::Endpoint& engine) {
   std::promise<Probe> promise;
-  client.start_probe(engine, EngineClient::AskVersion::Yes,
+  client.start_probe({engine, vllm::vllm()}, EngineClient::AskVersion::Yes,
                      [&promise](Probe probe) { promise.set_value(std::move(probe)); });
   return promise.get_future().get();
 }
@@ -44,7 +45,7 @@ TEST(EngineClient, TheVersionIsAskedForWhereItIsWantedAndNothingElseDependsOnIt)
   test::EngineFactsServer engine;
   EngineClient client({});
   std::promise<Probe> promise;
-  client.start_probe(local(engine.port()), EngineClient::AskVersion::No,
+  client.start_probe({local(engine.port()), vllm::vllm()}, EngineClient::AskVersion::No,
                      [&promise](Probe probe) { promise.set_value(std::move(probe)); });
   EXPECT_FALSE(promise.get_future().get().version.has_value());
   for (const auto& [status, body] : {std::pair(404, ""), {500, ""}, {200, "<html>"}, {200, "{}"}}) {
@@ -123,7 +124,7 @@ std::string load_answer(int running) {
 
 Result<EngineLoad> load_of(EngineClient& client, const http::Endpoint& engine) {
   std::promise<Result<EngineLoad>> promise;
-  client.start_load(engine,
+  client.start_load({engine, vllm::vllm()},
                     [&promise](Result<EngineLoad> load) { promise.set_value(std::move(load)); });
   return promise.get_future().get();
 }
@@ -205,7 +206,7 @@ TEST(EngineClient, TheKeyGoesAlongAsABearerTokenAndOnlyWhereThereIsOne) {
   EngineClient client({.timeout = std::chrono::seconds(60)});
   std::promise<Result<EngineLoad>> promise;
   auto done = [&promise](Result<EngineLoad> load) { promise.set_value(std::move(load)); };
-  client.start_load(local(listener.port()), done, "sk-1");
+  client.start_load({local(listener.port()), vllm::vllm(), "sk-1"}, done);
   EXPECT_TRUE(promise.get_future().get().ok());
   EXPECT_TRUE(load_of(client, local(listener.port())).ok());
   const std::string with_key = heads.substr(0, heads.find('|'));
@@ -240,7 +241,7 @@ TEST(EngineClient, StopEndsWhatRunsAndCallsBackOnce) {
   int calls = 0;
   {
     EngineClient client({.timeout = std::chrono::minutes(5)});
-    client.start_probe(local(silent.port()), EngineClient::AskVersion::No,
+    client.start_probe({local(silent.port()), vllm::vllm()}, EngineClient::AskVersion::No,
                        [&calls](const Probe&) { ++calls; });
     client.stop();
     EXPECT_EQ(calls, 1);

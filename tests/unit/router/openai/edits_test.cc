@@ -4,21 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/edited.h"
+
 namespace sightline::openai {
 namespace {
-
-Request parsed(std::string body) {
-  auto request = parse_request(Endpoint::Chat, std::move(body), {});
-  EXPECT_TRUE(request.ok()) << request.error().message;
-  return std::move(request).value();
-}
-
-std::string joined(const EditedBody& body) {
-  std::string text;
-  for (const std::string_view piece : body.pieces()) text += piece;
-  EXPECT_EQ(text.size(), body.size());
-  return text;
-}
 
 TEST(Edits, WithoutEditsTheBodyIsOnePieceOfTheSameBytes) {
   const std::string text = R"({ "a" : 1 })";
@@ -68,18 +57,6 @@ TEST(Edits, UrlAndUuidOfSeveralPartsAreEditedTogether) {
   EXPECT_EQ(
       joined(body),
       R"({"messages":[{"content":[{"type":"image_url","image_url":{"url":"data:1"},"uuid":"u1"},{"type":"image_url","image_url":"data:2","uuid":"u2"}]}]})");
-}
-
-TEST(Edits, ReusedBlocksAreNotReportedAgainHoweverItIsAskedFor) {
-  const Request request =
-      parsed(R"({"messages":[],"vllm_xargs":{"a":1,"kv_cache_report_mode":"full"},"vllm_xargs":[],)"
-             R"("vllm_xargs":{"kv_cache_report\u005fmode":["x"],"kv_cache_report_mode":"full"}})");
-  EditedBody body(request.document.text());
-  report_new_blocks_only(body, request);
-  EXPECT_EQ(
-      joined(body),
-      R"({"messages":[],"vllm_xargs":{"a":1,"kv_cache_report_mode":"incremental"},"vllm_xargs":[],)"
-      R"("vllm_xargs":{"kv_cache_report\u005fmode":"incremental","kv_cache_report_mode":"incremental"}})");
 }
 
 TEST(Edits, UsageIsAskedForWhateverFormTheOptionsHave) {

@@ -6,8 +6,8 @@
 
 #include <gtest/gtest.h>
 
-#include "router/cache/events/vllm_codec.h"
 #include "router/cache/index/exact_index.h"
+#include "router/engine/wire/batch_codec.h"
 #include "tests/support/indexed.h"
 #include "tests/support/pack.h"
 
@@ -119,7 +119,7 @@ TEST_F(Feed, WhatFindsNoRoomIsLacked) {
   small.handles_max = 1;
   test::IndexedNormaliser state(small, scheme_, index_);
   const auto take = [&](std::uint64_t hash) {
-    const auto batch = decode_vllm_batch(store(hash));
+    const auto batch = wire::decode_batch(store(hash));
     ASSERT_TRUE(batch);
     state.apply(*batch);
   };

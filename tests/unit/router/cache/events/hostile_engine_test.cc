@@ -13,8 +13,8 @@
 #include "common/contract/identity_key.h"
 
 #include "router/cache/events/normaliser.h"
-#include "router/cache/events/vllm_codec.h"
 #include "router/cache/index/exact_index.h"
+#include "router/engine/wire/batch_codec.h"
 #include "tests/support/indexed.h"
 #include "tests/support/pack.h"
 
@@ -39,30 +39,31 @@ pack::Value store(std::size_t blocks, const pack::Value& tokens, const pack::Val
 }
 
 TEST(HostileEngine, TheBlocksOfABatchAreBoundedTogether) {
-  constexpr std::size_t kHalf = kBlocksPerBatchMax / 2;
-  EXPECT_TRUE(decode_vllm_batch(pack::batch({removal(kHalf), removal(kHalf)})).ok());
-  const auto refused = decode_vllm_batch(pack::batch({removal(kHalf), removal(kHalf), removal(1)}));
+  constexpr std::size_t kHalf = wire::kBlocksPerBatchMax / 2;
+  EXPECT_TRUE(wire::decode_batch(pack::batch({removal(kHalf), removal(kHalf)})).ok());
+  const auto refused =
+      wire::decode_batch(pack::batch({removal(kHalf), removal(kHalf), removal(1)}));
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, ErrorCode::TooLarge);
   EXPECT_EQ(refused.error().blame, Blame::Worker);
 }
 
 TEST(HostileEngine, TheTokensOfABatchAreBoundedTogether) {
-  const auto full = store(1, many(kTokensPerEventMax, 1), pack::nil());
-  EXPECT_TRUE(decode_vllm_batch(pack::batch({full, full})).ok());
-  EXPECT_EQ(decode_vllm_batch(pack::batch({full, full, full})).error().code, ErrorCode::TooLarge);
+  const auto full = store(1, many(wire::kTokensPerEventMax, 1), pack::nil());
+  EXPECT_TRUE(wire::decode_batch(pack::batch({full, full})).ok());
+  EXPECT_EQ(wire::decode_batch(pack::batch({full, full, full})).error().code, ErrorCode::TooLarge);
 }
 
 TEST(HostileEngine, TheExtraKeysOfABatchAreBoundedTogether) {
   constexpr char kEmptyText = '\xa0';
-  constexpr std::size_t kBlocks = kExtrasPerBatchMax / kMediaPerBlockMax;
-  std::vector<pack::Value> extras(kBlocks, many(kMediaPerBlockMax, kEmptyText));
+  constexpr std::size_t kBlocks = wire::kExtrasPerBatchMax / wire::kMediaPerBlockMax;
+  std::vector<pack::Value> extras(kBlocks, many(wire::kMediaPerBlockMax, kEmptyText));
   const auto tokens = many(kBlocks, 1);
-  EXPECT_TRUE(decode_vllm_batch(pack::batch({store(kBlocks, tokens, pack::array(extras))})).ok());
+  EXPECT_TRUE(wire::decode_batch(pack::batch({store(kBlocks, tokens, pack::array(extras))})).ok());
   extras[0] = many(1, kEmptyText);
   const auto more = pack::batch(
       {store(kBlocks, tokens, pack::array(extras)), store(kBlocks, tokens, pack::array(extras))});
-  EXPECT_EQ(decode_vllm_batch(more).error().code, ErrorCode::TooLarge);
+  EXPECT_EQ(wire::decode_batch(more).error().code, ErrorCode::TooLarge);
 }
 
 class CountingIndex : public index::ExactIndex {

@@ -10,6 +10,7 @@
 #include "common/contract/identity_key.h"
 
 #include "router/cache/events/normaliser.h"
+#include "router/engine/vllm/vllm.h"
 
 namespace sightline::events {
 namespace {
@@ -61,6 +62,7 @@ class Meaning : public testing::Test {
   Meaning() {
     NormaliserOptions options;
     options.cache = {.worker = "w", .rank = 2, .epoch = 7};
+    options.family = &vllm::vllm();
     options.model = "m";
     normaliser.emplace(std::move(options), scheme, list);
     std::vector<TokenId> tokens;

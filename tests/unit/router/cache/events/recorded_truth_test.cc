@@ -11,9 +11,9 @@
 #include <gtest/gtest.h>
 
 #include "router/cache/events/event_feed.h"
-#include "router/cache/events/vllm_codec.h"
 #include "router/cache/index/exact_index.h"
 #include "router/cache/keys/block_key.h"
+#include "router/engine/wire/batch_codec.h"
 #include "tests/support/playback.h"
 
 namespace sightline::events {
@@ -216,7 +216,7 @@ TEST(RecordedSessions, GemmaAnnouncesBothGroupsAndOnlyFullAttentionCounts) {
   std::size_t sliding = 0;
   std::size_t full = 0;
   for (const auto& message : session.messages) {
-    const auto batch = decode_vllm_batch(message.frames[2]);
+    const auto batch = wire::decode_batch(message.frames[2]);
     ASSERT_TRUE(batch.ok());
     for (const auto& event : batch->events) {
       const auto* stored = std::get_if<BlockStored>(&event);
@@ -246,7 +246,7 @@ TEST(RecordedSessions, RanksOfOneWorkerAreTwoCachesWithOneIdentity) {
   for (const auto& [messages, rank] :
        {std::pair(session.messages, 0), std::pair(session.messages_rank1, 1)}) {
     for (const auto& message : messages) {
-      EXPECT_EQ(decode_vllm_batch(message.frames[2])->rank, rank);
+      EXPECT_EQ(wire::decode_batch(message.frames[2])->rank, rank);
     }
   }
   Playback rank0(session.messages, options_of({0}, kQwenMediaTokens));

@@ -2,6 +2,7 @@
 // Copyright The Sightline Authors
 //
 // What is believed of an engine while its connection comes and goes.
+#include "router/engine/vllm/vllm.h"
 #include "tests/unit/router/cache/subscriber/publisher.h"
 #include "tests/unit/router/cache/subscriber/relay.h"
 
@@ -232,7 +233,8 @@ TEST_F(ConnectionLoss, AThousandEnginesAreFollowedAtOnce) {
   constexpr std::uint32_t kEngines = 1000;
   start();
   for (std::uint32_t i = 0; i < kEngines; ++i) {
-    subscriber_->add({.events = publisher_.bind_events()}, {.id = CacheId{i}, .model = "m"});
+    subscriber_->add({.events = publisher_.bind_events()},
+                     {.id = CacheId{i}, .family = &vllm::vllm(), .model = "m"});
   }
   const auto count = [&](const auto& condition) {
     const auto all = subscriber_->statuses();

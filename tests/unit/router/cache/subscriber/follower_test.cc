@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "router/engine/vllm/vllm.h"
 #include "tests/unit/router/cache/subscriber/publisher.h"
 
 namespace sightline::subscriber {
@@ -33,7 +34,8 @@ TEST(Follower, ATurnEndsAfterSomeMessagesOrSomeBytes) {
     const auto events = publisher.bind_events("inproc://" + std::to_string(payload_bytes));
     auto follower =
         Follower::open(shared, {.events = events},
-                       events::EventFeed({.id = kEngine, .model = "m"}, {}, scheme, sink));
+                       events::EventFeed({.id = kEngine, .family = &vllm::vllm(), .model = "m"}, {},
+                                         scheme, sink));
     ASSERT_TRUE(follower.ok());
     publisher.await_subscriber();
     const std::size_t published = 3 * messages_per_turn;

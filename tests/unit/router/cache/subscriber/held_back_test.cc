@@ -6,6 +6,7 @@
 #include <deque>
 #include <list>
 
+#include "router/engine/vllm/vllm.h"
 #include "tests/unit/router/cache/subscriber/publisher.h"
 #include "tests/unit/router/cache/subscriber/relay.h"
 
@@ -17,7 +18,7 @@ using namespace std::chrono_literals;
 class HeldBack : public SubscriberTest {
  protected:
   void follow_as(std::uint32_t engine, const FeedEndpoints& endpoints) {
-    subscriber_->add(endpoints, {.id = CacheId{engine}, .model = "m"});
+    subscriber_->add(endpoints, {.id = CacheId{engine}, .family = &vllm::vllm(), .model = "m"});
   }
 };
 

@@ -20,12 +20,12 @@
 #include "router/cache/index/exact_index.h"
 #include "router/cache/index/indexed_cache.h"
 #include "router/cache/subscriber/zmq_subscriber.h"
+#include "router/engine/vllm/vllm.h"
 #include "tests/support/pack.h"
 
 // The subscriber against real sockets of a publisher in the same process.
 namespace sightline::subscriber {
 
-namespace pack = events::pack;
 using operations::FeedHealth;
 
 inline constexpr CacheId kEngine{4};
@@ -193,7 +193,7 @@ class SubscriberTest : public testing::Test {
   }
 
   void follow(const FeedEndpoints& endpoints) {
-    subscriber_->add(endpoints, {.id = kEngine, .model = "m"});
+    subscriber_->add(endpoints, {.id = kEngine, .family = &vllm::vllm(), .model = "m"});
   }
 
   // With a replay that has been asked for and not answered.
@@ -207,7 +207,8 @@ class SubscriberTest : public testing::Test {
 
   // Until the sockets of the engines added so far are open: engines take their turns in order.
   void await_opened() {
-    subscriber_->add({.events = "nonsense"}, {.id = CacheId{1'000'000}, .model = "m"});
+    subscriber_->add({.events = "nonsense"},
+                     {.id = CacheId{1'000'000}, .family = &vllm::vllm(), .model = "m"});
     await([&] { return !refusals().empty(); });
   }
 

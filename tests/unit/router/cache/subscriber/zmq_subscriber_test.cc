@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "router/cache/operations/facts.h"
+#include "router/engine/vllm/vllm.h"
 #include "tests/unit/router/cache/subscriber/publisher.h"
 
 namespace sightline::subscriber {
@@ -284,7 +285,8 @@ class BusySubscriber : public SubscriberTest {
 TEST_F(BusySubscriber, AddingAnEngineDoesNotWaitForTheThread) {
   start_busy();
   constexpr CacheId kAdded{9};
-  subscriber_->add({.events = free_address()}, {.id = kAdded, .model = "m"});
+  subscriber_->add({.events = free_address()},
+                   {.id = kAdded, .family = &vllm::vllm(), .model = "m"});
   ASSERT_TRUE(subscriber_->status(kAdded).has_value());
   EXPECT_EQ(subscriber_->status(kAdded)->facts.health, FeedHealth::Waiting);
   EXPECT_EQ(subscriber_->statuses().size(), 2U);
@@ -297,11 +299,12 @@ TEST_F(BusySubscriber, AnEngineRemovedBeforeItsTurnIsNeitherFollowedNorRefused) 
   constexpr CacheId kGood{9};
   constexpr CacheId kBad{10};
   constexpr CacheId kLast{11};
-  subscriber_->add({.events = other.bind_events()}, {.id = kGood, .model = "m"});
-  subscriber_->add({.events = "nonsense"}, {.id = kBad, .model = "m"});
+  subscriber_->add({.events = other.bind_events()},
+                   {.id = kGood, .family = &vllm::vllm(), .model = "m"});
+  subscriber_->add({.events = "nonsense"}, {.id = kBad, .family = &vllm::vllm(), .model = "m"});
   subscriber_->remove(kGood);
   subscriber_->remove(kBad);
-  subscriber_->add({.events = "nonsense"}, {.id = kLast, .model = "m"});
+  subscriber_->add({.events = "nonsense"}, {.id = kLast, .family = &vllm::vllm(), .model = "m"});
   EXPECT_FALSE(subscriber_->status(kGood).has_value());
   go_on();
   await([&] { return !refusals().empty(); });
@@ -335,7 +338,8 @@ TEST_F(ZmqSubscriber, AnEngineRemovedAndAddedAtOnceIsFollowedAtTheSameAddress) {
   for (int i = 0; i < 20; ++i) {
     subscriber_->remove(engine);
     ++engine.value;
-    subscriber_->add({.events = address, .bind = true}, {.id = engine, .model = "m"});
+    subscriber_->add({.events = address, .bind = true},
+                     {.id = engine, .family = &vllm::vllm(), .model = "m"});
   }
   await([&] { return subscriber_->status(engine)->facts.health == FeedHealth::Verified; });
 }
@@ -343,7 +347,8 @@ TEST_F(ZmqSubscriber, AnEngineRemovedAndAddedAtOnceIsFollowedAtTheSameAddress) {
 TEST_F(ZmqSubscriber, AnEngineWhoseEventsAreThoseOfAnotherRankIsNotBelieved) {
   start();
   const auto address = publisher_.bind_events();
-  subscriber_->add({.events = address}, {.id = kEngine, .model = "m", .rank = 1});
+  subscriber_->add({.events = address},
+                   {.id = kEngine, .family = &vllm::vllm(), .model = "m", .rank = 1});
   publisher_.await_subscriber();
   publisher_.publish(0);  // of rank 0
   // A change is told after the status shows it.

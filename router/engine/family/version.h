@@ -10,7 +10,7 @@
 
 // What follows from the version that a vLLM server tells. Formats are told from the bytes that it
 // sends, never from this; the version decides only what no byte shows. Pure.
-namespace sightline::vllm {
+namespace sightline::family {
 
 inline constexpr std::size_t kVersionBytesMax = 64;
 inline constexpr std::uint32_t kVersionNumberMax = 9999;
@@ -29,8 +29,4 @@ struct Version {
 // "0.17.1", "0.32.0+cpu", "0.23.1.dev5+g123", "0.24.0rc1"; nothing: anything else.
 std::optional<Version> parse_version(std::string_view text);
 
-// An answer whose cached_tokens are zero does not tell them (vLLM up to 0.23, if it tells the
-// others at all). False where that is not certain.
-bool leaves_zero_out(const std::optional<Version>& version);
-
-}  // namespace sightline::vllm
+}  // namespace sightline::family

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
-#include "router/engine/vllm/version.h"
+#include "router/engine/family/version.h"
 
 #include <gtest/gtest.h>
 
-namespace sightline::vllm {
+namespace sightline::family {
 namespace {
 
 TEST(Version, ReleasesAndBuildsOfThemAreRead) {
@@ -49,15 +49,5 @@ TEST(Version, AnythingElseIsNotAVersion) {
   EXPECT_FALSE(parse_version(std::string_view("0.17.1\0", 7)));
 }
 
-TEST(Version, ZerosAreLeftOutUpTo023AndOnlyWhereThatIsCertain) {
-  for (const std::string_view text : {"0.17.1", "0.19.1+cpu", "0.23.0", "0.23.4"}) {
-    EXPECT_TRUE(leaves_zero_out(parse_version(text))) << text;
-  }
-  for (const std::string_view text :
-       {"0.24.0", "0.26.0", "0.32.0", "1.0.0", "0.23.1.dev5+g123", "0.24.0rc1", "unknown"}) {
-    EXPECT_FALSE(leaves_zero_out(parse_version(text))) << text;
-  }
-}
-
 }  // namespace
-}  // namespace sightline::vllm
+}  // namespace sightline::family

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
-#include "router/cache/events/msgpack.h"
+#include "router/engine/wire/msgpack.h"
 
 #include <gtest/gtest.h>
 
 #include "common/base/rng.h"
 
-namespace sightline::events {
+namespace sightline::wire {
 namespace {
 
 using Kind = MsgpackReader::Kind;
@@ -167,4 +167,4 @@ TEST(Msgpack, SurvivesRandomBytes) {
 }
 
 }  // namespace
-}  // namespace sightline::events
+}  // namespace sightline::wire

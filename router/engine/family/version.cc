@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
-#include "router/engine/vllm/version.h"
+#include "router/engine/family/version.h"
 
 #include <algorithm>
 
-namespace sightline::vllm {
+namespace sightline::family {
 namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -79,8 +79,4 @@ std::optional<Version> parse_version(std::string_view text) {
   return cursor.rest().empty() ? std::optional(version) : std::nullopt;
 }
 
-bool leaves_zero_out(const std::optional<Version>& version) {
-  return version && version->is_release && version->major == 0 && version->minor <= 23;
-}
-
-}  // namespace sightline::vllm
+}  // namespace sightline::family

@@ -9,15 +9,13 @@
 #include <variant>
 #include <vector>
 
-#include "common/base/bytes.h"
-#include "common/base/result.h"
 #include "common/base/rng.h"
 
 #include "router/cache/content/announced_content.h"
 #include "router/cache/operations/operation.h"
 
 // What engines announce about their prefix caches, after decoding and before normalisation.
-namespace sightline::events {
+namespace sightline::wire {
 
 // An engine's own name for a block: a handle, meaningful for one engine core only. Integers keep
 // their value (high = 1 non-negative, 2 negative), byte strings become their XXH3-128, so that
@@ -62,6 +60,9 @@ struct BlockStored : content::AnnouncedContent {
   SpecKind kind = SpecKind::Unstated;
   bool remote = false;         // locality REMOTE: not held by this engine itself
   bool unknown_field = false;  // a field unknown to this build is not empty
+  // The tokens came as pairs of neighbours, of which these are the first ones (SGLang with EAGLE):
+  // the second one of the last pair is part of what the hashes stand for, and not told here.
+  bool paired = false;
 };
 
 struct BlockRemoved {
@@ -96,31 +97,4 @@ struct EventBatch {
   std::vector<KvEvent> events;
 };
 
-// Limits on one payload; far above what engines send.
-inline constexpr std::size_t kPayloadBytesMax = 64U << 20U;
-inline constexpr std::size_t kNestingMax = 8;
-inline constexpr std::size_t kEventsPerBatchMax = 1U << 16U;
-inline constexpr std::size_t kTokensPerEventMax = 1U << 22U;
-// Of all events together. A value takes a byte of the payload and up to 56 bytes of memory: these
-// keep a batch below 300 MB, whatever its bytes say.
-inline constexpr std::size_t kBlocksPerBatchMax = 1U << 20U;
-inline constexpr std::size_t kTokensPerBatchMax = 1U << 23U;
-inline constexpr std::size_t kExtrasPerBatchMax = 1U << 20U;
-inline constexpr std::size_t kMediaPerBlockMax = 1U << 12U;
-inline constexpr std::size_t kTextBytesMax = 4096;  // identifiers, salts, LoRA names
-
-// Decodes the payload of one message of a KV event publisher (msgpack). The format is told from
-// the bytes, never from a version: events as arrays (vLLM 0.9 to 0.23, SGLang) and as maps (vLLM
-// from 0.24, keys in any order), hashes as integers or bytes, every shape of extra_keys up to
-// vLLM 0.32. Further array elements are ignored, but for a map of named fields (SGLang).
-//
-// Named fields of a store that this build does not know: what is empty (nil, arrays of that) is
-// ignored. Any other is noted, as it may mean what nobody has thought of; and where its name says
-// that it may name the content (salt, adapter, media, namespace and the like), the content is
-// unclear. The rest is ignored: engines add fields for attribution, and a store without a name for
-// its content is the same store.
-// Errors: Corrupt (not a batch at all), TooLarge, both blamed on the worker. A single broken
-// event in a sound batch becomes a MalformedEvent.
-Result<EventBatch> decode_vllm_batch(ByteView payload);
-
-}  // namespace sightline::events
+}  // namespace sightline::wire

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
-#include "router/engine/vllm/adapters.h"
+#include "router/engine/family/adapters.h"
 
 #include <gtest/gtest.h>
 
-namespace sightline::vllm {
+namespace sightline::family {
 namespace {
 
 TEST(Adapters, ANameThatStaysWhatItIsIsBelievedFromTheBeginning) {
@@ -59,4 +59,4 @@ TEST(Adapters, MoreThanAreRememberedAreNotBelieved) {
 }
 
 }  // namespace
-}  // namespace sightline::vllm
+}  // namespace sightline::family

@@ -10,7 +10,7 @@
 
 #include "common/base/bytes.h"
 
-namespace sightline::events {
+namespace sightline::wire {
 
 // An integer of any width as msgpack carries it: bits is the two's complement of the value, so a
 // plain unsigned value where negative is false.
@@ -81,4 +81,4 @@ class MsgpackReader {
 // Nil, or an array of what is empty: says nothing. No deeper nested than this.
 bool is_empty_value(ByteView value, std::size_t nesting_max);
 
-}  // namespace sightline::events
+}  // namespace sightline::wire

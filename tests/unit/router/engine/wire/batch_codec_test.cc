@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
-#include "router/cache/events/vllm_codec.h"
+#include "router/engine/wire/batch_codec.h"
 
 #include <algorithm>
 #include <string>
@@ -11,7 +11,7 @@
 
 #include "tests/support/pack.h"
 
-namespace sightline::events {
+namespace sightline::wire {
 namespace {
 
 // The same batches as msgspec writes them for each generation of the format: two blocks of 4
@@ -65,7 +65,7 @@ const std::vector<std::int64_t> kTokens = {151644, 872,    198,    151652,
 Bytes hex(std::string_view digits) { return from_hex(digits).value(); }
 
 EventBatch decode(ByteView payload) {
-  auto batch = decode_vllm_batch(payload);
+  auto batch = decode_batch(payload);
   EXPECT_TRUE(batch.ok()) << batch.error().message;
   return std::move(*batch);
 }
@@ -103,7 +103,7 @@ void expect_common_store(const BlockStored& stored) {
   EXPECT_TRUE(stored.extras[0].strings.empty());
 }
 
-TEST(VllmCodec, ReadsTheMapForm) {
+TEST(BatchCodec, ReadsTheMapForm) {
   const auto batch = decode_hex(kMapForm);
   EXPECT_EQ(batch.timestamp_s, 1789095808.5);
   EXPECT_EQ(batch.rank, 0);
@@ -117,7 +117,7 @@ TEST(VllmCodec, ReadsTheMapForm) {
   EXPECT_TRUE(stored.offsets_stated);
 }
 
-TEST(VllmCodec, ReadsRemovalsAndClearsInTheMapForm) {
+TEST(BatchCodec, ReadsRemovalsAndClearsInTheMapForm) {
   const auto batch = decode_hex(kMapRemovedAndCleared);
   ASSERT_EQ(batch.events.size(), 2U);
   const auto& removed = std::get<BlockRemoved>(batch.events[0]);
@@ -127,7 +127,7 @@ TEST(VllmCodec, ReadsRemovalsAndClearsInTheMapForm) {
   EXPECT_TRUE(std::holds_alternative<AllBlocksCleared>(batch.events[1]));
 }
 
-TEST(VllmCodec, ReadsTheArrayFormWithAGroup) {
+TEST(BatchCodec, ReadsTheArrayFormWithAGroup) {
   const auto stored = stored_in(decode_hex(kArrayWithGroup));
   expect_common_store(stored);
   ASSERT_EQ(stored.extras[1].media.size(), 1U);
@@ -137,7 +137,7 @@ TEST(VllmCodec, ReadsTheArrayFormWithAGroup) {
   EXPECT_TRUE(stored.offsets_stated);
 }
 
-TEST(VllmCodec, KeepsABareIdentifierApartFromAnItemWithAnOffset) {
+TEST(BatchCodec, KeepsABareIdentifierApartFromAnItemWithAnOffset) {
   const auto stored = stored_in(decode_hex(kArrayWithBareIdentifier));
   expect_common_store(stored);
   EXPECT_TRUE(stored.extras[1].media.empty());
@@ -146,7 +146,7 @@ TEST(VllmCodec, KeepsABareIdentifierApartFromAnItemWithAnOffset) {
   EXPECT_FALSE(stored.offsets_stated);
 }
 
-TEST(VllmCodec, ReadsTheArrayFormOfOldVersions) {
+TEST(BatchCodec, ReadsTheArrayFormOfOldVersions) {
   const auto batch = decode_hex(kArrayOfOldVersions);
   EXPECT_FALSE(batch.rank.has_value());
   ASSERT_EQ(batch.events.size(), 3U);
@@ -158,7 +158,7 @@ TEST(VllmCodec, ReadsTheArrayFormOfOldVersions) {
   EXPECT_TRUE(std::holds_alternative<AllBlocksCleared>(batch.events[2]));
 }
 
-TEST(VllmCodec, ReadsByteHashesAndNegativeOffsets) {
+TEST(BatchCodec, ReadsByteHashesAndNegativeOffsets) {
   const auto stored = stored_in(decode_hex(kMapWithByteHashes));
   ASSERT_EQ(stored.hashes.size(), 1U);
   ASSERT_TRUE(stored.parent.has_value());
@@ -170,7 +170,7 @@ TEST(VllmCodec, ReadsByteHashesAndNegativeOffsets) {
   EXPECT_EQ(stored.extras[0].media.at(0).offset, -4);
 }
 
-TEST(VllmCodec, ReadsSignedHashesAndSentinelTokens) {
+TEST(BatchCodec, ReadsSignedHashesAndSentinelTokens) {
   const auto stored = stored_in(decode_hex(kSignedHashAndSentinels));
   const auto bits = static_cast<std::uint64_t>(std::int64_t{-2686423450423251199});
   EXPECT_EQ(stored.hashes, (std::vector{EngineHash{.low = bits, .high = 2}}));
@@ -178,7 +178,7 @@ TEST(VllmCodec, ReadsSignedHashesAndSentinelTokens) {
   EXPECT_EQ(stored.block_size, 4U);
 }
 
-TEST(VllmCodec, IntegersOfOneValueAreOneHashWhateverTheirWidth) {
+TEST(BatchCodec, IntegersOfOneValueAreOneHashWhateverTheirWidth) {
   const auto stored = decode_stored(
       pack::map({{"type", pack::text("BlockStored")},
                  {"block_hashes", pack::array({"\x05", pack::integer(5), pack::negative(5)})},
@@ -208,7 +208,7 @@ pack::Value store_with(const std::vector<std::pair<std::string, pack::Value>>& c
   return pack::map(fields);
 }
 
-TEST(VllmCodec, ReadsLoraMediaAndSaltOfOneEntry) {
+TEST(BatchCodec, ReadsLoraMediaAndSaltOfOneEntry) {
   const auto entry =
       hex("93a96d6174682d6c6f726192b4696d672d3766336139633065353164326238343603"
           "a874656e616e742d61");
@@ -225,21 +225,21 @@ TEST(VllmCodec, ReadsLoraMediaAndSaltOfOneEntry) {
   EXPECT_FALSE(extra.opaque);
 }
 
-TEST(VllmCodec, OnlyTheFirstStringThatIsTheAdaptersNameIsTheAdapter) {
+TEST(BatchCodec, OnlyTheFirstStringThatIsTheAdaptersNameIsTheAdapter) {
   const auto salted = pack::array({pack::array({pack::text("ad"), pack::text("ad")})});
   const auto stored =
       decode_stored(store_with({{"lora_name", pack::text("ad")}, {"extra_keys", salted}}));
   EXPECT_EQ(stored.extras.at(0).strings, std::vector<std::string>{"ad"});
 }
 
-TEST(VllmCodec, AdaptersWithoutANameAreMarked) {
+TEST(BatchCodec, AdaptersWithoutANameAreMarked) {
   EXPECT_TRUE(decode_stored(store_with({{"lora_id", pack::integer(1)}})).lora_unnamed);
   EXPECT_FALSE(
       decode_stored(store_with({{"lora_id", pack::integer(1)}, {"lora_name", pack::text("ad")}}))
           .lora_unnamed);
 }
 
-TEST(VllmCodec, ShapesItDoesNotKnowLeaveABlockOpaque) {
+TEST(BatchCodec, ShapesItDoesNotKnowLeaveABlockOpaque) {
   const std::vector<pack::Value> unclear = {
       pack::binary("digest of prompt embeds"),
       pack::integer(7),
@@ -258,7 +258,7 @@ TEST(VllmCodec, ShapesItDoesNotKnowLeaveABlockOpaque) {
   }
 }
 
-TEST(VllmCodec, TiersFollowTheMedium) {
+TEST(BatchCodec, TiersFollowTheMedium) {
   struct Case {
     pack::Value medium;
     std::optional<operations::Tier> want;
@@ -279,7 +279,7 @@ TEST(VllmCodec, TiersFollowTheMedium) {
   }
 }
 
-TEST(VllmCodec, KindsOtherThanFullAndMlaAreOther) {
+TEST(BatchCodec, KindsOtherThanFullAndMlaAreOther) {
   const auto kind = [](const pack::Value& value) {
     return decode_stored(store_with({{"kv_cache_spec_kind", value}})).kind;
   };
@@ -291,7 +291,7 @@ TEST(VllmCodec, KindsOtherThanFullAndMlaAreOther) {
   }
 }
 
-TEST(VllmCodec, MapKeysMayStandInAnyOrderAndUnknownOnesAreIgnored) {
+TEST(BatchCodec, MapKeysMayStandInAnyOrderAndUnknownOnesAreIgnored) {
   const auto stored = decode_stored(pack::map({
       {"locality", pack::text("REMOTE")},
       {"session_id", pack::text("s")},
@@ -310,7 +310,7 @@ TEST(VllmCodec, MapKeysMayStandInAnyOrderAndUnknownOnesAreIgnored) {
   EXPECT_FALSE(stored.unknown_field);
 }
 
-TEST(VllmCodec, UnknownFieldsAreNotedAndThoseThatMayNameTheContentLeaveItUnclear) {
+TEST(BatchCodec, UnknownFieldsAreNotedAndThoseThatMayNameTheContentLeaveItUnclear) {
   const auto future = decode_stored(
       store_with({{"from the future", pack::map({{"a", pack::array({pack::nil()})}})}}));
   EXPECT_TRUE(future.unknown_field);
@@ -324,7 +324,7 @@ TEST(VllmCodec, UnknownFieldsAreNotedAndThoseThatMayNameTheContentLeaveItUnclear
   }
 }
 
-TEST(VllmCodec, ReadsTheSaltOfAWholeEvent) {
+TEST(BatchCodec, ReadsTheSaltOfAWholeEvent) {
   EXPECT_EQ(decode_stored(store_with({{"cache_salt", pack::text("t")}})).cache_salt, "t");
   EXPECT_FALSE(decode_stored(store_with({{"cache_salt", pack::nil()}})).cache_salt.has_value());
   EXPECT_FALSE(decode_stored(store_with({{"cache_salt", pack::text("t")}})).unclear);
@@ -334,7 +334,7 @@ TEST(VllmCodec, ReadsTheSaltOfAWholeEvent) {
 }
 
 // SGLang appends named fields to the array form.
-TEST(VllmCodec, ReadsNamedFieldsBehindAnArray) {
+TEST(BatchCodec, ReadsNamedFieldsBehindAnArray) {
   std::vector<pack::Value> fields = {pack::text("BlockStored"), pack::integers({7}), pack::nil(),
                                      pack::integers({1, 2}),    pack::integer(2),    pack::nil(),
                                      pack::text("GPU"),         pack::nil()};
@@ -354,7 +354,7 @@ TEST(VllmCodec, ReadsNamedFieldsBehindAnArray) {
   EXPECT_FALSE(decode_stored(pack::array(fields)).tier.has_value());
 }
 
-TEST(VllmCodec, FurtherArrayElementsAreIgnored) {
+TEST(BatchCodec, FurtherArrayElementsAreIgnored) {
   std::vector<pack::Value> fields = {
       pack::text("BlockRemoved"), pack::integers({7}), pack::text("CPU"),  pack::integer(1),
       pack::text("LOCAL"),        pack::nil(),         pack::text("later")};
@@ -368,13 +368,13 @@ TEST(VllmCodec, FurtherArrayElementsAreIgnored) {
   EXPECT_FALSE(removed.remote);
 }
 
-TEST(VllmCodec, EventsWithoutHashesAreWhole) {
+TEST(BatchCodec, EventsWithoutHashesAreWhole) {
   const auto stored = decode_stored(store_with({{"block_hashes", pack::array({})}}));
   EXPECT_TRUE(stored.hashes.empty());
   EXPECT_EQ(stored.tokens.size(), 2U);
 }
 
-TEST(VllmCodec, UnknownTypesPassAsSuch) {
+TEST(BatchCodec, UnknownTypesPassAsSuch) {
   const auto batch = decode(pack::batch({pack::array({pack::text("BlockMoved"), pack::nil()}),
                                          pack::map({{"type", pack::text("BlockMoved")}})}));
   ASSERT_EQ(batch.events.size(), 2U);
@@ -383,12 +383,24 @@ TEST(VllmCodec, UnknownTypesPassAsSuch) {
   }
 }
 
-TEST(VllmCodec, ABrokenEventLeavesItsNeighboursWhole) {
+TEST(BatchCodec, OfPairsOfTokensTheFirstOnesAreTaken) {
+  const auto pair = [](std::uint64_t first, std::uint64_t second) {
+    return pack::array({pack::integer(first), pack::integer(second)});
+  };
+  const auto event =
+      decode_stored(store_with({{"token_ids", pack::array({pair(5, 6), pair(6, 1ULL << 61U)})}}));
+  EXPECT_EQ(event.tokens, (std::vector<std::int64_t>{5, 6}));
+  EXPECT_TRUE(event.paired);
+  EXPECT_FALSE(decode_stored(store_with({})).paired);
+}
+
+TEST(BatchCodec, ABrokenEventLeavesItsNeighboursWhole) {
   const std::vector<pack::Value> broken_stores = {
       store_with({{"block_hashes", pack::text("x")}}),
       store_with({{"block_hashes", pack::array({pack::number(1)})}}),
       store_with({{"parent_block_hash", pack::text("x")}}),
-      store_with({{"token_ids", pack::array({pack::array({pack::integer(1), pack::integer(2)})})}}),
+      store_with({{"token_ids", pack::array({pack::array({pack::integer(1)})})}}),
+      store_with({{"token_ids", pack::array({pack::array({pack::integer(1), pack::text("x")})})}}),
       store_with({{"token_ids", pack::nil()}}),
       store_with({{"block_size", pack::negative(-1)}}),
       store_with({{"block_size", pack::integer(1ULL << 40U)}}),
@@ -412,7 +424,7 @@ TEST(VllmCodec, ABrokenEventLeavesItsNeighboursWhole) {
   }
 }
 
-TEST(VllmCodec, ABrokenEventThatMayBeARemovalSaysSo) {
+TEST(BatchCodec, ABrokenEventThatMayBeARemovalSaysSo) {
   for (const auto& event : {pack::array({pack::text("BlockRemoved"), pack::nil()}), pack::array({}),
                             pack::array({pack::integer(1)}), pack::text("x"),
                             pack::map({{"typo", pack::text("BlockStored")}})}) {
@@ -423,36 +435,36 @@ TEST(VllmCodec, ABrokenEventThatMayBeARemovalSaysSo) {
   }
 }
 
-TEST(VllmCodec, RefusesWhatIsNotABatch) {
+TEST(BatchCodec, RefusesWhatIsNotABatch) {
   for (const auto* payload :
        {"", "c0", "80", "90", "91cb41daa8dbe0200000", "92a17890", "92cb41daa8dbe020000080",
         "92cb41daa8dbe0200000ddffffffff", "92cb41daa8dbe020000091", "93cb41daa8dbe020000090cd",
         "92cb41daa8dbe020000091919191919191919191919191c0"}) {
     const auto bytes = hex(payload);
-    const auto batch = decode_vllm_batch(bytes);
+    const auto batch = decode_batch(bytes);
     ASSERT_FALSE(batch.ok()) << payload;
     EXPECT_EQ(batch.error().code, ErrorCode::Corrupt);
     EXPECT_EQ(batch.error().blame, Blame::Worker);
   }
 }
 
-TEST(VllmCodec, RefusesMoreEventsThanTheLimit) {
+TEST(BatchCodec, RefusesMoreEventsThanTheLimit) {
   std::string events(kEventsPerBatchMax + 1, '\xc0');
   const auto payload = "\x92" + pack::number(1) +
                        pack::sized(0xdd, static_cast<std::uint32_t>(events.size())) + events;
-  EXPECT_FALSE(decode_vllm_batch(bytes_of(payload)).ok());
+  EXPECT_FALSE(decode_batch(bytes_of(payload)).ok());
 }
 
-TEST(VllmCodec, EveryTruncationOfARealBatchIsRefused) {
+TEST(BatchCodec, EveryTruncationOfARealBatchIsRefused) {
   for (const auto vector : {kMapForm, kArrayWithGroup, kMapWithByteHashes}) {
     const auto whole = hex(vector);
     for (std::size_t size = 0; size < whole.size(); ++size) {
-      EXPECT_FALSE(decode_vllm_batch(ByteView(whole).first(size)).ok()) << size;
+      EXPECT_FALSE(decode_batch(ByteView(whole).first(size)).ok()) << size;
     }
   }
 }
 
-TEST(VllmCodec, SurvivesEveryDamagedByteOfARealBatch) {
+TEST(BatchCodec, SurvivesEveryDamagedByteOfARealBatch) {
   Rng rng(5);
   for (const auto vector : {kMapForm, kMapRemovedAndCleared, kArrayWithGroup, kMapWithByteHashes}) {
     const auto whole = hex(vector);
@@ -462,7 +474,7 @@ TEST(VllmCodec, SurvivesEveryDamagedByteOfARealBatch) {
         damaged[rng.below(static_cast<std::uint32_t>(damaged.size()))] =
             static_cast<std::uint8_t>(rng.next());
       }
-      const auto batch = decode_vllm_batch(damaged);
+      const auto batch = decode_batch(damaged);
       if (batch.ok()) {
         EXPECT_LE(batch->events.size(), damaged.size());
       }
@@ -477,7 +489,7 @@ BlockRemoved removed_in(const pack::Value& event) {
   return removed == nullptr ? BlockRemoved{} : *removed;
 }
 
-TEST(VllmCodec, CopiesThatAreLeftAfterARemovalAreReadInBothForms) {
+TEST(BatchCodec, CopiesThatAreLeftAfterARemovalAreReadInBothForms) {
   const auto counts = pack::integers({2, 0});
   const auto as_map = removed_in(pack::map({{"type", pack::text("BlockRemoved")},
                                             {"block_hashes", pack::integers({7, 8})},
@@ -491,7 +503,7 @@ TEST(VllmCodec, CopiesThatAreLeftAfterARemovalAreReadInBothForms) {
   EXPECT_EQ(as_array.hashes.size(), 2U);
 }
 
-TEST(VllmCodec, CopiesThatAreLeftMayBeUntold) {
+TEST(BatchCodec, CopiesThatAreLeftMayBeUntold) {
   EXPECT_TRUE(removed_in(pack::removed({7})).copies_left.empty());
   const auto event = removed_in(pack::map({{"type", pack::text("BlockRemoved")},
                                            {"block_hashes", pack::integers({7})},
@@ -500,7 +512,7 @@ TEST(VllmCodec, CopiesThatAreLeftMayBeUntold) {
   EXPECT_TRUE(event.copies_left.empty());
 }
 
-TEST(VllmCodec, ARemovalWithCountsThatCannotBeReadIsBroken) {
+TEST(BatchCodec, ARemovalWithCountsThatCannotBeReadIsBroken) {
   for (const auto& counts :
        {pack::integers({1, 0}), pack::integers({}), pack::text("1"), pack::integer(1),
         pack::array({pack::negative(-1)}), pack::array({pack::nil()})}) {
@@ -513,7 +525,7 @@ TEST(VllmCodec, ARemovalWithCountsThatCannotBeReadIsBroken) {
   }
 }
 
-TEST(VllmCodec, MoreCopiesThanCanBeCountedAreMany) {
+TEST(BatchCodec, MoreCopiesThanCanBeCountedAreMany) {
   const auto event =
       removed_in(pack::map({{"type", pack::text("BlockRemoved")},
                             {"block_hashes", pack::integers({7})},
@@ -522,4 +534,4 @@ TEST(VllmCodec, MoreCopiesThanCanBeCountedAreMany) {
 }
 
 }  // namespace
-}  // namespace sightline::events
+}  // namespace sightline::wire

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
-#include "router/cache/events/vllm_codec.h"
+#include "router/engine/wire/batch_codec.h"
 
 #include <algorithm>
 #include <array>
@@ -8,10 +8,9 @@
 #include <string_view>
 #include <utility>
 
-#include "router/cache/events/msgpack.h"
+#include "router/engine/wire/msgpack.h"
 
-namespace sightline::events {
-
+namespace sightline::wire {
 namespace {
 
 using Kind = MsgpackReader::Kind;
@@ -137,16 +136,25 @@ std::int64_t token_of(MsgpackInteger value) {
   return static_cast<std::int64_t>(value.bits);
 }
 
-bool read_tokens(ByteView field, std::vector<std::int64_t>& tokens, Budget& budget) {
+// A token, or a pair of neighbours, of which it takes the first.
+std::optional<MsgpackInteger> read_token(MsgpackReader& reader, bool paired) {
+  if (!paired) return reader.integer();
+  if (reader.array() != 2U) return std::nullopt;
+  const auto first = reader.integer();
+  return reader.integer() ? first : std::nullopt;
+}
+
+bool read_tokens(ByteView field, BlockStored& event, Budget& budget) {
   MsgpackReader reader(field);
   const auto count = reader.array();
   if (!count || *count > kTokensPerEventMax) return false;
   if (!budget.spend(&Budget::tokens, *count)) return false;
-  tokens.reserve(*count);
+  event.tokens.reserve(*count);
+  event.paired = reader.peek() == Kind::Array;
   for (std::size_t i = 0; i < *count; ++i) {
-    const auto value = reader.integer();
+    const auto value = read_token(reader, event.paired);
     if (!value) return false;
-    tokens.push_back(token_of(*value));
+    event.tokens.push_back(token_of(*value));
   }
   return true;
 }
@@ -274,7 +282,7 @@ KvEvent read_stored(const RawEvent& raw, Budget& budget) {
     event.parent = read_hash(reader);
     if (!event.parent) return broken(true, "parent_block_hash");
   }
-  if (!read_tokens(tokens, event.tokens, budget)) return broken(true, "token_ids");
+  if (!read_tokens(tokens, event, budget)) return broken(true, "token_ids");
   const auto size = MsgpackReader(block_size).integer();
   if (!size || size->negative || size->bits > kTokensPerEventMax) {
     return broken(true, "block_size");
@@ -355,7 +363,7 @@ Error too_large(std::string what) {
 
 }  // namespace
 
-Result<EventBatch> decode_vllm_batch(ByteView payload) {
+Result<EventBatch> decode_batch(ByteView payload) {
   if (payload.size() > kPayloadBytesMax) {
     return too_large("KV event batch of " + std::to_string(payload.size()) +
                      " bytes, above the limit of " + std::to_string(kPayloadBytesMax));
@@ -389,4 +397,4 @@ Result<EventBatch> decode_vllm_batch(ByteView payload) {
   return batch;
 }
 
-}  // namespace sightline::events
+}  // namespace sightline::wire

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
-#include "router/cache/events/msgpack.h"
+#include "router/engine/wire/msgpack.h"
 
 #include <algorithm>
 #include <array>
@@ -9,7 +9,7 @@
 #include <limits>
 #include <vector>
 
-namespace sightline::events {
+namespace sightline::wire {
 
 namespace {
 
@@ -281,4 +281,4 @@ bool is_empty_value(ByteView value, std::size_t nesting_max) {
   return true;
 }
 
-}  // namespace sightline::events
+}  // namespace sightline::wire

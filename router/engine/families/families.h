@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <string_view>
+
+#include "common/contract/worker_spec.h"
+
+#include "router/engine/family/family.h"
+
+namespace sightline::families {
+
+// The implementation of a family. Lives for ever.
+const family::Family& family_of(contract::EngineFamily family);
+
+// The family whose servers call themselves so in "owned_by" of their models; null: none known.
+const family::Family* owner_of(std::string_view owned_by);
+
+}  // namespace sightline::families

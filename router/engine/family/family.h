@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/base/bytes.h"
+#include "common/base/result.h"
+
+#include "router/engine/family/server_facts.h"
+#include "router/engine/family/version.h"
+#include "router/engine/wire/kv_event.h"
+#include "router/openai/edits.h"
+#include "router/openai/request.h"
+
+namespace sightline::family {
+
+// What the events of a family mean where no byte of them shows it.
+struct EventRules {
+  // A store of two or more held blocks reports that they were reused; else each is one more copy.
+  bool repeats_report_reuse = false;
+  // Values from here on stand for media of which nothing else is known; nothing: there are none.
+  std::optional<std::int64_t> sentinels_from;
+};
+
+// What a server is asked with GET, beside /health and /v1/models.
+struct Questions {
+  std::string_view sources;  // of KV events
+  std::string_view version;
+  std::string_view load;
+};
+
+// What differs between engine families: one implementation each, in a room of its own. Texts and
+// payloads come from a peer.
+// Thread safety: all methods from any thread; they keep nothing. Pure.
+class Family {
+ public:
+  virtual ~Family() = default;
+
+  // As in `--worker family=` and in "owned_by" of the server's models; as its makers write it.
+  [[nodiscard]] virtual std::string_view name() const = 0;
+  [[nodiscard]] virtual std::string_view title() const = 0;
+
+  // The payload of one message of its event publisher. Errors: as wire::decode_batch().
+  [[nodiscard]] virtual Result<wire::EventBatch> decode(ByteView payload) const = 0;
+  [[nodiscard]] virtual EventRules event_rules() const = 0;
+
+  [[nodiscard]] virtual Questions questions() const = 0;
+  // The answers to these, in that order; sources are sorted by rank. Errors: Corrupt.
+  [[nodiscard]] virtual Result<std::vector<EventSource>> parse_sources(std::string body) const = 0;
+  [[nodiscard]] virtual Result<Version> parse_version(std::string body) const = 0;
+  [[nodiscard]] virtual Result<EngineLoad> parse_load(std::string body) const = 0;
+  // Which versions answer the question for sources, as the end of a sentence.
+  [[nodiscard]] virtual std::string_view sources_hint() const = 0;
+
+  // What its servers must read otherwise than the client wrote it. `identifiers` are those of the
+  // images of a chat request, in their order; an empty one is not known.
+  virtual void edit(openai::EditedBody& body, const openai::Request& request,
+                    std::span<const std::string> identifiers) const = 0;
+
+  // Why the blocks of a request do not tell what its servers reuse for it; empty: they do.
+  [[nodiscard]] virtual std::string_view unpredictable(const openai::Request& request) const = 0;
+  // Blocks that are reused of so many leading ones held.
+  [[nodiscard]] virtual std::uint64_t reused_blocks(std::uint64_t leading,
+                                                    std::uint64_t prompt_tokens,
+                                                    std::uint32_t block_size) const = 0;
+  // An answer that tells no cached_tokens may mean zero, if the server tells the others at all.
+  [[nodiscard]] virtual bool leaves_zero_out(const std::optional<Version>& version) const = 0;
+};
+
+}  // namespace sightline::family

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/engine/sglang/sglang.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "router/cache/keys/block_key.h"
+#include "router/engine/sglang/server_answers.h"
+#include "router/engine/wire/batch_codec.h"
+
+namespace sightline::sglang {
+namespace {
+
+// Values of token_ids that stand for media begin here; vocabularies end below it
+// (schedule_batch.py of SGLang 0.5.23).
+constexpr std::int64_t kSentinelsFrom = 1'000'000;
+
+// Fields with which a client would choose the data-parallel rank.
+constexpr std::array<std::string_view, 2> kRankFields = {"routed_dp_rank", "data_parallel_rank"};
+
+bool is_set(const json::Value& root, std::string_view name) {
+  const auto values = root.find_all(name);
+  return std::any_of(values.begin(), values.end(),
+                     [](const json::Value& value) { return !value.is(json::Kind::Null); });
+}
+
+// extra_key parts the cache as a salt does, but no event tells it: blocks of one key would be
+// announced as those of all. So it becomes a salt, which events tell.
+void turn_extra_key_into_salt(openai::EditedBody& body, const openai::Request& request) {
+  const json::Value root = request.document.root();
+  if (!is_set(root, "extra_key")) return;
+  const json::Value key = root.find_all("extra_key").back();
+  const std::string salt = request.cache_salt.value_or("");
+  const std::string text(
+      request.document.text().substr(key.begin_offset(), key.end_offset() - key.begin_offset()));
+  openai::set_member(body, root, "cache_salt",
+                     json::to_quoted(std::to_string(salt.size()) + ":" + salt + ":" + text));
+  openai::set_member(body, root, "extra_key", "null");
+}
+
+class Sglang : public family::Family {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "sglang"; }
+  [[nodiscard]] std::string_view title() const override { return "SGLang"; }
+
+  [[nodiscard]] Result<wire::EventBatch> decode(ByteView payload) const override {
+    return wire::decode_batch(payload);
+  }
+  // A held block that is announced again is a copy of its own, with a removal of its own.
+  [[nodiscard]] family::EventRules event_rules() const override {
+    return {.repeats_report_reuse = false, .sentinels_from = kSentinelsFrom};
+  }
+
+  [[nodiscard]] family::Questions questions() const override {
+    return {.sources = "/server_info",
+            .version = "/server_info",
+            .load = "/v1/loads?include=core&format=json"};
+  }
+  [[nodiscard]] Result<std::vector<family::EventSource>> parse_sources(
+      std::string body) const override {
+    return parse_event_sources(std::move(body));
+  }
+  [[nodiscard]] Result<family::Version> parse_version(std::string body) const override {
+    return sglang::parse_version(std::move(body));
+  }
+  [[nodiscard]] Result<family::EngineLoad> parse_load(std::string body) const override {
+    return parse_loads(std::move(body));
+  }
+  [[nodiscard]] std::string_view sources_hint() const override { return "which SGLang 0.5.23 has"; }
+
+  // Identifiers are not read by SGLang (uuid and mm_hashes are ignored by its chat API).
+  void edit(openai::EditedBody& body, const openai::Request& request,
+            std::span<const std::string> /*identifiers*/) const override {
+    const json::Value root = request.document.root();
+    for (const std::string_view name : kRankFields) {
+      if (is_set(root, name)) openai::set_member(body, root, name, "null");
+    }
+    turn_extra_key_into_salt(body, request);
+  }
+
+  [[nodiscard]] std::string_view unpredictable(const openai::Request& request) const override {
+    const json::Value root = request.document.root();
+    if (is_set(root, "extra_key")) return "extra_key";
+    if (is_set(root, "lora_path")) return "lora_path";
+    // Reuse ends where the log probabilities of the prompt begin.
+    if (is_set(root, "echo") && is_set(root, "logprobs")) return "echo with logprobs";
+    return {};
+  }
+  [[nodiscard]] std::uint64_t reused_blocks(std::uint64_t leading, std::uint64_t prompt_tokens,
+                                            std::uint32_t block_size) const override {
+    return keys::usable_overlap(leading, prompt_tokens, block_size);
+  }
+  // Without --enable-cache-report it tells none at all.
+  [[nodiscard]] bool leaves_zero_out(
+      const std::optional<family::Version>& /*version*/) const override {
+    return false;
+  }
+};
+
+}  // namespace
+
+const family::Family& sglang() {
+  static const Sglang kFamily;
+  return kFamily;
+}
+
+}  // namespace sightline::sglang

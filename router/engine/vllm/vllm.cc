@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/engine/vllm/vllm.h"
+
+#include <utility>
+
+#include "router/cache/keys/block_key.h"
+#include "router/engine/vllm/server_answers.h"
+#include "router/engine/wire/batch_codec.h"
+
+namespace sightline::vllm {
+namespace {
+
+// Takes away the client's wish that the engine announce reused blocks again
+// (vllm_xargs.kv_cache_report_mode "full", vLLM 0.26 and later): one announced again cannot be told
+// from a second copy, which would count as held when the only one is gone.
+void report_new_blocks_only(openai::EditedBody& body, const openai::Request& request) {
+  for (const json::Value& arguments : request.document.root().find_all("vllm_xargs")) {
+    if (!arguments.is(json::Kind::Object)) continue;
+    for (const json::Value& mode : arguments.find_all("kv_cache_report_mode")) {
+      body.replace(mode.begin_offset(), mode.end_offset(), R"("incremental")");
+    }
+  }
+}
+
+class Vllm : public family::Family {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "vllm"; }
+  [[nodiscard]] std::string_view title() const override { return "vLLM"; }
+
+  [[nodiscard]] Result<wire::EventBatch> decode(ByteView payload) const override {
+    return wire::decode_batch(payload);
+  }
+  [[nodiscard]] family::EventRules event_rules() const override {
+    return {.repeats_report_reuse = true, .sentinels_from = std::nullopt};
+  }
+
+  [[nodiscard]] family::Questions questions() const override {
+    return {.sources = "/kv_event_sources", .version = "/version", .load = "/metrics"};
+  }
+  [[nodiscard]] Result<std::vector<family::EventSource>> parse_sources(
+      std::string body) const override {
+    return parse_event_sources(std::move(body));
+  }
+  [[nodiscard]] Result<family::Version> parse_version(std::string body) const override {
+    return vllm::parse_version(std::move(body));
+  }
+  [[nodiscard]] Result<family::EngineLoad> parse_load(std::string body) const override {
+    return parse_metrics(body);
+  }
+  [[nodiscard]] std::string_view sources_hint() const override {
+    return "which vLLM has from 0.31";
+  }
+
+  // An identifier that does not follow from the bytes must never reach an engine: it would answer
+  // from whatever it has under that name.
+  void edit(openai::EditedBody& body, const openai::Request& request,
+            std::span<const std::string> identifiers) const override {
+    for (std::size_t i = 0; i < identifiers.size(); ++i) {
+      const openai::MediaPart& part = request.chat()->media[i];
+      if (identifiers[i].empty()) {
+        openai::clear_uuid(body, part);
+      } else {
+        openai::set_uuid(body, part, identifiers[i]);
+      }
+    }
+    report_new_blocks_only(body, request);
+  }
+
+  [[nodiscard]] std::string_view unpredictable(const openai::Request& request) const override {
+    return request.skips_prefix_cache ? "prompt_logprobs" : "";
+  }
+  [[nodiscard]] std::uint64_t reused_blocks(std::uint64_t leading, std::uint64_t prompt_tokens,
+                                            std::uint32_t block_size) const override {
+    return keys::usable_overlap(leading, prompt_tokens, block_size);
+  }
+  [[nodiscard]] bool leaves_zero_out(const std::optional<family::Version>& version) const override {
+    return version && version->is_release && version->major == 0 && version->minor <= 23;
+  }
+};
+
+}  // namespace
+
+const family::Family& vllm() {
+  static const Vllm kFamily;
+  return kFamily;
+}
+
+}  // namespace sightline::vllm
