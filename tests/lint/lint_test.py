@@ -26,10 +26,10 @@ def included(text, line):
 
 
 CONTRACT = {
-    "CMakeLists.txt": "sl_add_modules(common/contract router/keys)\n",
+    "CMakeLists.txt": "sl_add_modules(common/contract router/cache/keys)\n",
     "common/contract/CMakeLists.txt": "sl_module(contract)\n",
 }
-USES_CONTRACT = {"router/keys/CMakeLists.txt": "sl_module(keys DEPS contract)\n"}
+USES_CONTRACT = {"router/cache/keys/CMakeLists.txt": "sl_module(keys DEPS contract)\n"}
 SETTINGS = {
     **CONTRACT,
     "common/contract/serve_settings.h":
@@ -39,7 +39,7 @@ SETTINGS = {
         'SettingText text{"server.port", "port", "N", "Port."};\n',
     "tests/unit/common/contract/CMakeLists.txt": "sl_test(contract DEPS contract)\n",
     "tests/unit/common/contract/serve_settings_test.cc": SPDX,
-    "router/keys/twice.cc": with_body(["value += settings.port;"]),
+    "router/cache/keys/twice.cc": with_body(["value += settings.port;"]),
     "docs/configuration.md": "`server.port` `--port`\n",
 }
 METRICS = {
@@ -47,7 +47,7 @@ METRICS = {
     **USES_CONTRACT,
     "common/contract/metric_table.h":
         SPDX + '#pragma once\n\nconstexpr MetricSpec kTwice{"sightline_twice_total"};\n',
-    "router/keys/twice.cc": included(
+    "router/cache/keys/twice.cc": included(
         with_body(["count(kTwice);"]), '"common/contract/metric_table.h"'),
     "docs/metrics.md": "sightline_twice_total\n",
 }
@@ -56,89 +56,90 @@ ROUTES = {
     **USES_CONTRACT,
     "common/contract/names.h":
         SPDX + '#pragma once\n\nconstexpr std::string_view kTwicePath = "/twice";\n',
-    "router/keys/twice.cc": included(SOURCE, '"common/contract/names.h"'),
+    "router/cache/keys/twice.cc": included(SOURCE, '"common/contract/names.h"'),
     "docs/api.md": "GET /twice\n",
 }
 
 # name of the case: (rule, files that replace or join those of the clean tree)
 PLANTED = {
     "a function of 61 lines": ("function-length", {
-        "router/keys/twice.cc": with_body(["value += 1;"] * 58)}),
+        "router/cache/keys/twice.cc": with_body(["value += 1;"] * 58)}),
     "a test of 81 lines": ("function-length", {
-        "tests/unit/router/keys/twice_test.cc": TEST.replace(
+        "tests/unit/router/cache/keys/twice_test.cc": TEST.replace(
             "{ EXPECT_EQ", "{\n" + "  EXPECT_TRUE(true);\n" * 79 + "  EXPECT_EQ").replace(
             "; }", ";\n}")}),
     "a source of 401 lines": ("file-length", {
-        "router/keys/twice.cc": SOURCE + "// Why.\n" * 393}),
+        "router/cache/keys/twice.cc": SOURCE + "// Why.\n" * 393}),
     "a script of 401 lines": ("file-length", {
         "hack/count": CLEAN["hack/count"] + "echo 1\n" * 396}),
     "a header of 201 lines": ("header-length", {
-        "router/keys/twice.h": HEADER + "// What.\n" * 192}),
-    "a line of 101 columns": ("line-length", {"router/keys/twice.cc": SOURCE + LONG_COMMENT}),
+        "router/cache/keys/twice.h": HEADER + "// What.\n" * 192}),
+    "a line of 101 columns": ("line-length", {"router/cache/keys/twice.cc": SOURCE + LONG_COMMENT}),
     "five parameters": ("parameters", {
-        "router/keys/twice.cc": SOURCE + "\nint five(int a, int b, int c, int d, int e) { return "
+        "router/cache/keys/twice.cc":
+            SOURCE + "\nint five(int a, int b, int c, int d, int e) { return "
                                          "a + b + c + d + e; }\n"}),
     "control statements four deep": ("nesting", {
-        "router/keys/twice.cc": with_body([
+        "router/cache/keys/twice.cc": with_body([
             "if (value > 1) {", "  while (value > 2) {", "    for (;;) {", "      if (value > 3) {",
             "        --value;", "      }", "    }", "  }", "}"])}),
     "a module of 15 files": ("module-size", {
-        f"router/keys/part_{i}.h": HEADER for i in range(13)}),
-    "no licence lines": ("spdx", {"router/keys/twice.h": HEADER.replace(SPDX, "")}),
+        f"router/cache/keys/part_{i}.h": HEADER for i in range(13)}),
+    "no licence lines": ("spdx", {"router/cache/keys/twice.h": HEADER.replace(SPDX, "")}),
     "a script without licence lines": ("spdx", {
         "hack/count": CLEAN["hack/count"].replace(SCRIPT_SPDX, "")}),
     "no pragma once": ("pragma-once", {
-        "router/keys/twice.h": HEADER.replace("#pragma once\n\n", "\n")}),
+        "router/cache/keys/twice.h": HEADER.replace("#pragma once\n\n", "\n")}),
     "an include that is no path from the root": ("include-path", {
-        "router/keys/twice.cc": SOURCE.replace('"router/keys/twice.h"', '"twice.h"')}),
+        "router/cache/keys/twice.cc": SOURCE.replace('"router/cache/keys/twice.h"', '"twice.h"')}),
     "an include of a higher layer": ("include-edge", {
-        "CMakeLists.txt": "sl_add_modules(router/keys router/index)\n",
-        "router/index/CMakeLists.txt": "sl_module(index)\n",
-        "router/index/other.h": HEADER.replace("keys", "index"),
-        "router/keys/twice.cc": included(SOURCE, '"router/index/other.h"')}),
+        "CMakeLists.txt": "sl_add_modules(router/cache/keys router/cache/index)\n",
+        "router/cache/index/CMakeLists.txt": "sl_module(index)\n",
+        "router/cache/index/other.h": HEADER.replace("keys", "index"),
+        "router/cache/keys/twice.cc": included(SOURCE, '"router/cache/index/other.h"')}),
     "simulated engines that use the router's identity": ("include-edge", {
-        "CMakeLists.txt": "sl_add_modules(router/keys router/simulate)\n",
-        "router/simulate/CMakeLists.txt": "sl_module(simulate)\n",
-        "router/simulate/other.cc": SOURCE}),
+        "CMakeLists.txt": "sl_add_modules(router/cache/keys simulator/cluster)\n",
+        "simulator/cluster/CMakeLists.txt": "sl_module(cluster)\n",
+        "simulator/cluster/other.cc": SOURCE}),
     "common code that includes the router": ("include-edge", {
-        "CMakeLists.txt": "sl_add_modules(router/keys common/base)\n",
+        "CMakeLists.txt": "sl_add_modules(router/cache/keys common/base)\n",
         "common/base/CMakeLists.txt": "sl_module(base)\n",
         "common/base/other.cc": SOURCE}),
     "a module that the table does not know": ("module-unknown", {
-        "CMakeLists.txt": "sl_add_modules(router/keys router/novel)\n",
+        "CMakeLists.txt": "sl_add_modules(router/cache/keys router/novel)\n",
         "router/novel/CMakeLists.txt": "sl_module(novel)\n",
         "router/novel/novel.cc": SPDX}),
     "own header second": ("own-header-first", {
-        "router/keys/twice.cc": SOURCE.replace(
+        "router/cache/keys/twice.cc": SOURCE.replace(
             '#include "router', '#include <vector>\n\n#include "router')}),
     "a library outside of its adapter": ("third-party", {
-        "router/keys/twice.cc": included(SOURCE, "<curl/curl.h>")}),
+        "router/cache/keys/twice.cc": included(SOURCE, "<curl/curl.h>")}),
     "a library that the table does not know": ("third-party", {
-        "router/keys/twice.cc": included(SOURCE, "<novel/novel.h>")}),
+        "router/cache/keys/twice.cc": included(SOURCE, "<novel/novel.h>")}),
     "a pure module that writes files": ("pure-include", {
-        "router/keys/twice.cc": included(SOURCE, "<fstream>")}),
+        "router/cache/keys/twice.cc": included(SOURCE, "<fstream>")}),
     "a pure module that opens sockets": ("pure-include", {
-        "router/keys/twice.cc": included(SOURCE, "<sys/socket.h>")}),
+        "router/cache/keys/twice.cc": included(SOURCE, "<sys/socket.h>")}),
     "a pure module that logs": ("pure-word", {
-        "router/keys/twice.cc": with_body(["log(LogLevel::Info, std::to_string(value));"])}),
+        "router/cache/keys/twice.cc": with_body(["log(LogLevel::Info, std::to_string(value));"])}),
     "a pure module that reads a clock": ("pure-word", {
-        "router/keys/twice.cc": with_body(["auto now = system_clock().now();"])}),
+        "router/cache/keys/twice.cc": with_body(["auto now = system_clock().now();"])}),
     "a pure module that prints": ("pure-word", {
-        "router/keys/twice.cc": with_body(["std::printf(\"%d\", value);"])}),
+        "router/cache/keys/twice.cc": with_body(["std::printf(\"%d\", value);"])}),
     "a class that manages": ("banned-name", {
-        "router/keys/twice.cc": SOURCE + "\nclass KeyManager;\n"}),
+        "router/cache/keys/twice.cc": SOURCE + "\nclass KeyManager;\n"}),
     "a comment that promises": ("unfinished", {
-        "router/keys/twice.cc": SOURCE + "// TODO: more.\n"}),
+        "router/cache/keys/twice.cc": SOURCE + "// TODO: more.\n"}),
     "a document that promises": ("unfinished", {
         "README.md": CLEAN["README.md"] + "\nThis is simplified.\n"}),
     "a path of one machine": ("machine-path", {
         "hack/count": CLEAN["hack/count"] + "ls /home/somebody/x\n"}),
     "a source that no target builds": ("dead-file", {
         "router/extra/CMakeLists.txt": "", "router/extra/lost.cc": SPDX}),
-    "a header that nobody includes": ("dead-file", {"router/keys/lost.h": HEADER}),
-    "a pure source without a test": ("test-missing", {"router/keys/untested.cc": SPDX}),
+    "a header that nobody includes": ("dead-file", {"router/cache/keys/lost.h": HEADER}),
+    "a pure source without a test": ("test-missing", {"router/cache/keys/untested.cc": SPDX}),
     "a dependency that the table forbids": ("cmake-edge", {
-        "router/keys/CMakeLists.txt": "sl_module(keys DEPS base fleet)\n"}),
+        "router/cache/keys/CMakeLists.txt": "sl_module(keys DEPS base fleet)\n"}),
     "a setting that is not documented": ("setting-undocumented", {
         **SETTINGS, "docs/configuration.md": ""}),
     "a setting that only the document has": ("setting-unknown", {
@@ -146,11 +147,12 @@ PLANTED = {
     "a flag that only the README has": ("setting-unknown", {
         **SETTINGS, "README.md": "# Tiny\n\nSay `sightline --colour`.\n"}),
     "a setting that nothing reads": ("setting-unused", {
-        **SETTINGS, "router/keys/twice.cc": SOURCE}),
+        **SETTINGS, "router/cache/keys/twice.cc": SOURCE}),
     "a metric that is not documented": ("metric-undocumented", {**METRICS, "docs/metrics.md": ""}),
     "a metric that only the document has": ("metric-unknown", {
         **METRICS, "docs/metrics.md": "sightline_twice_total sightline_half_total\n"}),
-    "a metric that nothing writes": ("metric-unused", {**METRICS, "router/keys/twice.cc": SOURCE}),
+    "a metric that nothing writes": ("metric-unused", {
+        **METRICS, "router/cache/keys/twice.cc": SOURCE}),
     "a route that is not documented": ("route-undocumented", {**ROUTES, "docs/api.md": ""}),
     "a route that only the document has": ("route-unknown", {
         **ROUTES, "docs/api.md": "GET /twice, GET /half\n"}),
@@ -159,18 +161,19 @@ PLANTED = {
         "tests/data/pictures/README.md": "Made here.\n",
         "tests/data/pictures/a.txt": "a" * (16 << 20)}),
     "a dependency that nothing includes": ("cmake-edge", {
-        "router/keys/CMakeLists.txt": "sl_module(keys DEPS base)\n"}),
+        "router/cache/keys/CMakeLists.txt": "sl_module(keys DEPS base)\n"}),
     "an include that is no dependency": ("cmake-edge", {
-        **ROUTES, "router/keys/CMakeLists.txt": "sl_module(keys)\n"}),
+        **ROUTES, "router/cache/keys/CMakeLists.txt": "sl_module(keys)\n"}),
     "an edge that nothing uses": ("unused-edge", {
         "hack/lint/modules.txt": "the table of this repository is read, not this one\n"}),
     "a suppressed report about own code": ("suppression", {
-        "hack/sanitizers/races.txt": "# Fails now and then.\nrace:router/index\n"}),
+        "hack/sanitizers/races.txt": "# Fails now and then.\nrace:router/cache/index\n"}),
     "a suppressed report without a reason": ("suppression", {
         "hack/sanitizers/races.txt": "# Its own queues.\nrace:libzmq.so\n\nrace:libcurl.so\n"}),
     "a link to nowhere": ("dead-link", {"README.md": "See [it](docs/none.md).\n"}),
     "a link to no heading": ("dead-link", {"README.md": "# Tiny\n\nSee [it](#huge).\n"}),
-    "bad form": ("clang-format", {"router/keys/twice.cc": SOURCE.replace("2 * value", "2*value")}),
+    "bad form": ("clang-format", {
+        "router/cache/keys/twice.cc": SOURCE.replace("2 * value", "2*value")}),
     "a broken shell script": ("bash-syntax", {"hack/count": CLEAN["hack/count"] + "if true\n"}),
     "a shell script that goes on after errors": ("bash-syntax", {
         "hack/count": CLEAN["hack/count"].replace("set -euo pipefail\n", "")}),
@@ -224,10 +227,12 @@ def test_a_planted_violation_is_found_by_its_rule(case, tmp_path):
 
 @pytest.mark.parametrize("word", BANNED)
 def test_a_banned_word_is_found_in_code_and_not_in_text(word, tmp_path):
-    status, rules, output = run_on(tmp_path, {"router/keys/twice.cc": with_body([BANNED[word]])})
+    status, rules, output = run_on(tmp_path, {
+        "router/cache/keys/twice.cc": with_body([BANNED[word]])})
     assert status == 1 and "banned-word" in rules, output
     text = BANNED[word].replace('"', "'")
-    quiet = {"router/keys/twice.cc": with_body([f"// {text}", f'const char* text = "{text}";'])}
+    quiet = {
+        "router/cache/keys/twice.cc": with_body([f"// {text}", f'const char* text = "{text}";'])}
     write(tmp_path, quiet)
     status, rules, output = lint(tmp_path)
     assert (status, rules) == (0, set()), output
@@ -235,13 +240,14 @@ def test_a_banned_word_is_found_in_code_and_not_in_text(word, tmp_path):
 
 def test_a_skipped_test_is_a_banned_word(tmp_path):
     skipping = TEST.replace("{ EXPECT_EQ", "{\n  GTEST_SKIP();\n  EXPECT_EQ").replace("; }", ";\n}")
-    status, rules, output = run_on(tmp_path, {"tests/unit/router/keys/twice_test.cc": skipping})
+    status, rules, output = run_on(tmp_path, {
+        "tests/unit/router/cache/keys/twice_test.cc": skipping})
     assert status == 1 and rules == {"banned-word"}, output
 
 
 def test_an_exception_that_nothing_needs_is_found(tmp_path):
     clock = SPDX + '\nnamespace sightline {}\n'
-    files = {"CMakeLists.txt": "sl_add_modules(router/keys common/base)\n",
+    files = {"CMakeLists.txt": "sl_add_modules(router/cache/keys common/base)\n",
              "common/base/CMakeLists.txt": "sl_module(base)\n", "common/base/clock.cc": clock,
              "hack/lint/allowed.txt": "the table of this repository is read, not this one\n"}
     status, rules, output = run_on(tmp_path, files)

@@ -25,7 +25,8 @@ struct EventSource {
   std::uint32_t rank = 0;
   bool enabled = false;  // events are on and published over ZMQ
   std::string endpoint;
-  std::string replay_endpoint;  // empty: none
+  std::string replay_endpoint;   // empty: none
+  std::uint32_t block_size = 0;  // tokens, 0: not told here
 };
 
 // What an engine says of the load of one rank.

@@ -16,7 +16,7 @@ namespace sightline::sglang {
 // GET /server_info: "version". Errors: Corrupt.
 Result<family::Version> parse_version(std::string body);
 
-// GET /server_info: "kv_events" {publisher, endpoint_host, endpoint_port_base, dp_size,
+// GET /server_info: "kv_events" {publisher, endpoint_host, endpoint_port_base, dp_size, block_size,
 // replay_endpoint_port_base}, of which rank r has the ports r above the bases. Without it there are
 // no sources. The host 0.0.0.0, at which SGLang binds, is told as "*". Errors: Corrupt.
 Result<std::vector<family::EventSource>> parse_event_sources(std::string body);

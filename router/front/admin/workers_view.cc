@@ -106,9 +106,9 @@ std::string worker_json(const Worker& worker, const Sources& view) {
   if (!worker.engines.empty()) first = view.subscriber.status(worker.engines.front().engine);
   return R"({"name":)" + json::to_quoted(worker.name) + R"(,"url":)" + json::to_quoted(worker.url) +
          R"(,"state":)" + json::to_quoted(name_of(worker.state)) + R"(,"reason":)" +
-         text_or_null(worker.reason) + R"(,"version":)" +
-         text_or_null(worker.version ? worker.version->text : "") + R"(,"block_size":)" +
-         count_or_null(worker.block_size) + R"(,"block_size_configured":)" +
+         text_or_null(worker.reason) + R"(,"family":)" + json::to_quoted(name_of(worker.family)) +
+         R"(,"version":)" + text_or_null(worker.version ? worker.version->text : "") +
+         R"(,"block_size":)" + count_or_null(worker.block_size) + R"(,"block_size_configured":)" +
          count_or_null(worker.block_size_configured) + R"(,"revision":)" +
          std::to_string(worker.revision) + R"(,"blocks":)" + std::to_string(blocks) +
          R"(,"in_flight":)" + std::to_string(in_flight_of(worker)) + R"(,"running":)" +

@@ -140,6 +140,15 @@ AdapterNews take_facts(Worker& view, const Probe& probe) {
   return had_room && !has_room ? AdapterNews::Full : AdapterNews::Other;
 }
 
+void take_load(Worker& view, const Standing& standing, const Probe& probe) {
+  if (probe.load.ok()) set_load(view, standing, *probe.load);
+  if (!probe.sources.ok() || probe.sources->empty()) return;
+  const std::uint32_t first = probe.sources->front().block_size;
+  const bool is_one = std::all_of(probe.sources->begin(), probe.sources->end(),
+                                  [first](const auto& s) { return s.block_size == first; });
+  if (is_one) set_told_block_size(view, standing, first);
+}
+
 bool tells_endpoints(const Probe& probe) {
   if (probe.sources.ok()) return true;
   // An engine that never tells its event sources tells its ranks by its metrics.

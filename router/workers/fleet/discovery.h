@@ -56,6 +56,9 @@ struct Discovery {
   std::string rank_conflict;
 };
 
+// Takes over the load, and the block size where the server's event sources tell it.
+void take_load(Worker& view, const Standing& standing, const Probe& probe);
+
 // False if the probe does not say where the worker's events are and which ranks it has: an engine
 // that stops telling for a moment has neither moved its events nor lost a rank.
 bool tells_endpoints(const Probe& probe);

@@ -237,7 +237,7 @@ class Fleet::State {
       member.standing.unknown_events = std::move(found->reason);
       set_engines(member, std::move(found->engines), effects);
     }
-    if (probe.load.ok()) set_load(member.view, member.standing, *probe.load);
+    take_load(member.view, member.standing, probe);
   }
 
   // Changes what is known of an engine; `change` says whether it did.

@@ -53,6 +53,7 @@ Worker view_of(const contract::WorkerSpec& spec) {
   view.url = spec.url;
   view.host = spec.host;
   view.port = spec.port;
+  view.family = spec.family;
   view.block_size = view.block_size_configured = spec.block_size;
   return view;
 }
@@ -85,10 +86,14 @@ void set_load(Worker& view, const Standing& standing, const EngineLoad& load) {
     rank.gpu_blocks = own.gpu_blocks;
     rank.gpu_block_size = load.block_size;
   }
-  if (standing.block_size_explicit != 0 || load.block_size == 0) return;
-  view.block_size_configured = load.block_size;
+  set_told_block_size(view, standing, load.block_size);
+}
+
+void set_told_block_size(Worker& view, const Standing& standing, std::uint32_t tokens) {
+  if (standing.block_size_explicit != 0 || tokens == 0) return;
+  view.block_size_configured = tokens;
   if (standing.block_size_events != 0) return;
-  view.block_size = load.block_size;
+  view.block_size = tokens;
   view.is_block_size_guessed = true;
 }
 

@@ -172,6 +172,8 @@ struct Standing {
 // the worker's own until its events tell theirs: engines whose cache groups have several sizes, or
 // whose context is parallel, tell the one and announce the other.
 void set_load(Worker& view, const Standing& standing, const EngineLoad& load);
+// Likewise of the block size alone, which some servers tell elsewhere; 0: nothing.
+void set_told_block_size(Worker& view, const Standing& standing, std::uint32_t tokens);
 
 // The same engine at the same place, perhaps with another wish to drain it, or another key.
 bool is_same_engine(contract::WorkerSpec a, const contract::WorkerSpec& b);

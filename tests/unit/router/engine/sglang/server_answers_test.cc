@@ -32,6 +32,7 @@ TEST(ServerInfo, TellsTheEventEndpointsOfEachRank) {
   EXPECT_TRUE(sources->at(0).enabled);
   EXPECT_EQ(sources->at(0).endpoint, "tcp://*:15907");
   EXPECT_EQ(sources->at(0).replay_endpoint, "tcp://*:16007");
+  EXPECT_EQ(sources->at(1).block_size, 16U);
   EXPECT_EQ(sources->at(1).rank, 1U);
   EXPECT_EQ(sources->at(1).endpoint, "tcp://*:15908");
   EXPECT_EQ(sources->at(1).replay_endpoint, "tcp://*:16008");
