@@ -207,11 +207,11 @@ SettingTable serve_table(ServeSettings& settings) {
                    settings.log.level, {std::string("debug"), "info", "warn", "error"});
   table.add_workers(
       {"workers", "worker", "FIELDS",
-       "One engine; repeatable. name=w0,url=http://HOST:PORT[,family=vllm|sglang]"
-       "[,events=tcp://HOST:PORT]"
+       "One engine; repeatable. name=w0,url=http://HOST:PORT[,events=tcp://HOST:PORT]"
        "[,replay=tcp://HOST:PORT][,dp=N][,block_size=N][,copies=KIND][,drain=true]"
        "[,api_key_file=FILE]: "
        "vLLM tells its events from 0.31, so only url is needed; before, events and replay too. "
+       "Of SGLang with family=sglang. "
        "Workers of flags, environment and file add up."},
       settings.workers);
   return table;

@@ -35,6 +35,7 @@
 #include "router/front/admin/workers_view.h"
 #include "router/front/proxy/client_api.h"
 #include "router/front/proxy/serve.h"
+#include "router/front/selection/local_selector.h"
 #include "router/prompt/media/fetcher.h"
 #include "router/workers/fleet/config_watch.h"
 #include "router/workers/fleet/fleet.h"
@@ -145,6 +146,8 @@ struct ServeApp::Parts {
   IoPool pool;
   http::Client engines;
   media::Fetcher fetcher;
+  std::optional<selection::LocalSelector> selector;
+  std::optional<fleet::ServedView> served;
   std::optional<proxy::Services> services;
   std::optional<proxy::Proxy> proxy;
   std::optional<proxy::ClientApi> api;
@@ -195,6 +198,15 @@ Result<Done> ServeApp::Parts::build() {
       settings.fleet,
       fleet::FleetControl::Surroundings{
           .fleet = *fleet, .names = names, .metrics = metrics, .clock = system_clock()});
+  selector.emplace(selection::LocalSelector::Sources{
+      .settings = settings.routing,
+      .fleet = *fleet,
+      .index = index,
+      .removals = removals,
+      .compare = [this](const audit::Answered& answered) { audit->compare(answered); },
+      .metrics = metrics,
+      .clock = system_clock()});
+  served.emplace(*fleet);
   services.emplace(proxy::Services{.settings = settings,
                                    .identity = identity,
                                    .scheme = scheme,
@@ -202,15 +214,12 @@ Result<Done> ServeApp::Parts::build() {
                                    .model = model,
                                    .token_cache = token_cache,
                                    .pool = pool,
-                                   .engines = engines,
                                    .fetcher = fetcher,
-                                   .fleet = *fleet,
-                                   .index = index,
-                                   .removals = removals,
-                                   .audit = *audit,
+                                   .served = [this] { return served->read(); },
+                                   .selector = *selector,
                                    .metrics = metrics});
   proxy.emplace(*services);
-  api.emplace(*services, *proxy);
+  api.emplace(*services, *proxy, engines);
   workers_view.emplace(admin::WorkersView::Sources{*fleet, *subscriber, index, *audit}, metrics);
   explain.emplace(*services, proxy->pipeline());
   index_view.emplace(admin::IndexView{.fleet = *fleet, .index = index, .scheme = scheme});

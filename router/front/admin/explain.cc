@@ -53,7 +53,7 @@ std::string media_json(const openai::Request& request, const prepare::Prepared& 
 
 std::string digests_json(const keys::Scheme& scheme, const proxy::Keyed& keyed) {
   std::string out = "[";
-  for (const keys::BlockKey key : keyed.blocks.keys) {
+  for (const keys::BlockKey key : *keyed.inquiry.keys) {
     if (out.size() > 1) out += ',';
     out += '"' + scheme.digest(key) + '"';
   }
@@ -73,41 +73,36 @@ std::string terms_json(const routing::Candidate& candidate, const routing::Score
          R"(,"recent_prefill_blocks":)" + number(candidate.recent_prefill_blocks) + "}";
 }
 
-// The head of a worker's entry; a rank is named where there are several.
-std::string entry_head(const fleet::Worker& worker, std::optional<std::uint32_t> rank) {
-  return R"({"name":)" + json::to_quoted(worker.name) +
-         (rank ? R"(,"rank":)" + std::to_string(*rank) : "") + R"(,"state":)" +
-         json::to_quoted(name_of(worker.state)) + R"(,"eligible":)";
+using selection::Explanation;
+
+// The head of an entry; a rank is named where the worker has several.
+std::string entry_head(const Explanation::Entry& entry) {
+  return R"({"name":)" + json::to_quoted(entry.worker) +
+         (entry.rank ? R"(,"rank":)" + std::to_string(*entry.rank) : "") + R"(,"state":)" +
+         json::to_quoted(entry.state) + R"(,"eligible":)";
 }
 
-// Eligible workers, rank by rank, with their terms, the others with what keeps them out.
-std::string workers_json(const fleet::FleetSnapshot& fleet, const proxy::Shortlist& shortlist,
-                         const routing::Decision& decision) {
+// Eligible workers, rank by rank, with their terms; the others with what keeps them out.
+std::string workers_json(const Explanation& explanation) {
   std::string out = "[";
-  for (const auto& worker : fleet.workers) {
-    bool is_eligible = false;
-    for (std::size_t i = 0; i < shortlist.targets.size(); ++i) {
-      const proxy::Target& target = shortlist.targets[i];
-      if (target.worker->name != worker->name) continue;
-      is_eligible = true;
-      const routing::Candidate& c = shortlist.candidates[i];
-      out += (out.size() > 1 ? "," : "") + entry_head(*worker, target.rank_number()) +
-             R"(true,"overlap_blocks":)" +
-             std::to_string(c.gpu_blocks + c.cpu_blocks + c.storage_blocks) + R"(,"cost_blocks":)" +
-             number(decision.scores[i].cost.total_blocks) + R"(,"terms":)" +
-             terms_json(c, decision.scores[i]) + "}";
+  for (const Explanation::Entry& entry : explanation.entries) {
+    out += (out.size() > 1 ? "," : "") + entry_head(entry);
+    if (!entry.is_eligible) {
+      out += R"(false,"overlap_blocks":0,"cost_blocks":null,"terms":null})";
+      continue;
     }
-    if (is_eligible) continue;
-    out += (out.size() > 1 ? "," : "") + entry_head(*worker, std::nullopt) +
-           R"(false,"overlap_blocks":0,"cost_blocks":null,"terms":null})";
+    const routing::Candidate& c = entry.candidate;
+    out += R"(true,"overlap_blocks":)" +
+           std::to_string(c.gpu_blocks + c.cpu_blocks + c.storage_blocks) + R"(,"cost_blocks":)" +
+           number(entry.score.cost.total_blocks) + R"(,"terms":)" + terms_json(c, entry.score) +
+           "}";
   }
   return out + "]";
 }
 
-std::string choice_json(const proxy::Target& chosen) {
-  const auto rank = chosen.rank_number();
-  return json::to_quoted(chosen.worker->name) +
-         (rank ? R"(,"choice_rank":)" + std::to_string(*rank) : "");
+std::string choice_json(const Explanation::Entry& chosen) {
+  return json::to_quoted(chosen.worker) +
+         (chosen.rank ? R"(,"choice_rank":)" + std::to_string(*chosen.rank) : "");
 }
 
 // The body is parsed for it only where it may be either; what is no JSON gets its error later.
@@ -130,24 +125,23 @@ runtime::AdminResponse response_of(Result<std::string> result) {
 
 Task<Result<std::string>> Explain::explain(std::string body) const {
   const auto endpoint = endpoint_of(body);
-  auto request = co_await pipeline_.parse(endpoint, std::move(body), {});
+  const auto served = services_.served();
+  auto request = co_await pipeline_.parse(endpoint, std::move(body), *served, {});
   if (!request.ok()) co_return std::move(request).error();
-  auto prepared = co_await pipeline_.prepare(*request, {});
+  auto prepared = co_await pipeline_.prepare(*request, *served, {});
   if (!prepared.ok()) co_return std::move(prepared).error();
-  const proxy::Keyed keyed = pipeline_.key(*request, *prepared);
-  const auto shortlist = SL_CO_TRY(pipeline_.match(*request, keyed, {}));
-  const routing::Decision decision = pipeline_.select(keyed, shortlist, pipeline_.next_turn());
-  const auto fleet = services_.fleet.snapshot();
+  const proxy::Keyed keyed = pipeline_.key(*request, *prepared, *served);
+  const auto explanation = SL_CO_TRY(services_.selector.explain(keyed.inquiry));
   const std::string_view gap = prepare::name_of(prepared->gap);
   co_return R"({"prompt":)" + json::to_quoted(prepared->text) + R"(,"token_ids":)" +
       tokens_json(prepared->prompt.tokens) + R"(,"known_tokens":)" +
       std::to_string(prepared->known_tokens()) + R"(,"not_counted":)" +
       (prepared->is_exact() ? "null" : json::to_quoted(gap)) + R"(,"block_size":)" +
-      std::to_string(keyed.job.block_size) + R"(,"media":)" + media_json(*request, *prepared) +
-      R"(,"block_digests":)" + digests_json(services_.scheme, keyed) + R"(,"workers":)" +
-      workers_json(*fleet, shortlist, decision) + R"(,"choice":)" +
-      choice_json(shortlist.targets[decision.chosen]) + R"(,"reason":)" +
-      json::to_quoted(routing::name_of(decision.reason)) + "}";
+      std::to_string(keyed.inquiry.job.block_size) + R"(,"media":)" +
+      media_json(*request, *prepared) + R"(,"block_digests":)" +
+      digests_json(services_.scheme, keyed) + R"(,"workers":)" + workers_json(explanation) +
+      R"(,"choice":)" + choice_json(explanation.entries[explanation.chosen]) + R"(,"reason":)" +
+      json::to_quoted(explanation.reason) + "}";
 }
 
 void Explain::run(std::string body, runtime::AdminServer::Respond respond) {

@@ -73,9 +73,10 @@ void append_model(std::string& out, const ModelEntry& model, std::int64_t create
 
 }  // namespace
 
-ClientApi::ClientApi(const Services& services, Proxy& proxy)
+ClientApi::ClientApi(const Services& services, Proxy& proxy, http::Client& engines)
     : services_(services),
       proxy_(proxy),
+      engines_(engines),
       started_s_(
           std::chrono::duration_cast<std::chrono::seconds>(services.clock.wall().time_since_epoch())
               .count()),
@@ -148,7 +149,8 @@ Task<void> ClientApi::generate(openai::Endpoint endpoint, http::Request& http,
                      endpoint == openai::Endpoint::Chat ? "chat_completions" : "completions",
                      request_id_of(http));
   auto result = admit(active.number());
-  if (result.ok()) result = co_await proxy_.serve(endpoint, http, client, trace);
+  HttpRelay relay(engines_, client);
+  if (result.ok()) result = co_await proxy_.serve(endpoint, http, relay, trace);
   co_await conclude(std::move(result), trace, client);
 }
 
@@ -156,7 +158,8 @@ Task<void> ClientApi::pass(http::Request& http, http::ResponseWriter& client) {
   const retry::Budget::Live active(proxy_.budget());
   RequestTrace trace(services_, "other", request_id_of(http));
   auto result = admit(active.number());
-  if (result.ok()) result = co_await proxy_.serve_unread(http, client, trace);
+  HttpRelay relay(engines_, client);
+  if (result.ok()) result = co_await proxy_.serve_unread(http, relay, trace);
   co_await conclude(std::move(result), trace, client);
 }
 
@@ -193,25 +196,20 @@ http::Response ClientApi::refusal(int status, const Error& error) {
 }
 
 std::string ClientApi::models_body() const {
-  const auto fleet = services_.fleet.snapshot();
+  const auto served = services_.served();
   const auto& names = services_.settings.model.served_names;
   std::uint32_t longest = services_.settings.model.max_model_len;
-  for (const auto& worker : fleet->workers) {
-    const std::uint32_t tokens = worker->max_model_len;
-    if (tokens > 0 && (longest == 0 || tokens < longest)) longest = tokens;
-  }
+  const std::uint32_t tokens = served->prompt_tokens_max;
+  if (tokens > 0 && (longest == 0 || tokens < longest)) longest = tokens;
   if (longest == 0) longest = services_.model->profile.tokens_max.value_or(0);
   std::string body = R"({"object":"list","data":[)";
   for (const std::string& name : names) {
     append_model(body, {.id = name, .root = names.front(), .max_model_len = longest}, started_s_);
   }
-  std::set<std::string_view> listed(names.begin(), names.end());
-  for (const auto& worker : fleet->workers) {
-    for (const fleet::ServedModel& model : worker->models) {
-      if (!names.empty() && model.parent.empty()) continue;
-      if (!listed.insert(model.id).second) continue;
-      append_model(body, {model.id, model.id, model.parent, longest}, started_s_);
-    }
+  for (const fleet::Served::Model& model : served->models) {
+    if (!names.empty() && model.parent.empty()) continue;
+    if (std::find(names.begin(), names.end(), model.id) != names.end()) continue;
+    append_model(body, {model.id, model.id, model.parent, longest}, started_s_);
   }
   return body + "]}";
 }

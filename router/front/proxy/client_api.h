@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <string>
 
+#include "common/http/client.h"
 #include "common/http/message.h"
 #include "common/http/server.h"
 #include "common/runtime/task.h"
@@ -18,8 +19,8 @@ namespace sightline::proxy {
 // Thread safety: handle() on any I/O thread.
 class ClientApi {
  public:
-  // Both outlive this.
-  ClientApi(const Services& services, Proxy& proxy);
+  // All outlive this; `engines`: the client with which requests reach them.
+  ClientApi(const Services& services, Proxy& proxy, http::Client& engines);
 
   // Answers one request, whatever it is.
   Task<void> handle(http::Request& http, http::ResponseWriter& client);
@@ -44,6 +45,7 @@ class ClientApi {
 
   const Services& services_;
   Proxy& proxy_;
+  http::Client& engines_;
   const std::int64_t started_s_;  // unix time, "created" of the model list
   const std::uint64_t id_seed_;
   std::atomic<std::uint64_t> id_turn_{0};

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <utility>
 
 #include "common/base/result.h"
 #include "common/http/client.h"
@@ -51,6 +52,19 @@ struct Forwarded {
   retry::Refusal refusal;                       // where it was Declined: what the engine said
 };
 
+// The way between a request's client and the engines.
+// Thread safety: none; on the I/O thread of the client's connection.
+class Relay {
+ public:
+  virtual ~Relay() = default;
+
+  // Calls back once when the client leaves, until the next forward(); at once if it has left.
+  virtual void on_leave(std::function<void()> left) = 0;
+  // See forward() and pass_through() below.
+  virtual Task<Forwarded> forward(const Attempt& attempt) = 0;
+  virtual Task<Forwarded> pass_through(const Attempt& attempt) = 0;
+};
+
 // Sends the call and passes the engine's answer to the client: streams event by event as they
 // come, other answers whole. A client that leaves ends the engine's request at once.
 //
@@ -65,6 +79,25 @@ Task<Forwarded> forward(http::Client& engines, const Attempt& attempt,
 // The same for bodies that the router does not look into: bytes as they come.
 Task<Forwarded> pass_through(http::Client& engines, const Attempt& attempt,
                              http::ResponseWriter& client);
+
+// That of a client of the HTTP server. Both outlive it.
+class HttpRelay : public Relay {
+ public:
+  HttpRelay(http::Client& engines, http::ResponseWriter& client)
+      : engines_(engines), client_(client) {}
+
+  void on_leave(std::function<void()> left) override { client_.on_disconnect(std::move(left)); }
+  Task<Forwarded> forward(const Attempt& attempt) override {
+    return proxy::forward(engines_, attempt, client_);
+  }
+  Task<Forwarded> pass_through(const Attempt& attempt) override {
+    return proxy::pass_through(engines_, attempt, client_);
+  }
+
+ private:
+  http::Client& engines_;
+  http::ResponseWriter& client_;
+};
 
 // Request headers for the engine: the client's own but for those of one hop and those that the
 // router sets anew.

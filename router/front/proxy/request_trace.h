@@ -23,7 +23,7 @@ struct Expectation {
   std::uint64_t overlap_blocks = 0;   // X of X/Y: blocks the worker is expected to reuse
   std::uint64_t prompt_blocks = 0;    // Y: whole blocks of the prompt
   std::uint32_t block_size = 0;
-  std::string_view reason;  // why this worker
+  std::string reason;  // why this worker
 };
 
 // What a client is told of a request that failed, besides its error.

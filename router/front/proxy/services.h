@@ -2,23 +2,21 @@
 // Copyright The Sightline Authors
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "common/base/clock.h"
 #include "common/contract/identity_key.h"
 #include "common/contract/serve_settings.h"
-#include "common/http/client.h"
 #include "common/runtime/io_pool.h"
 #include "common/runtime/metrics.h"
 
-#include "router/cache/audit/audit.h"
-#include "router/cache/index/prefix_index.h"
-#include "router/cache/index/removal_journal.h"
 #include "router/cache/keys/block_key.h"
+#include "router/front/selection/selector.h"
 #include "router/prompt/media/fetcher.h"
 #include "router/prompt/prepare/model.h"
 #include "router/prompt/prepare/token_cache.h"
-#include "router/workers/fleet/fleet.h"
+#include "router/workers/fleet/served.h"
 
 namespace sightline::proxy {
 
@@ -32,12 +30,10 @@ struct Services {
   std::shared_ptr<const prepare::Model> model;
   prepare::TokenCache& token_cache;
   IoPool& pool;
-  http::Client& engines;
   media::Fetcher& fetcher;
-  fleet::Fleet& fleet;
-  const index::IndexReader& index;
-  const index::RemovalJournal& removals;
-  audit::Audit& audit;
+  // What the workers serve, at this moment.
+  std::function<std::shared_ptr<const fleet::Served>()> served;
+  selection::Selector& selector;
   runtime::Metrics& metrics;
 };
 

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/front/selection/local_selector.h"
+
+#include <algorithm>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "common/base/log.h"
+#include "common/contract/metric_table.h"
+
+#include "router/engine/families/families.h"
+
+namespace sightline::selection {
+namespace {
+
+// What a request gets for which there is no target.
+Error no_worker() {
+  return {ErrorCode::Unavailable,
+          Blame::Internal,
+          true,
+          "no worker can take this request now; try again shortly",
+          "",
+          ""};
+}
+
+std::uint64_t usable_blocks(const routing::Candidate& candidate) {
+  return std::uint64_t{candidate.gpu_blocks} + candidate.cpu_blocks + candidate.storage_blocks;
+}
+
+bool is_unpredictable(const Inquiry& inquiry, contract::EngineFamily family) {
+  return inquiry.unpredictable[static_cast<std::size_t>(family)];
+}
+
+fleet::Booking booking_of(const Inquiry& inquiry, std::uint64_t reused_blocks) {
+  const routing::Job& job = inquiry.job;
+  const std::uint64_t reused_tokens = reused_blocks * job.block_size;
+  return {.prefill_tokens = job.prompt_tokens - std::min(job.prompt_tokens, reused_tokens),
+          .blocks = routing::touched_blocks(job) - reused_blocks,
+          .block_size = job.block_size};
+}
+
+}  // namespace
+
+LocalSelector::LocalSelector(const Sources& sources)
+    : sources_(sources),
+      seed_(sources.settings.seed != 0
+                ? sources.settings.seed
+                : static_cast<std::uint64_t>(sources.clock.wall().time_since_epoch().count())) {}
+
+Task<Result<Selection>> LocalSelector::select(const Inquiry& inquiry) {
+  auto selection = inquiry.is_read ? choose(inquiry) : least_loaded(inquiry);
+  co_return selection;
+}
+
+Result<LocalSelector::Shortlist> LocalSelector::match(const Inquiry& inquiry) const {
+  Shortlist shortlist;
+  shortlist.removals = sources_.removals.position();
+  shortlist.asked = sources_.clock.now();
+  // First who may be believed, then what is held: a worker that becomes verified in between has
+  // perhaps just been corrected.
+  shortlist.fleet = sources_.fleet.snapshot();
+  const index::Overlaps overlaps = sources_.index.match(*inquiry.keys);
+  for (Target& target : targets_for(*shortlist.fleet, inquiry.tried, inquiry.adapter)) {
+    shortlist.candidates.push_back(candidate_of(target, inquiry, overlaps));
+    shortlist.targets.push_back(std::move(target));
+  }
+  if (shortlist.targets.empty()) return no_worker();
+  return shortlist;
+}
+
+routing::Candidate LocalSelector::candidate_of(const Target& target, const Inquiry& inquiry,
+                                               const index::Overlaps& overlaps) const {
+  const fleet::Load load = target.rank().load->read(sources_.clock.now());
+  routing::Candidate candidate{.active_prefill_tokens = static_cast<double>(load.prefill_tokens),
+                               .active_blocks = static_cast<double>(load.blocks),
+                               .recent_prefill_blocks = load.recent_prefill_blocks,
+                               .in_flight = load.in_flight,
+                               .kv_usage = target.rank().kv_usage};
+  const auto cache = precise_cache(target, inquiry.job.block_size);
+  const contract::EngineFamily of = target.worker->family;
+  if (!cache || is_unpredictable(inquiry, of)) return candidate;
+  const family::Family& family = families::family_of(of);
+  const index::CacheOverlap held = overlaps.of(*cache);
+  // The engine computes at least the last token, so the block of that token saves nothing.
+  const auto usable = [&](std::uint64_t leading) {
+    return static_cast<std::uint32_t>(
+        family.reused_blocks(leading, inquiry.first_prompt_tokens, inquiry.job.block_size));
+  };
+  candidate.gpu_blocks = usable(held.gpu_blocks);
+  candidate.cpu_blocks = usable(held.gpu_blocks + held.cpu_blocks) - candidate.gpu_blocks;
+  candidate.storage_blocks = usable(held.gpu_blocks + held.cpu_blocks + held.storage_blocks) -
+                             candidate.gpu_blocks - candidate.cpu_blocks;
+  return candidate;
+}
+
+routing::Decision LocalSelector::decide(const Inquiry& inquiry, const Shortlist& shortlist,
+                                        std::uint64_t turn) const {
+  Rng rng(seed_ + turn * 0x9e3779b97f4a7c15ULL);
+  return routing::select(inquiry.job, shortlist.candidates, {sources_.settings, turn}, rng);
+}
+
+Result<Selection> LocalSelector::choose(const Inquiry& inquiry) {
+  const Shortlist shortlist = SL_TRY(match(inquiry));
+  const routing::Decision decision =
+      decide(inquiry, shortlist, turn_.fetch_add(1, std::memory_order_relaxed));
+  const Target& target = shortlist.targets[decision.chosen];
+  const routing::Candidate& candidate = shortlist.candidates[decision.chosen];
+  Open attempt;
+  attempt.worker = target.worker;
+  if (inquiry.is_exact && !is_unpredictable(inquiry, target.worker->family)) {
+    attempt.audited = precise_cache(target, inquiry.job.block_size);
+  }
+  attempt.keys = inquiry.keys;
+  attempt.overlap_blocks = usable_blocks(candidate);
+  attempt.job = inquiry.job;
+  attempt.busy = candidate.in_flight > 0;
+  attempt.removals = shortlist.removals;
+  attempt.asked = shortlist.asked;
+  const std::uint64_t overlap = attempt.overlap_blocks;
+  Selection selection = open(target, booking_of(inquiry, overlap), std::move(attempt));
+  selection.overlap_blocks = overlap;
+  selection.prompt_blocks = inquiry.keys->size();
+  selection.block_size = inquiry.job.block_size;
+  selection.reason = routing::name_of(decision.reason);
+  selection.score = decision.scores[decision.chosen];
+  return selection;
+}
+
+Result<Selection> LocalSelector::least_loaded(const Inquiry& inquiry) {
+  const auto fleet = sources_.fleet.snapshot();
+  std::optional<Target> chosen;
+  std::uint32_t least = 0;
+  for (const Target& target : targets_for(*fleet, inquiry.tried, inquiry.adapter)) {
+    const std::uint32_t in_flight = target.rank().load->read(sources_.clock.now()).in_flight;
+    if (chosen && in_flight >= least) continue;
+    chosen = target;
+    least = in_flight;
+  }
+  if (!chosen) return no_worker();
+  Open attempt;
+  attempt.worker = chosen->worker;
+  Selection selection = open(*chosen, {}, std::move(attempt));
+  selection.reason = "least_loaded";
+  return selection;
+}
+
+Selection LocalSelector::open(const Target& target, const fleet::Booking& booking, Open attempt) {
+  const fleet::Worker& worker = *target.worker;
+  Selection selection{.worker = worker.name,
+                      .host = worker.host,
+                      .port = worker.port,
+                      .rank = target.rank_number(),
+                      .family = worker.family};
+  attempt.booked = target.rank().load->reserve(booking, sources_.clock.now());
+  const std::lock_guard lock(mutex_);
+  selection.reservation = next_++;
+  open_.emplace(selection.reservation, std::move(attempt));
+  return selection;
+}
+
+void LocalSelector::first_token(ReservationId reservation) {
+  const std::lock_guard lock(mutex_);
+  const auto entry = open_.find(reservation);
+  if (entry != open_.end()) entry->second.booked.first_token();
+}
+
+std::shared_ptr<fleet::LifeSign> LocalSelector::life(ReservationId reservation) {
+  const std::lock_guard lock(mutex_);
+  const auto entry = open_.find(reservation);
+  if (entry == open_.end()) return std::make_shared<fleet::LifeSign>();
+  return entry->second.worker->life;
+}
+
+// The work stays booked until what is learnt has been told.
+void LocalSelector::end(ReservationId reservation, const Ending& ending) {
+  std::optional<Open> attempt;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto entry = open_.find(reservation);
+    if (entry == open_.end()) return;
+    attempt = std::move(entry->second);
+    open_.erase(entry);
+  }
+  const std::string& worker = attempt->worker->name;
+  if (ending.kind == Ending::Kind::Failed && ending.failure) {
+    sources_.fleet.report_failure(worker, *ending.failure);
+  }
+  if (ending.kind != Ending::Kind::Answered) return;
+  // A 500 may be the request's own fault (vLLM 0.32: a media host that refuses), so it neither
+  // proves nor disproves the worker's health.
+  if (ending.status < 500) sources_.fleet.report_success(worker);
+  compare(*attempt, ending);
+}
+
+// The engine's own count is the truth. Answers without usage (errors, clients that left) prove
+// nothing.
+void LocalSelector::compare(const Open& attempt, const Ending& ending) {
+  if (ending.status != 200 || !ending.usage || !attempt.audited) return;
+  const fleet::Worker& worker = *attempt.worker;
+  const openai::Usage& usage = *ending.usage;
+  const bool same_prompt = usage.prompt_tokens == attempt.job.prompt_tokens;
+  if (!same_prompt) {
+    sources_.metrics.counter(contract::kPromptTokenMismatchTotal, {worker.name}).add();
+    log(LogLevel::Warn, "the engine counts other prompt tokens than the router",
+        {{"request_id", ending.request_id},
+         {"worker", worker.name},
+         {"engine_tokens", usage.prompt_tokens},
+         {"router_tokens", attempt.job.prompt_tokens}});
+  }
+  const std::span claimed(*attempt.keys);
+  sources_.compare(
+      {.request_id = ending.request_id,
+       .worker = worker.name,
+       .engine = *attempt.audited,
+       .predicted = attempt.overlap_blocks * attempt.job.block_size,
+       .actual = usage.cached_tokens,
+       .leaves_zero_out = families::family_of(worker.family).leaves_zero_out(worker.version),
+       .same_prompt = same_prompt,
+       .busy = attempt.busy,
+       .blocks = claimed.first(attempt.overlap_blocks),
+       .removals = attempt.removals,
+       .decided = attempt.asked});
+}
+
+Result<Explanation> LocalSelector::explain(const Inquiry& inquiry) const {
+  const Shortlist shortlist = SL_TRY(match(inquiry));
+  const routing::Decision decision =
+      decide(inquiry, shortlist, turn_.load(std::memory_order_relaxed));
+  Explanation explanation;
+  explanation.reason = routing::name_of(decision.reason);
+  for (const auto& worker : shortlist.fleet->workers) {
+    Explanation::Entry entry{.worker = worker->name, .state = std::string(name_of(worker->state))};
+    for (std::size_t i = 0; i < shortlist.targets.size(); ++i) {
+      const Target& target = shortlist.targets[i];
+      if (target.worker != worker) continue;
+      if (i == decision.chosen) explanation.chosen = explanation.entries.size();
+      entry.is_eligible = true;
+      entry.rank = target.rank_number();
+      entry.candidate = shortlist.candidates[i];
+      entry.score = decision.scores[i];
+      explanation.entries.push_back(entry);
+    }
+    if (!entry.is_eligible) explanation.entries.push_back(std::move(entry));
+  }
+  return explanation;
+}
+
+}  // namespace sightline::selection

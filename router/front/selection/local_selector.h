@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "common/base/clock.h"
+#include "common/contract/serve_settings.h"
+#include "common/runtime/metrics.h"
+
+#include "router/cache/audit/audit.h"
+#include "router/cache/index/prefix_index.h"
+#include "router/cache/index/removal_journal.h"
+#include "router/front/selection/selector.h"
+#include "router/front/selection/targets.h"
+#include "router/workers/fleet/fleet.h"
+
+namespace sightline::selection {
+
+// The router role in this process: match against the index, select by cost, book the load; then
+// suspicion and audit by how the attempt ended. Every inquiry is decided in one view of the fleet.
+// A view whose workers have another block size than the keys claims no overlap.
+class LocalSelector : public Selector {
+ public:
+  // All outlive it.
+  struct Sources {
+    const contract::RoutingSettings& settings;
+    fleet::Fleet& fleet;
+    const index::IndexReader& index;
+    const index::RemovalJournal& removals;
+    // Told of every answer that can be compared with what was expected.
+    std::function<void(const audit::Answered&)> compare;
+    runtime::Metrics& metrics;
+    const Clock& clock;
+  };
+  explicit LocalSelector(const Sources& sources);
+
+  [[nodiscard]] Task<Result<Selection>> select(const Inquiry& inquiry) override;
+  void first_token(ReservationId reservation) override;
+  void end(ReservationId reservation, const Ending& ending) override;
+  [[nodiscard]] std::shared_ptr<fleet::LifeSign> life(ReservationId reservation) override;
+  [[nodiscard]] Result<Explanation> explain(const Inquiry& inquiry) const override;
+
+ private:
+  // Who may serve an inquiry, with what each would save. Parallel vectors.
+  struct Shortlist {
+    std::shared_ptr<const fleet::FleetSnapshot> fleet;
+    std::vector<Target> targets;
+    std::vector<routing::Candidate> candidates;
+    std::uint64_t removals = 0;  // position of the journal before the index was asked
+    Instant asked{};             // when that was
+  };
+  // An attempt that has not ended, and what is to be compared with its answer.
+  struct Open {
+    fleet::Reservation booked;
+    std::shared_ptr<const fleet::Worker> worker;
+    // The cache that the prediction is about; nothing where the engine's count proves nothing.
+    std::optional<CacheId> audited;
+    std::shared_ptr<const std::vector<keys::BlockKey>> keys;
+    std::uint64_t overlap_blocks = 0;
+    routing::Job job;
+    bool busy = false;  // other requests of ours ran there
+    std::uint64_t removals = 0;
+    Instant asked{};
+  };
+
+  [[nodiscard]] Result<Selection> choose(const Inquiry& inquiry);
+  [[nodiscard]] Result<Selection> least_loaded(const Inquiry& inquiry);
+  [[nodiscard]] Result<Shortlist> match(const Inquiry& inquiry) const;
+  [[nodiscard]] routing::Candidate candidate_of(const Target& target, const Inquiry& inquiry,
+                                                const index::Overlaps& overlaps) const;
+  // Every choice that is carried out takes a turn; an explained one looks at the next.
+  [[nodiscard]] routing::Decision decide(const Inquiry& inquiry, const Shortlist& shortlist,
+                                         std::uint64_t turn) const;
+  Selection open(const Target& target, const fleet::Booking& booking, Open open);
+  void compare(const Open& open, const Ending& ending);
+
+  const Sources sources_;
+  const std::uint64_t seed_;
+  std::atomic<std::uint64_t> turn_{0};
+  std::mutex mutex_;  // guards what follows; held for memory work only
+  std::unordered_map<ReservationId, Open> open_;
+  ReservationId next_ = 1;
+};
+
+}  // namespace sightline::selection

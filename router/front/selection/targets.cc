@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/front/selection/targets.h"
+
+#include <algorithm>
+
+namespace sightline::selection {
+namespace {
+
+bool is_tried(const Tried& tried, const std::string& name) {
+  return std::find(tried.failed.begin(), tried.failed.end(), name) != tried.failed.end();
+}
+
+}  // namespace
+
+std::optional<std::uint32_t> Target::rank_number() const {
+  if (!worker->has_several_ranks()) return std::nullopt;
+  return rank().number;
+}
+
+std::vector<Target> targets_for(const fleet::FleetSnapshot& fleet, const Tried& tried,
+                                const std::optional<std::string>& adapter) {
+  std::vector<Target> targets;
+  targets.reserve(fleet.workers.size());
+  for (const bool as_last_resort : {false, true}) {
+    for (const auto& worker : fleet.workers) {
+      const bool may_serve =
+          as_last_resort ? worker->state == fleet::WorkerState::Suspect : worker->is_routable();
+      if (!may_serve || is_tried(tried, worker->name)) continue;
+      // Names of the base model are the router's; an adapter must be loaded on the worker.
+      if (adapter && !worker->serves(*adapter)) continue;
+      for (std::size_t i = 0; i < worker->ranks.size(); ++i) targets.push_back({worker, i});
+    }
+    if (!targets.empty()) break;
+  }
+  const auto is_other = [&tried](const Target& target) {
+    return target.worker->name != tried.again;
+  };
+  if (!tried.again.empty() && !std::all_of(targets.begin(), targets.end(), is_other)) {
+    std::erase_if(targets, is_other);
+  }
+  return targets;
+}
+
+std::optional<CacheId> precise_cache(const Target& target, std::uint32_t block_size) {
+  const fleet::Worker& worker = *target.worker;
+  const fleet::EngineEndpoints* engine = worker.engine_of(target.rank().number);
+  if (engine == nullptr || !worker.is_precise(*engine)) return std::nullopt;
+  if (worker.block_size != block_size) return std::nullopt;
+  return engine->engine;
+}
+
+}  // namespace sightline::selection

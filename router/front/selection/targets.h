@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/base/ids.h"
+
+#include "router/front/selection/selection.h"
+#include "router/workers/fleet/fleet.h"
+
+namespace sightline::selection {
+
+// What a request is sent to: a data-parallel rank of a worker, which for most is the only one.
+struct Target {
+  std::shared_ptr<const fleet::Worker> worker;
+  std::size_t place = 0;  // in worker->ranks
+
+  [[nodiscard]] const fleet::Rank& rank() const { return worker->ranks[place]; }
+  // The rank's number where the engine has to be told; nothing where it has only one.
+  [[nodiscard]] std::optional<std::uint32_t> rank_number() const;
+};
+
+// All targets of the workers that may take a request, in the order of the fleet; a worker that
+// failed it is left out with all its ranks: they share its server. Where there is none, those of
+// suspect workers: one that failed others a moment ago is a better chance than none. A request for
+// an adapter is for those that have loaded it. Of a worker to be asked again, its targets alone.
+std::vector<Target> targets_for(const fleet::FleetSnapshot& fleet, const Tried& tried,
+                                const std::optional<std::string>& adapter);
+
+// The target's cache, if the blocks it announced may be compared with keys of this block size.
+std::optional<CacheId> precise_cache(const Target& target, std::uint32_t block_size);
+
+}  // namespace sightline::selection

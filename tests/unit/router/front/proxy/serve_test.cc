@@ -1,0 +1,486 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/front/proxy/serve.h"
+
+#include <deque>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "common/contract/identity_key.h"
+#include "common/contract/metric_table.h"
+#include "common/contract/names.h"
+
+#include "tests/fakes/manual_clock.h"
+#include "tests/fakes/run_task.h"
+#include "tests/support/bytes_selector.h"
+
+namespace sightline::proxy {
+namespace {
+
+using contract::EngineFamily;
+using Kind = selection::Ending::Kind;
+
+// Gives workers a, b, c, … in turn, but for those tried, and keeps what it is asked and told.
+class FakeSelector : public selection::Selector {
+ public:
+  [[nodiscard]] Task<Result<selection::Selection>> select(
+      const selection::Inquiry& inquiry) override {
+    inquiries.push_back(inquiry);
+    clock_.advance(std::chrono::milliseconds(1));
+    co_return next(inquiry);
+  }
+  void first_token(selection::ReservationId reservation) override {
+    EXPECT_TRUE(open.contains(reservation));
+    ++first_tokens;
+  }
+  void end(selection::ReservationId reservation, const selection::Ending& ending) override {
+    EXPECT_EQ(open.erase(reservation), 1U) << "ended once";
+    endings.push_back(ending);
+  }
+  [[nodiscard]] std::shared_ptr<fleet::LifeSign> life(selection::ReservationId) override {
+    return std::make_shared<fleet::LifeSign>();
+  }
+  [[nodiscard]] Result<selection::Explanation> explain(const selection::Inquiry&) const override {
+    return selection::Explanation{};
+  }
+
+  explicit FakeSelector(test::ManualClock& clock) : clock_(clock) {}
+
+  std::vector<std::string> workers{"a"};
+  EngineFamily family = EngineFamily::Vllm;
+  std::optional<std::uint32_t> rank;
+  std::vector<selection::Inquiry> inquiries;
+  std::set<selection::ReservationId> open;
+  std::vector<selection::Ending> endings;
+  int first_tokens = 0;
+
+ private:
+  Result<selection::Selection> next(const selection::Inquiry& inquiry) {
+    const auto& failed = inquiry.tried.failed;
+    for (const std::string& worker : workers) {
+      if (std::find(failed.begin(), failed.end(), worker) != failed.end()) continue;
+      if (!inquiry.tried.again.empty() && worker != inquiry.tried.again) continue;
+      open.insert(++last_);
+      return selection::Selection{.worker = worker,
+                                  .host = worker + ".example",
+                                  .port = 8000,
+                                  .rank = rank,
+                                  .family = family,
+                                  .overlap_blocks = 1,
+                                  .prompt_blocks = inquiry.keys->size(),
+                                  .block_size = inquiry.is_read ? inquiry.job.block_size : 0,
+                                  .reason = "least_cost",
+                                  .reservation = last_};
+    }
+    return Error{ErrorCode::Unavailable, Blame::Internal, true, "no worker can take it", "", ""};
+  }
+
+  test::ManualClock& clock_;
+  selection::ReservationId last_ = 0;
+};
+
+// Ends each attempt as the test says, and keeps what was sent.
+class FakeRelay : public Relay {
+ public:
+  struct Sent {
+    http::Endpoint endpoint;
+    http::Headers headers;
+    http::Headers answer_headers;
+    std::string body;
+    bool fresh = false;
+    bool strip_usage = false;
+  };
+
+  void on_leave(std::function<void()> left) override {
+    if (has_left) left();
+  }
+  Task<Forwarded> forward(const Attempt& attempt) override { co_return carry_out(attempt); }
+  Task<Forwarded> pass_through(const Attempt& attempt) override { co_return carry_out(attempt); }
+
+  explicit FakeRelay(test::ManualClock& clock) : clock_(clock) {}
+
+  bool has_left = false;
+  std::deque<Forwarded> endings;  // of the attempts in turn; then answers of status 200
+  std::vector<Sent> sent;
+
+ private:
+  Forwarded carry_out(const Attempt& attempt) {
+    Sent now{.endpoint = attempt.call.endpoint,
+             .headers = attempt.call.head.headers,
+             .answer_headers = attempt.answer_headers,
+             .body = "",
+             .fresh = attempt.call.fresh,
+             .strip_usage = attempt.strip_usage};
+    for (const std::string_view piece : attempt.call.body) now.body += piece;
+    sent.push_back(std::move(now));
+    clock_.advance(std::chrono::milliseconds(10));
+    attempt.life->raise();
+    if (endings.empty()) {
+      if (attempt.on_first_token) attempt.on_first_token();
+      return {Answer{.status = 200, .usage = openai::Usage{.prompt_tokens = 9}},
+              retry::Ending::Final,
+              {}};
+    }
+    Forwarded ending = std::move(endings.front());
+    endings.pop_front();
+    return ending;
+  }
+
+  test::ManualClock& clock_;
+};
+
+Forwarded failed(retry::Ending ending, ErrorCode code = ErrorCode::Unavailable) {
+  return {worker_error(code, "it failed", true), ending, {}};
+}
+
+const std::shared_ptr<const prepare::Model>& model() {
+  static const std::shared_ptr<const prepare::Model> kModel = [] {
+    auto loaded = prepare::load_model(std::string(SL_BINARY_DIR) + "/models/tiny-qwen2-vl");
+    EXPECT_TRUE(loaded.ok());
+    return std::shared_ptr<const prepare::Model>(std::move(*loaded));
+  }();
+  return kModel;
+}
+
+class Serving : public testing::TestWithParam<bool> {
+ protected:
+  Serving() {
+    settings.model.served_names = {"m"};
+    served.families = {EngineFamily::Vllm};
+    served.block_size = 16;
+    served.models = {{"ad", "m"}};
+  }
+
+  static http::Request post(std::string body) {
+    http::Request request;
+    request.method = "POST";
+    request.target = "/v1/chat/completions";
+    request.body = std::move(body);
+    return request;
+  }
+  static std::string chat(const std::string& more = "", const std::string& text = "hello") {
+    return R"({"model":"m","messages":[{"role":"user","content":")" + text + "\"}]" + more + "}";
+  }
+  Result<Done> serve(const std::string& body) {
+    return run([&](Relay& to, RequestTrace& trace) -> Task<Result<Done>> {
+      auto request = post(body);
+      auto done = co_await proxy.serve(openai::Endpoint::Chat, request, to, trace);
+      co_return done;
+    });
+  }
+  Result<Done> serve_unread(const std::string& method) {
+    return run([&](Relay& to, RequestTrace& trace) -> Task<Result<Done>> {
+      auto request = post("{}");
+      request.method = method;
+      auto done = co_await proxy.serve_unread(request, to, trace);
+      co_return done;
+    });
+  }
+  template <class Body>
+  Result<Done> run(Body body) {
+    Result<Done> result = Error{};
+    fakes::run_task(pool, [&]() -> Task<void> {
+      RequestTrace trace(services, "chat", "req-1");
+      auto done = co_await body(relay, trace);
+      result = std::move(done);
+      advice = trace.advice();
+    });
+    EXPECT_TRUE(selector.open.empty()) << "every reservation has ended";
+    return result;
+  }
+  [[nodiscard]] std::string header(const FakeRelay::Sent& sent, std::string_view name) const {
+    return std::string(sent.headers.find(name).value_or(""));
+  }
+  [[nodiscard]] bool counts(const std::string& line) const {
+    return metrics.scrape().find(line) != std::string::npos;
+  }
+
+  IoPool pool{{.io_threads = 1, .compute_threads = 1}};
+  test::ManualClock clock;
+  runtime::Metrics metrics;
+  contract::ServeSettings settings;
+  fleet::Served served;
+  FakeSelector selector{clock};
+  test::BytesSelector bytes{selector};
+  FakeRelay relay{clock};
+  Advice advice;
+  const contract::IdentityKey identity = contract::development_identity_key();
+  const keys::Scheme scheme{identity};
+  prepare::TokenCache token_cache{*model()->tokenizer, {}, metrics};
+  media::Fetcher fetcher{{}};
+  Services services{.settings = settings,
+                    .identity = identity,
+                    .scheme = scheme,
+                    .clock = clock,
+                    .model = model(),
+                    .token_cache = token_cache,
+                    .pool = pool,
+                    .fetcher = fetcher,
+                    .served = [this] { return std::make_shared<const fleet::Served>(served); },
+                    .selector = GetParam() ? static_cast<selection::Selector&>(bytes) : selector,
+                    .metrics = metrics};
+  Proxy proxy{services};
+};
+
+INSTANTIATE_TEST_SUITE_P(Ways, Serving, testing::Bool(), [](const auto& test) {
+  return std::string(test.param ? "ThroughBytes" : "Here");
+});
+
+TEST_P(Serving, ARequestGoesToTheChosenWorkerAndEndsWithItsAnswer) {
+  ASSERT_TRUE(serve(chat()).ok());
+  ASSERT_EQ(relay.sent.size(), 1U);
+  EXPECT_EQ(relay.sent[0].endpoint.host, "a.example");
+  EXPECT_EQ(relay.sent[0].endpoint.port, 8000);
+  EXPECT_EQ(relay.sent[0].body, chat());
+  EXPECT_EQ(selector.first_tokens, 1);
+  ASSERT_EQ(selector.endings.size(), 1U);
+  EXPECT_EQ(selector.endings[0].kind, Kind::Answered);
+  EXPECT_EQ(selector.endings[0].status, 200);
+  EXPECT_EQ(selector.endings[0].usage->prompt_tokens, 9U);
+  EXPECT_EQ(selector.endings[0].request_id, "req-1");
+}
+
+TEST_P(Serving, TheSelectorIsAskedWithTheKeysOfThePrompt) {
+  ASSERT_TRUE(serve(chat("", std::string(400, 'x'))).ok());
+  ASSERT_TRUE(serve(chat("", std::string(400, 'x'))).ok());
+  ASSERT_TRUE(serve(chat(R"(,"cache_salt":"s")", std::string(400, 'x'))).ok());
+  const auto& [first, again, salted] =
+      std::tie(selector.inquiries[0], selector.inquiries[1], selector.inquiries[2]);
+  EXPECT_GT(first.keys->size(), 1U);
+  EXPECT_EQ(first.keys->size(), first.job.prompt_tokens / 16);
+  EXPECT_EQ(*first.keys, *again.keys);
+  EXPECT_NE(*first.keys, *salted.keys);
+  EXPECT_TRUE(first.is_exact);
+  EXPECT_TRUE(first.is_read);
+  EXPECT_EQ(first.first_prompt_tokens, first.job.prompt_tokens);
+}
+
+TEST_P(Serving, TheKeysHaveTheBlockSizeThatTheWorkersTell) {
+  served.block_size = 32;
+  ASSERT_TRUE(serve(chat("", std::string(400, 'x'))).ok());
+  EXPECT_EQ(selector.inquiries[0].job.block_size, 32U);
+  served.block_size.reset();
+  ASSERT_TRUE(serve(chat()).ok());
+  EXPECT_EQ(selector.inquiries[1].job.block_size, 16U);
+}
+
+TEST_P(Serving, TheClientIsToldTheWorkerAndTheOverlap) {
+  selector.rank = 3;
+  ASSERT_TRUE(serve(chat()).ok());
+  const http::Headers& headers = relay.sent[0].answer_headers;
+  EXPECT_EQ(headers.find(contract::kWorkerHeader), "a");
+  EXPECT_EQ(headers.find(contract::kRankHeader), "3");
+  EXPECT_EQ(headers.find(contract::kRequestIdHeader), "req-1");
+  EXPECT_TRUE(headers.find(contract::kOverlapHeader)->starts_with("1/"));
+  EXPECT_EQ(header(relay.sent[0], contract::kEngineRankHeader), "3");
+}
+
+TEST_P(Serving, ASingleRankIsNotNamed) {
+  ASSERT_TRUE(serve(chat()).ok());
+  EXPECT_FALSE(relay.sent[0].answer_headers.find(contract::kRankHeader).has_value());
+  EXPECT_EQ(header(relay.sent[0], contract::kEngineRankHeader), "");
+}
+
+TEST_P(Serving, AnUnknownModelIsRefusedBeforeAnybodyIsAsked) {
+  const auto done = serve(R"({"model":"x","messages":[]})");
+  ASSERT_FALSE(done.ok());
+  EXPECT_EQ(done.error().code, ErrorCode::NotFound);
+  EXPECT_EQ(done.error().param, "model");
+  EXPECT_TRUE(selector.inquiries.empty());
+}
+
+TEST_P(Serving, AnAdapterIsAskedForByItsName) {
+  ASSERT_TRUE(serve(R"({"model":"ad","messages":[{"role":"user","content":"x"}]})").ok());
+  EXPECT_EQ(selector.inquiries[0].adapter, "ad");
+  ASSERT_TRUE(serve(chat()).ok());
+  EXPECT_EQ(selector.inquiries[1].adapter, std::nullopt);
+}
+
+TEST_P(Serving, AStreamIsAskedForItsUsageAndTheChunkIsTakenOut) {
+  ASSERT_TRUE(serve(chat(R"(,"stream":true)")).ok());
+  EXPECT_NE(relay.sent[0].body.find(R"("include_usage":true)"), std::string::npos);
+  EXPECT_TRUE(relay.sent[0].strip_usage);
+  ASSERT_TRUE(serve(chat(R"(,"stream":true,"stream_options":{"include_usage":true})")).ok());
+  EXPECT_FALSE(relay.sent[1].strip_usage);
+}
+
+TEST_P(Serving, TheBodyIsEditedForTheFamilyOfTheWorker) {
+  const std::string body = chat(R"(,"extra_key":"x","vllm_xargs":{"kv_cache_report_mode":"full"})");
+  ASSERT_TRUE(serve(body).ok());
+  EXPECT_NE(relay.sent[0].body.find(R"("kv_cache_report_mode":"incremental")"), std::string::npos);
+  EXPECT_NE(relay.sent[0].body.find(R"("extra_key":"x")"), std::string::npos);
+  selector.family = EngineFamily::Sglang;  // joined when the request was prepared already
+  ASSERT_TRUE(serve(body).ok());
+  EXPECT_NE(relay.sent[1].body.find(R"("extra_key":null)"), std::string::npos);
+  EXPECT_TRUE(selector.inquiries[0].unpredictable[static_cast<std::size_t>(EngineFamily::Sglang)]);
+  EXPECT_FALSE(selector.inquiries[0].unpredictable[static_cast<std::size_t>(EngineFamily::Vllm)]);
+}
+
+TEST_P(Serving, SeveralSamplesAreNotComparedWithTheEnginesCount) {
+  ASSERT_TRUE(serve(chat(R"(,"n":2)")).ok());
+  EXPECT_FALSE(selector.inquiries[0].is_exact);
+}
+
+TEST_P(Serving, AWorkerThatCannotBeReachedIsPassedOver) {
+  selector.workers = {"a", "b"};
+  relay.endings.push_back(failed(retry::Ending::Unsent));
+  ASSERT_TRUE(serve(chat()).ok());
+  ASSERT_EQ(relay.sent.size(), 2U);
+  EXPECT_EQ(relay.sent[1].endpoint.host, "b.example");
+  EXPECT_FALSE(relay.sent[1].fresh) << "no engine has got it";
+  EXPECT_EQ(selector.inquiries[1].tried.failed, std::vector<std::string>{"a"});
+  EXPECT_EQ(selector.endings[0].kind, Kind::Failed);
+  EXPECT_EQ(selector.endings[0].failure->message, "it failed");
+  EXPECT_TRUE(counts("sightline_retries_total{worker=\"a\""));
+}
+
+TEST_P(Serving, AKeptConnectionThatClosedIsAskedAboutAtTheSameWorkerOnAFreshOne) {
+  selector.workers = {"a", "b"};
+  relay.endings.push_back(failed(retry::Ending::KeptClosed));
+  ASSERT_TRUE(serve(chat()).ok());
+  EXPECT_EQ(selector.inquiries[1].tried.again, "a");
+  EXPECT_TRUE(selector.inquiries[1].tried.failed.empty());
+  EXPECT_EQ(relay.sent[1].endpoint.host, "a.example");
+  EXPECT_TRUE(relay.sent[1].fresh);
+  EXPECT_EQ(selector.endings[0].kind, Kind::Unused) << "the worker is well";
+}
+
+TEST_P(Serving, WhereNobodyIsLeftTheLastFailureIsTold) {
+  relay.endings.push_back(failed(retry::Ending::Unsent));
+  const auto done = serve(chat());
+  ASSERT_FALSE(done.ok());
+  EXPECT_EQ(done.error().message, "it failed");
+  EXPECT_FALSE(counts("sightline_retries_total{worker=\"a\""));
+  selector.workers.clear();
+  EXPECT_EQ(serve(chat()).error().message, "no worker can take it");
+}
+
+TEST_P(Serving, ARequestThatIsLostTwiceIsNotSentAThirdTimeNorAgain) {
+  selector.workers = {"a", "b", "c"};
+  relay.endings.push_back(failed(retry::Ending::Lost));
+  relay.endings.push_back(failed(retry::Ending::Lost));
+  const auto done = serve(chat());
+  ASSERT_FALSE(done.ok());
+  EXPECT_NE(done.error().message.find("twice"), std::string::npos);
+  EXPECT_FALSE(done.error().retryable);
+  EXPECT_TRUE(advice.is_useless_again);
+  EXPECT_EQ(relay.sent.size(), 2U);
+  ASSERT_FALSE(serve(chat()).ok());
+  EXPECT_EQ(relay.sent.size(), 2U);
+  EXPECT_TRUE(serve(chat("", "another")).ok());
+}
+
+TEST_P(Serving, AnAnswerAfterALossForgetsIt) {
+  selector.workers = {"a", "b", "c"};
+  for (int i = 0; i < 3; ++i) {
+    relay.endings.push_back(failed(retry::Ending::Lost));
+    EXPECT_TRUE(serve(chat()).ok()) << i;
+  }
+}
+
+TEST_P(Serving, WhatAnEngineSaysWithItsRefusalReachesTheClient) {
+  Forwarded declined = failed(retry::Ending::Declined, ErrorCode::Overloaded);
+  declined.refusal.body = "{}";
+  declined.refusal.retry_after_s = 7;
+  relay.endings.push_back(declined);
+  const auto done = serve(chat());
+  ASSERT_FALSE(done.ok());
+  EXPECT_EQ(done.error().code, ErrorCode::Overloaded);
+  EXPECT_EQ(advice.retry_after_s, 7U);
+  EXPECT_EQ(advice.body, "{}");
+}
+
+TEST_P(Serving, ARefusalTellsMoreThanAWorkerThatIsNotThere) {
+  selector.workers = {"a", "b"};
+  Forwarded declined = failed(retry::Ending::Declined, ErrorCode::Overloaded);
+  declined.refusal.retry_after_s = 7;
+  relay.endings.push_back(declined);
+  relay.endings.push_back(failed(retry::Ending::Unsent));
+  const auto done = serve(chat());
+  ASSERT_FALSE(done.ok());
+  EXPECT_EQ(done.error().code, ErrorCode::Overloaded);
+  EXPECT_EQ(advice.retry_after_s, 7U);
+}
+
+TEST_P(Serving, ASilentEngineIsTheEndAndIsToldOf) {
+  selector.workers = {"a", "b"};
+  relay.endings.push_back(failed(retry::Ending::Silent, ErrorCode::Timeout));
+  EXPECT_EQ(serve(chat()).error().code, ErrorCode::Timeout);
+  EXPECT_EQ(relay.sent.size(), 1U);
+  EXPECT_EQ(selector.endings[0].kind, Kind::Failed);
+}
+
+TEST_P(Serving, AClientThatLeftSaysNothingOfTheWorker) {
+  relay.endings.push_back(
+      {client_error(ErrorCode::Cancelled, "the client left"), retry::Ending::Final, {}});
+  EXPECT_EQ(serve(chat()).error().code, ErrorCode::Cancelled);
+  EXPECT_EQ(selector.endings[0].kind, Kind::Unused);
+}
+
+TEST_P(Serving, AnAnswerLargerThanIsTakenSaysNothingOfTheWorker) {
+  selector.workers = {"a", "b"};
+  relay.endings.push_back(failed(retry::Ending::Lost, ErrorCode::TooLarge));
+  static_cast<void>(serve(chat()));
+  EXPECT_EQ(selector.endings[0].kind, Kind::Unused);
+}
+
+TEST_P(Serving, AnErrorOfTheEnginesIsItsAnswer) {
+  selector.workers = {"a", "b"};
+  relay.endings.push_back({Answer{.status = 500}, retry::Ending::Final, {}});
+  EXPECT_TRUE(serve(chat()).ok());
+  EXPECT_EQ(relay.sent.size(), 1U);
+  EXPECT_EQ(selector.endings[0].kind, Kind::Answered);
+  EXPECT_EQ(selector.endings[0].status, 500);
+}
+
+TEST_P(Serving, WithoutAPlaceAmongTheRetriesTheFailureStands) {
+  selector.workers = {"a", "b"};
+  std::vector<std::unique_ptr<retry::Budget::Place>> taken;
+  for (bool is_free = true; is_free;) {
+    taken.push_back(std::make_unique<retry::Budget::Place>(proxy.budget()));
+    is_free = taken.back()->take();
+  }
+  relay.endings.push_back(failed(retry::Ending::Declined, ErrorCode::Overloaded));
+  EXPECT_EQ(serve(chat()).error().code, ErrorCode::Overloaded);
+  EXPECT_EQ(relay.sent.size(), 1U);
+  EXPECT_EQ(selector.endings.back().kind, Kind::Unused) << "what was booked for the retry";
+  EXPECT_TRUE(counts("sightline_retries_refused_total 1"));
+  relay.endings.push_back(failed(retry::Ending::Unsent));
+  EXPECT_TRUE(serve(chat()).ok()) << "no engine has got it";
+}
+
+TEST_P(Serving, ARequestThatIsNotReadIsAskedForWithoutKeys) {
+  ASSERT_TRUE(serve_unread("POST").ok());
+  EXPECT_FALSE(selector.inquiries[0].is_read);
+  EXPECT_TRUE(selector.inquiries[0].keys->empty());
+  EXPECT_EQ(relay.sent[0].body, "{}");
+  EXPECT_FALSE(relay.sent[0].answer_headers.find(contract::kOverlapHeader).has_value());
+}
+
+TEST_P(Serving, WhatMayHaveHadAnEffectIsNotSentAgain) {
+  selector.workers = {"a", "b"};
+  for (const auto ending : {retry::Ending::Lost, retry::Ending::KeptClosed}) {
+    relay.endings.push_back(failed(ending));
+    EXPECT_FALSE(serve_unread("POST").ok());
+    clock.advance(std::chrono::hours(1));
+  }
+  EXPECT_EQ(relay.sent.size(), 2U);
+  relay.endings.push_back(failed(retry::Ending::Unsent));
+  EXPECT_TRUE(serve_unread("POST").ok());
+  relay.endings.push_back(failed(retry::Ending::KeptClosed));
+  EXPECT_TRUE(serve_unread("GET").ok());
+}
+
+TEST_P(Serving, LargeWorkOfAClientThatHasLeftIsNotBegun) {
+  relay.has_left = true;
+  const auto done = serve(chat("", std::string(1U << 20U, 'x')));
+  ASSERT_FALSE(done.ok());
+  EXPECT_EQ(done.error().code, ErrorCode::Cancelled);
+  EXPECT_TRUE(selector.inquiries.empty());
+}
+
+}  // namespace
+}  // namespace sightline::proxy

@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/front/selection/local_selector.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "common/runtime/io_pool.h"
+
+#include "router/cache/index/exact_index.h"
+#include "tests/fakes/manual_clock.h"
+#include "tests/fakes/run_task.h"
+#include "tests/support/bytes_selector.h"
+
+namespace sightline::selection {
+namespace {
+
+using keys::BlockKey;
+using Kind = Ending::Kind;
+
+constexpr std::uint32_t kBlockSize = 16;
+
+// A fleet fed by plain values, an index and a list of what the audit is told; the selector as it
+// is, or behind bytes.
+class LocalSelection : public testing::TestWithParam<bool> {
+ protected:
+  LocalSelection() {
+    settings.policy = contract::Policy::Kv;
+    settings.seed = 1;
+  }
+
+  void add_worker(const std::string& name, const std::string& more = "",
+                  std::vector<fleet::ServedModel> models = {}) {
+    specs.push_back(
+        *contract::parse_worker("name=" + name + ",url=http://" + name + ":8000" + more));
+    fleet.set_workers(specs);
+    fleet::Probe probe;
+    models.push_back({.id = "m", .parent = ""});
+    probe.models = models;
+    probe.sources = std::vector<fleet::EventSource>{
+        {.rank = 0, .enabled = true, .endpoint = "tcp://*:5557", .replay_endpoint = ""}};
+    probe.load = fleet::EngineLoad{.block_size = kBlockSize, .ranks = {{.number = 0}}};
+    fleet.apply_probe(specs.back(), probe);
+  }
+  [[nodiscard]] CacheId cache(const std::string& worker) const { return caches.at(worker); }
+  void hold(const std::string& worker, std::size_t blocks) {
+    index.store(cache(worker), operations::Tier::Gpu, std::span(*keys).first(blocks));
+  }
+  [[nodiscard]] Inquiry inquiry(std::uint64_t tokens = 160) const {
+    Inquiry asked;
+    asked.keys = keys;
+    asked.job = {.prompt_tokens = tokens, .block_size = kBlockSize};
+    asked.first_prompt_tokens = tokens;
+    asked.is_exact = true;
+    return asked;
+  }
+
+  Selector& selector() {
+    if (GetParam()) return bytes;
+    return local;
+  }
+  Result<Selection> select(const Inquiry& asked) {
+    Result<Selection> result = Error{};
+    fakes::run_task(pool, [&]() -> Task<void> {
+      auto selected = co_await selector().select(asked);
+      result = std::move(selected);
+    });
+    return result;
+  }
+  // Of a request that must be served.
+  Selection chosen(const Inquiry& asked) {
+    auto result = select(asked);
+    EXPECT_TRUE(result.ok());
+    return result.ok() ? *result : Selection{};
+  }
+  [[nodiscard]] fleet::Load load(const std::string& worker) const {
+    return fleet.snapshot()->find(worker)->ranks[0].load->read(clock.now());
+  }
+  static Ending answered(std::uint64_t prompt_tokens, std::uint64_t cached_tokens) {
+    return {.kind = Kind::Answered,
+            .status = 200,
+            .usage = openai::Usage{.prompt_tokens = prompt_tokens, .cached_tokens = cached_tokens},
+            .request_id = "r"};
+  }
+
+  IoPool pool{{.io_threads = 1, .compute_threads = 0}};
+  test::ManualClock clock;
+  runtime::Metrics metrics;
+  std::map<std::string, CacheId> caches;
+  std::vector<contract::WorkerSpec> specs;
+  fleet::Fleet fleet{{},
+                     {[this](const fleet::EngineEndpoints& engine) {
+                        caches[engine.worker] = engine.engine;
+                        fleet.set_block_size_from_events(engine.engine, kBlockSize);
+                        fleet.set_event_health(engine.engine, "");
+                      },
+                      [](CacheId) {}, [](CacheId) { return Instant{}; }},
+                     metrics,
+                     clock};
+  index::ExactIndex index;
+  index::RemovalJournal removals;
+  contract::RoutingSettings settings;
+  struct Compared {
+    std::string worker;
+    std::uint64_t predicted;
+    std::optional<std::uint64_t> actual;
+    bool same_prompt;
+    std::size_t blocks;
+  };
+  std::vector<Compared> compared;
+  LocalSelector local{{.settings = settings,
+                       .fleet = fleet,
+                       .index = index,
+                       .removals = removals,
+                       .compare =
+                           [this](const audit::Answered& a) {
+                             compared.push_back({std::string(a.worker), a.predicted, a.actual,
+                                                 a.same_prompt, a.blocks.size()});
+                           },
+                       .metrics = metrics,
+                       .clock = clock}};
+  test::BytesSelector bytes{local};
+  const std::shared_ptr<const std::vector<BlockKey>> keys =
+      std::make_shared<const std::vector<BlockKey>>(
+          std::vector<BlockKey>{{1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}, {9}, {10}});
+};
+
+INSTANTIATE_TEST_SUITE_P(Ways, LocalSelection, testing::Bool(), [](const auto& test) {
+  return std::string(test.param ? "ThroughBytes" : "Here");
+});
+
+TEST_P(LocalSelection, TheWorkerThatHoldsTheMostIsChosen) {
+  add_worker("a");
+  add_worker("b");
+  hold("b", 6);
+  const Selection selection = chosen(inquiry());
+  EXPECT_EQ(selection.worker, "b");
+  EXPECT_EQ(selection.host, "b");
+  EXPECT_EQ(selection.port, 8000);
+  EXPECT_EQ(selection.overlap_blocks, 6U);
+  EXPECT_EQ(selection.prompt_blocks, 10U);
+  EXPECT_EQ(selection.block_size, kBlockSize);
+  EXPECT_EQ(selection.rank, std::nullopt);
+  EXPECT_GT(selection.score.cost.overlap_credit_blocks, 0);
+}
+
+TEST_P(LocalSelection, TheBlockOfTheLastTokenIsComputedAgain) {
+  add_worker("a");
+  hold("a", 10);
+  EXPECT_EQ(chosen(inquiry(160)).overlap_blocks, 9U);
+  EXPECT_EQ(chosen(inquiry(161)).overlap_blocks, 10U);
+}
+
+TEST_P(LocalSelection, ASelectionIsBookedUntilItEnds) {
+  add_worker("a");
+  hold("a", 4);
+  const Selection selection = chosen(inquiry());
+  EXPECT_EQ(load("a").in_flight, 1U);
+  EXPECT_EQ(load("a").prefill_tokens, 160U - 64U);
+  selector().first_token(selection.reservation);
+  EXPECT_EQ(load("a").prefill_tokens, 0U);
+  EXPECT_EQ(load("a").blocks, 6U);
+  selector().end(selection.reservation, {});
+  EXPECT_EQ(load("a").in_flight, 0U);
+  EXPECT_EQ(load("a").blocks, 0U);
+}
+
+TEST_P(LocalSelection, AReservationEndsOnceHoweverOftenItIsTold) {
+  add_worker("a");
+  const auto first = chosen(inquiry()).reservation;
+  const auto second = chosen(inquiry()).reservation;
+  EXPECT_NE(first, second);
+  selector().end(first, {});
+  selector().end(first, {});
+  selector().first_token(first);
+  selector().end(12345, {});
+  EXPECT_EQ(load("a").in_flight, 1U);
+  selector().end(second, {});
+  EXPECT_EQ(load("a").in_flight, 0U);
+}
+
+TEST_P(LocalSelection, ADroppedReservationEndsUnused) {
+  add_worker("a");
+  {
+    Reservation moved = [&] {
+      Reservation made(selector(), chosen(inquiry()).reservation);
+      return Reservation(std::move(made));
+    }();
+    EXPECT_EQ(load("a").in_flight, 1U);
+    moved.end({});
+    EXPECT_EQ(load("a").in_flight, 0U);
+    moved.first_token();
+  }
+  EXPECT_EQ(load("a").in_flight, 0U);
+  { const Reservation dropped(selector(), chosen(inquiry()).reservation); }
+  EXPECT_EQ(load("a").in_flight, 0U);
+  EXPECT_EQ(fleet.snapshot()->find("a")->state, fleet::WorkerState::Ready);
+}
+
+TEST_P(LocalSelection, AViewOfAnotherBlockSizeClaimsNoOverlap) {
+  add_worker("a");
+  hold("a", 10);
+  Inquiry asked = inquiry();
+  asked.job.block_size = 32;
+  const Selection selection = chosen(asked);
+  EXPECT_EQ(selection.overlap_blocks, 0U);
+  selector().end(selection.reservation, answered(160, 96));
+  EXPECT_TRUE(compared.empty());
+}
+
+TEST_P(LocalSelection, AnUnverifiedWorkerIsNotBelieved) {
+  add_worker("a");
+  hold("a", 10);
+  fleet.set_event_health(cache("a"), "replaying events");
+  EXPECT_EQ(chosen(inquiry()).overlap_blocks, 0U);
+}
+
+TEST_P(LocalSelection, NothingIsClaimedOfAFamilyWhoseReuseTheKeysDoNotTell) {
+  add_worker("a");
+  hold("a", 10);
+  Inquiry asked = inquiry();
+  asked.unpredictable[static_cast<std::size_t>(contract::EngineFamily::Sglang)] = true;
+  EXPECT_EQ(chosen(asked).overlap_blocks, 9U);
+  asked.unpredictable[static_cast<std::size_t>(contract::EngineFamily::Vllm)] = true;
+  const Selection selection = chosen(asked);
+  EXPECT_EQ(selection.overlap_blocks, 0U);
+  selector().end(selection.reservation, answered(160, 96));
+  EXPECT_TRUE(compared.empty());
+}
+
+TEST_P(LocalSelection, TheFamilyIsTold) {
+  add_worker("s", ",family=sglang");
+  EXPECT_EQ(chosen(inquiry()).family, contract::EngineFamily::Sglang);
+}
+
+TEST_P(LocalSelection, AWorkerThatFailedIsNotAskedAgain) {
+  add_worker("a");
+  add_worker("b");
+  hold("a", 10);
+  Inquiry asked = inquiry();
+  asked.tried.failed = {"a"};
+  EXPECT_EQ(chosen(asked).worker, "b");
+  asked.tried.failed = {"a", "b"};
+  const auto none = select(asked);
+  ASSERT_FALSE(none.ok());
+  EXPECT_EQ(none.error().code, ErrorCode::Unavailable);
+  EXPECT_EQ(load("a").in_flight, 0U);
+}
+
+TEST_P(LocalSelection, AWorkerToBeAskedAgainIsAskedAgain) {
+  add_worker("a");
+  add_worker("b");
+  hold("a", 10);
+  Inquiry asked = inquiry();
+  asked.tried.again = "b";
+  EXPECT_EQ(chosen(asked).worker, "b");
+  asked.tried.again = "gone";
+  EXPECT_EQ(chosen(asked).worker, "a");
+}
+
+TEST_P(LocalSelection, AnAdapterIsServedByWhoHasLoadedIt) {
+  add_worker("a");
+  add_worker("b", "", {{.id = "ad", .parent = "m"}});
+  hold("a", 10);
+  Inquiry asked = inquiry();
+  asked.adapter = "ad";
+  EXPECT_EQ(chosen(asked).worker, "b");
+}
+
+TEST_P(LocalSelection, AFailureMakesItsWorkerSuspect) {
+  add_worker("a");
+  const auto reservation = chosen(inquiry()).reservation;
+  selector().end(reservation, {.kind = Kind::Failed,
+                               .failure = worker_error(ErrorCode::Overloaded, "503", true)});
+  EXPECT_EQ(fleet.snapshot()->find("a")->state, fleet::WorkerState::Suspect);
+}
+
+TEST_P(LocalSelection, AnAnswerOfTheServersOwnFaultProvesNothing) {
+  add_worker("a");
+  for (const int status : {500, 200}) {
+    const auto lost = worker_error(ErrorCode::Unavailable, "broken off", true);
+    selector().end(chosen(inquiry()).reservation, {.kind = Kind::Failed, .failure = lost});
+    selector().end(chosen(inquiry()).reservation, {.kind = Kind::Answered, .status = status});
+    selector().end(chosen(inquiry()).reservation, {.kind = Kind::Failed, .failure = lost});
+    // One failure is doubt, the second before a success is suspicion.
+    const bool is_suspect = fleet.snapshot()->find("a")->state == fleet::WorkerState::Suspect;
+    EXPECT_EQ(is_suspect, status == 500);
+    fleet.set_workers({});
+    fleet.set_workers(specs);
+    specs.clear();
+    add_worker("a");
+  }
+}
+
+TEST_P(LocalSelection, AnAnswerIsComparedWithWhatWasExpected) {
+  add_worker("a");
+  hold("a", 6);
+  selector().end(chosen(inquiry()).reservation, answered(160, 80));
+  ASSERT_EQ(compared.size(), 1U);
+  EXPECT_EQ(compared[0].worker, "a");
+  EXPECT_EQ(compared[0].predicted, 96U);
+  EXPECT_EQ(compared[0].actual, 80U);
+  EXPECT_TRUE(compared[0].same_prompt);
+  EXPECT_EQ(compared[0].blocks, 6U);
+}
+
+TEST_P(LocalSelection, AnotherCountOfPromptTokensIsCounted) {
+  add_worker("a");
+  selector().end(chosen(inquiry()).reservation, answered(161, 0));
+  ASSERT_EQ(compared.size(), 1U);
+  EXPECT_FALSE(compared[0].same_prompt);
+  EXPECT_NE(metrics.scrape().find("sightline_prompt_token_mismatch_total{worker=\"a\"} 1"),
+            std::string::npos);
+}
+
+TEST_P(LocalSelection, WhatTheEngineReportsOnMoreThanTheKeysIsNotCompared) {
+  add_worker("a");
+  Inquiry asked = inquiry();
+  asked.is_exact = false;
+  selector().end(chosen(asked).reservation, answered(160, 0));
+  Ending refused = answered(160, 0);
+  refused.status = 400;
+  selector().end(chosen(inquiry()).reservation, refused);
+  Ending silent = answered(160, 0);
+  silent.usage.reset();
+  selector().end(chosen(inquiry()).reservation, silent);
+  EXPECT_TRUE(compared.empty());
+}
+
+TEST_P(LocalSelection, ARequestThatIsNotReadGoesToTheLeastLoaded) {
+  add_worker("a");
+  add_worker("b");
+  Inquiry unread;
+  unread.is_read = false;
+  const Selection first = chosen(unread);
+  EXPECT_EQ(first.worker, "a");
+  EXPECT_EQ(first.block_size, 0U);
+  EXPECT_EQ(first.reason, "least_loaded");
+  EXPECT_EQ(chosen(unread).worker, "b");
+  selector().end(first.reservation, {});
+  EXPECT_EQ(chosen(unread).worker, "a");
+}
+
+TEST_P(LocalSelection, AnExplanationBooksNothingAndTellsTheChoiceThatFollows) {
+  add_worker("a");
+  add_worker("b");
+  add_worker("c");
+  hold("b", 6);
+  const auto explanation = selector().explain(inquiry());
+  ASSERT_TRUE(explanation.ok());
+  EXPECT_EQ(load("b").in_flight, 0U);
+  ASSERT_EQ(explanation->entries.size(), 3U);
+  const auto& entry = explanation->entries[explanation->chosen];
+  const Selection selection = chosen(inquiry());
+  EXPECT_EQ(entry.worker, selection.worker);
+  EXPECT_EQ(entry.score.cost.total_blocks, selection.score.cost.total_blocks);
+  EXPECT_EQ(explanation->reason, selection.reason);
+}
+
+TEST_P(LocalSelection, AnExplanationNamesWhoMayNotServe) {
+  add_worker("a", ",drain=true");
+  add_worker("b");
+  const auto explanation = selector().explain(inquiry());
+  ASSERT_TRUE(explanation.ok());
+  ASSERT_EQ(explanation->entries.size(), 2U);
+  EXPECT_FALSE(explanation->entries[0].is_eligible);
+  EXPECT_EQ(explanation->entries[0].state, "draining");
+  EXPECT_TRUE(explanation->entries[1].is_eligible);
+  EXPECT_EQ(explanation->chosen, 1U);
+}
+
+TEST_P(LocalSelection, WithoutAWorkerThereIsNothingToExplain) {
+  EXPECT_FALSE(selector().explain(inquiry()).ok());
+  EXPECT_FALSE(select(inquiry()).ok());
+}
+
+}  // namespace
+}  // namespace sightline::selection

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/workers/fleet/served.h"
+
+#include <gtest/gtest.h>
+
+namespace sightline::fleet {
+namespace {
+
+FleetSnapshot fleet_of(std::vector<Worker> workers) {
+  FleetSnapshot fleet;
+  for (Worker& worker : workers) {
+    fleet.workers.push_back(std::make_shared<const Worker>(std::move(worker)));
+  }
+  return fleet;
+}
+
+Worker worker_of(std::vector<ServedModel> models, std::uint32_t max_model_len = 0) {
+  Worker worker;
+  worker.models = std::move(models);
+  worker.max_model_len = max_model_len;
+  return worker;
+}
+
+TEST(Served, ModelsAreListedOnceAndAnAdapterOfAnyWorkerIsOne) {
+  const Served served = served_by(
+      fleet_of({worker_of({{"m", ""}, {"ad", ""}}), worker_of({{"ad", "m"}, {"other", "m"}})}));
+  EXPECT_EQ(served.models, (std::vector<Served::Model>{{"m", ""}, {"ad", "m"}, {"other", "m"}}));
+  EXPECT_EQ(served.adapter("ad"), "ad");
+  EXPECT_EQ(served.adapter("m"), std::nullopt);
+  EXPECT_EQ(served.adapter("unknown"), std::nullopt);
+  EXPECT_EQ(served.adapter(std::nullopt), std::nullopt);
+  EXPECT_EQ(served.find("unknown"), nullptr);
+}
+
+TEST(Served, APromptMustFitTheSmallestContext) {
+  EXPECT_EQ(served_by(fleet_of({worker_of({}, 0), worker_of({}, 400), worker_of({}, 300)}))
+                .prompt_tokens_max,
+            300U);
+  EXPECT_EQ(served_by(fleet_of({worker_of({})})).prompt_tokens_max, 0U);
+}
+
+TEST(Served, TheBlockSizeIsThatOfWorkersWhoseEventsAreBelieved) {
+  Worker unverified;
+  unverified.block_size = 32;
+  unverified.state = WorkerState::Unverified;
+  EXPECT_EQ(served_by(fleet_of({unverified})).block_size, std::nullopt);
+  Worker ready;
+  ready.block_size = 16;
+  ready.state = WorkerState::Ready;
+  EXPECT_EQ(served_by(fleet_of({unverified, ready})).block_size, 16U);
+}
+
+TEST(Served, EachFamilyIsToldOnce) {
+  Worker other;
+  other.family = contract::EngineFamily::Sglang;
+  EXPECT_EQ(served_by(fleet_of({{}, other, {}})).families,
+            (std::vector{contract::EngineFamily::Vllm, contract::EngineFamily::Sglang}));
+}
+
+}  // namespace
+}  // namespace sightline::fleet
