@@ -2,13 +2,13 @@
 // Copyright The Sightline Authors
 #pragma once
 
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <mutex>
 #include <optional>
 #include <utility>
+
+#include "common/base/mutex.h"
 
 namespace sightline {
 
@@ -22,7 +22,7 @@ class BoundedQueue {
   // False, and the drop is counted, when the queue is full or closed.
   bool push(T item) {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       if (closed_ || items_.size() >= capacity_max_) {
         ++dropped_;
         return false;
@@ -35,8 +35,8 @@ class BoundedQueue {
 
   // Waits for an item; nothing once the queue is closed and empty.
   std::optional<T> pop() {
-    std::unique_lock lock(mutex_);
-    ready_.wait(lock, [this] { return closed_ || !items_.empty(); });
+    const MutexLock lock(mutex_);
+    ready_.wait(mutex_, [this]() SL_REQUIRES(mutex_) { return closed_ || !items_.empty(); });
     if (items_.empty()) return std::nullopt;
     T item = std::move(items_.front());
     items_.pop_front();
@@ -45,24 +45,24 @@ class BoundedQueue {
 
   void close() {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       closed_ = true;
     }
     ready_.notify_all();
   }
 
   [[nodiscard]] std::uint64_t dropped() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return dropped_;
   }
 
  private:
   const std::size_t capacity_max_;
-  mutable std::mutex mutex_;  // guards everything below
-  std::condition_variable ready_;
-  std::deque<T> items_;
-  std::uint64_t dropped_ = 0;
-  bool closed_ = false;
+  mutable Mutex mutex_;
+  CondVar ready_;
+  std::deque<T> items_ SL_GUARDED_BY(mutex_);
+  std::uint64_t dropped_ SL_GUARDED_BY(mutex_) = 0;
+  bool closed_ SL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace sightline

@@ -7,9 +7,7 @@
 #include <cerrno>
 #include <chrono>
 #include <climits>
-#include <condition_variable>
 #include <csignal>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -17,6 +15,8 @@
 #include <poll.h>
 #include <pthread.h>
 #include <unistd.h>
+
+#include "common/base/mutex.h"
 
 namespace sightline {
 namespace {
@@ -64,21 +64,21 @@ struct LineWriter::State {
   std::atomic<std::uint64_t> dropped = 0;
   std::atomic<bool> gives_up = false;  // what is held need not be written any more
 
-  std::mutex mutex;  // guards everything below
-  std::condition_variable work;
-  std::condition_variable done;
-  std::string held;
-  std::uint64_t untold = 0;  // dropped since that was last told
-  bool is_asleep = false;    // the thread waits for `work`
-  bool is_writing = false;   // lines are on their way out
-  bool is_hurried = false;   // somebody waits for the end of it
-  bool is_ending = false;
-  bool has_ended = false;
+  Mutex mutex;
+  CondVar work;
+  CondVar done;
+  std::string held SL_GUARDED_BY(mutex);
+  std::uint64_t untold SL_GUARDED_BY(mutex) = 0;  // dropped since that was last told
+  bool is_asleep SL_GUARDED_BY(mutex) = false;    // the thread waits for `work`
+  bool is_writing SL_GUARDED_BY(mutex) = false;   // lines are on their way out
+  bool is_hurried SL_GUARDED_BY(mutex) = false;   // somebody waits for the end of it
+  bool is_ending SL_GUARDED_BY(mutex) = false;
+  bool has_ended SL_GUARDED_BY(mutex) = false;
 
   void write(std::string_view lines) {
     bool wakes = false;
     {
-      const std::lock_guard lock(mutex);
+      const MutexLock lock(mutex);
       if (is_ending || held.size() + lines.size() > options.held_bytes_max) {
         const std::uint64_t count = lines_of(lines);
         untold += count;
@@ -92,11 +92,12 @@ struct LineWriter::State {
   }
 
   bool flush(Duration time_max) {
-    std::unique_lock lock(mutex);
+    const MutexLock lock(mutex);
     is_hurried = true;
     is_asleep = false;
     work.notify_one();
-    return done.wait_for(lock, time_max, [this] { return held.empty() && !is_writing; });
+    return done.wait_for(mutex, time_max,
+                         [this]() SL_REQUIRES(mutex) { return held.empty() && !is_writing; });
   }
 
   // What is on its way out; its last line may tell of dropped ones.
@@ -114,14 +115,14 @@ struct LineWriter::State {
       if (batch.text.capacity() > kKeptBytes) batch.text = std::string();
       batch.text.clear();
     }
-    const std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     has_ended = true;
     done.notify_all();
   }
 
   // What is to be written, lines that came just behind one another together. False: the end.
   bool take(Batch& batch, Instant next) {
-    std::unique_lock lock(mutex);
+    const MutexLock lock(mutex);
     is_writing = false;
     if (held.empty()) {
       is_hurried = false;
@@ -129,11 +130,11 @@ struct LineWriter::State {
     }
     while (held.empty() && !is_ending) {
       is_asleep = true;
-      work.wait(lock, [this] { return !is_asleep; });
+      work.wait(mutex, [this]() SL_REQUIRES(mutex) { return !is_asleep; });
     }
     const Duration pause = next - system_clock().now();
     if (pause > Duration::zero() && !is_ending) {
-      work.wait_for(lock, pause, [this] { return is_ending || is_hurried; });
+      work.wait_for(mutex, pause, [this]() SL_REQUIRES(mutex) { return is_ending || is_hurried; });
     }
     if (held.empty() && is_ending) return false;
     is_writing = true;
@@ -155,7 +156,7 @@ struct LineWriter::State {
     if (text.empty()) return;
     const std::uint64_t lost = lines_of(text) - (batch.told > 0 ? 1 : 0);
     dropped.fetch_add(lost, std::memory_order_relaxed);
-    const std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     untold += batch.told + lost;
   }
 };
@@ -178,14 +179,14 @@ LineWriter::LineWriter(Options options) : state_(std::make_shared<State>(std::mo
 }
 
 LineWriter::~LineWriter() {
-  std::unique_lock lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   state_->is_ending = true;
   state_->is_asleep = false;
   state_->work.notify_one();
-  const auto has_ended = [this] { return state_->has_ended; };
-  if (state_->done.wait_for(lock, kLastLinesTime, has_ended)) return;
+  const auto has_ended = [this]() SL_REQUIRES(state_->mutex) { return state_->has_ended; };
+  if (state_->done.wait_for(state_->mutex, kLastLinesTime, has_ended)) return;
   state_->gives_up = true;
-  state_->done.wait_for(lock, 2 * kEndCheckTime, has_ended);
+  state_->done.wait_for(state_->mutex, 2 * kEndCheckTime, has_ended);
 }
 
 void LineWriter::write(std::string_view lines) { state_->write(lines); }

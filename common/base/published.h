@@ -3,8 +3,9 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <utility>
+
+#include "common/base/mutex.h"
 
 namespace sightline {
 
@@ -17,21 +18,21 @@ class Published {
   explicit Published(std::shared_ptr<const T> initial) : current_(std::move(initial)) {}
 
   [[nodiscard]] std::shared_ptr<const T> read() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return current_;
   }
 
   void publish(std::shared_ptr<const T> next) {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       current_.swap(next);
     }
     // The old snapshot, if this was its last owner, is destroyed here, outside the lock.
   }
 
  private:
-  mutable std::mutex mutex_;  // guards current_; held for a pointer copy only
-  std::shared_ptr<const T> current_;
+  mutable Mutex mutex_;  // held for a pointer copy only
+  std::shared_ptr<const T> current_ SL_GUARDED_BY(mutex_);
 };
 
 }  // namespace sightline

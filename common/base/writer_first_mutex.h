@@ -5,14 +5,15 @@
 #include <pthread.h>
 
 #include "common/base/check.h"
+#include "common/base/mutex.h"
 
 namespace sightline {
 
 // A shared mutex that lets a writer in as soon as the readers that are in have left; readers that
 // come while it waits go behind it. (std::shared_mutex lets readers in as long as any reads: those
 // that read without pause keep a writer out for ever.) No thread takes it twice.
-// Thread safety: all methods from any thread. For std::unique_lock and std::shared_lock.
-class WriterFirstMutex {
+// Thread safety: all methods from any thread.
+class SL_CAPABILITY("mutex") WriterFirstMutex {
  public:
   WriterFirstMutex() {
     pthread_rwlockattr_t attributes;
@@ -26,13 +27,39 @@ class WriterFirstMutex {
   WriterFirstMutex(const WriterFirstMutex&) = delete;
   WriterFirstMutex& operator=(const WriterFirstMutex&) = delete;
 
-  void lock() { SL_CHECK(pthread_rwlock_wrlock(&lock_) == 0); }
-  void unlock() { pthread_rwlock_unlock(&lock_); }
-  void lock_shared() { SL_CHECK(pthread_rwlock_rdlock(&lock_) == 0); }
-  void unlock_shared() { pthread_rwlock_unlock(&lock_); }
+  void lock() SL_ACQUIRE() { SL_CHECK(pthread_rwlock_wrlock(&lock_) == 0); }
+  void unlock() SL_RELEASE() { pthread_rwlock_unlock(&lock_); }
+  void lock_shared() SL_ACQUIRE_SHARED() { SL_CHECK(pthread_rwlock_rdlock(&lock_) == 0); }
+  void unlock_shared() SL_RELEASE_SHARED() { pthread_rwlock_unlock(&lock_); }
 
  private:
   pthread_rwlock_t lock_;
+};
+
+// Keeps all others out for as long as it lives.
+class SL_SCOPED_CAPABILITY UniqueLock {
+ public:
+  explicit UniqueLock(WriterFirstMutex& mutex) SL_ACQUIRE(mutex) : mutex_(mutex) { mutex_.lock(); }
+  ~UniqueLock() SL_RELEASE() { mutex_.unlock(); }
+  UniqueLock(const UniqueLock&) = delete;
+  UniqueLock& operator=(const UniqueLock&) = delete;
+
+ private:
+  WriterFirstMutex& mutex_;
+};
+
+// Keeps writers out for as long as it lives.
+class SL_SCOPED_CAPABILITY SharedLock {
+ public:
+  explicit SharedLock(WriterFirstMutex& mutex) SL_ACQUIRE_SHARED(mutex) : mutex_(mutex) {
+    mutex_.lock_shared();
+  }
+  ~SharedLock() SL_RELEASE_GENERIC() { mutex_.unlock_shared(); }
+  SharedLock(const SharedLock&) = delete;
+  SharedLock& operator=(const SharedLock&) = delete;
+
+ private:
+  WriterFirstMutex& mutex_;
 };
 
 }  // namespace sightline

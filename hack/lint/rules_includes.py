@@ -26,7 +26,8 @@ IMPURE_HEADERS = {
     "iostream", "ostream", "istream", "fstream", "stdio.h", "print", "syncstream",
     "filesystem", "thread", "mutex", "shared_mutex", "condition_variable", "future", "semaphore",
     "latch", "barrier", "stop_token", "ctime", "time.h", "csignal", "random", "cstdlib",
-    "common/base/log.h", "common/base/bounded_queue.h",
+    "common/base/log.h", "common/base/bounded_queue.h", "common/base/mutex.h",
+    "common/base/writer_first_mutex.h",
 }
 POSIX = ("sys/*", "netinet/*", "arpa/*", "net/*", "linux/*", "unistd.h", "fcntl.h", "poll.h",
          "pthread.h", "signal.h", "dirent.h", "netdb.h", "errno.h", "time.h", "sched.h")
