@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
-#include <mutex>
 #include <string_view>
 #include <utility>
 
 #include "common/base/log.h"
+#include "common/base/mutex.h"
 #include "common/hosts/servers.h"
 
 namespace sightline::hosts {
@@ -64,13 +64,13 @@ struct Lookup::State : std::enable_shared_from_this<Lookup::State> {
   std::optional<Servers> servers;  // ends before the rest is gone
   Ask ask;
 
-  std::mutex mutex;  // guards everything below
-  std::map<std::string, Name, std::less<>> names;
-  std::size_t waiting = 0;  // callbacks of all names
-  bool stopped = false;
+  Mutex mutex;
+  std::map<std::string, Name, std::less<>> names SL_GUARDED_BY(mutex);
+  std::size_t waiting SL_GUARDED_BY(mutex) = 0;  // callbacks of all names
+  bool stopped SL_GUARDED_BY(mutex) = false;
 
   Answer find(const std::string& name, Done later);
-  Name* entry_of(const std::string& name);
+  Name* entry_of(const std::string& name) SL_REQUIRES(mutex);
   void finish(const std::string& name, Found found);
   void take_in(Name& name, Found found) const;
   void count_limit(std::string_view limit) const {
@@ -100,7 +100,7 @@ Lookup::Answer Lookup::State::find(const std::string& name, Done later) {
   bool is_first = false;
   std::string_view limit;
   {
-    const std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     Name* const entry = stopped ? nullptr : entry_of(name);
     if (entry == nullptr) {
       if (!stopped) limit = "names-max";
@@ -157,7 +157,7 @@ void Lookup::State::finish(const std::string& name, Found found) {
   Trouble before = Trouble::None;
   std::vector<Done> callbacks;
   {
-    const std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     const auto entry = names.find(name);
     if (stopped || entry == names.end()) return;
     before = entry->second.found.trouble;
@@ -195,7 +195,7 @@ Lookup::Answer Lookup::find(const std::string& name, Done later) {
 void Lookup::stop() {
   std::vector<Done> dropped;
   {
-    const std::lock_guard lock(state_->mutex);
+    const MutexLock lock(state_->mutex);
     state_->stopped = true;
     for (auto& [name, entry] : state_->names) {
       std::move(entry.waiting.begin(), entry.waiting.end(), std::back_inserter(dropped));

@@ -6,7 +6,6 @@
 #include <array>
 #include <cstring>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -20,6 +19,7 @@
 #include <unistd.h>
 
 #include "common/base/check.h"
+#include "common/base/mutex.h"
 #include "common/runtime/worker_thread.h"
 
 namespace sightline::hosts {
@@ -203,10 +203,10 @@ struct Servers::State {
 
   const int wake_up = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 
-  std::mutex mutex;  // guards the next three
-  std::vector<Order> orders;
-  bool stopped = false;
-  std::optional<WorkerThread> thread;
+  Mutex mutex;
+  std::vector<Order> orders SL_GUARDED_BY(mutex);
+  bool stopped SL_GUARDED_BY(mutex) = false;
+  std::optional<WorkerThread> thread SL_GUARDED_BY(mutex);
 
   // The thread's own. The last one takes what is asked, the others end with their questions.
   std::vector<std::unique_ptr<Channel>> channels;
@@ -225,7 +225,7 @@ struct Servers::State {
   void take_orders() {
     std::vector<Order> taken;
     {
-      const std::lock_guard lock(mutex);
+      const MutexLock lock(mutex);
       taken.swap(orders);
     }
     if (taken.empty()) return;
@@ -268,7 +268,7 @@ Servers::~Servers() {
 void Servers::stop() {
   std::optional<WorkerThread> thread;
   {
-    const std::lock_guard lock(state_->mutex);
+    const MutexLock lock(state_->mutex);
     state_->stopped = true;
     thread.swap(state_->thread);
   }
@@ -279,7 +279,7 @@ void Servers::stop() {
 
 void Servers::ask(const std::string& name, Lookup::Done done) {
   {
-    const std::lock_guard lock(state_->mutex);
+    const MutexLock lock(state_->mutex);
     if (state_->stopped) return;
     state_->orders.push_back({name, std::move(done)});
     if (!state_->thread) {

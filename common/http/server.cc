@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 
 #include "common/base/log.h"
+#include "common/base/mutex.h"
 #include "common/http/server_connection.h"
 
 namespace sightline::http {
@@ -97,7 +98,7 @@ Task<void> serve_connection(std::shared_ptr<Listener> listener, Wire::Socket soc
   co_await connection.run();
   listener->connections.erase(&connection);
   if (context.connections.fetch_sub(1) == 1) {
-    const std::lock_guard lock(context.mutex);
+    const MutexLock lock(context.mutex);
     context.all_gone.notify_all();
   }
 }
@@ -212,8 +213,9 @@ struct Server::State {
   }
 
   bool wait_all_gone(Duration timeout) {
-    std::unique_lock lock(context->mutex);
-    return context->all_gone.wait_for(lock, timeout, [this] { return context->connections == 0; });
+    const MutexLock lock(context->mutex);
+    return context->all_gone.wait_for(context->mutex, timeout,
+                                      [this] { return context->connections == 0; });
   }
 };
 

@@ -4,16 +4,15 @@
 
 #include <array>
 #include <atomic>
-#include <condition_variable>
 #include <cstddef>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "common/base/byte_budget.h"
+#include "common/base/mutex.h"
 #include "common/http/codec.h"
 #include "common/http/server.h"
 #include "common/http/wire.h"
@@ -32,8 +31,8 @@ struct ServerContext {
   ByteBudget body_bytes{options.limits.total_body_bytes_max};  // of requests, in memory
   std::atomic<bool> draining{false};
   std::atomic<bool> cut_off{false};  // some request did not end by itself
-  std::mutex mutex;                  // held only to make `connections` reaching 0 noticeable
-  std::condition_variable all_gone;  // connections == 0
+  Mutex mutex;                       // held only to make `connections` reaching 0 noticeable
+  CondVar all_gone;                  // connections == 0
 };
 
 // The answer to a request that the server refuses, by the owner's shape if there is one.

@@ -6,10 +6,8 @@
 #include <array>
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdlib>
 #include <exception>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <utility>
@@ -19,6 +17,7 @@
 #include <pplx/threadpool.h>
 
 #include "common/base/json.h"
+#include "common/base/mutex.h"
 #include "common/contract/names.h"
 #include "common/runtime/port_sockets.h"
 
@@ -115,12 +114,13 @@ struct AdminServer::State : std::enable_shared_from_this<AdminServer::State> {
   std::unique_ptr<http::experimental::listener::http_listener> listener;
   std::uint16_t port = 0;
 
-  std::mutex mutex;  // guards the next ones
-  std::condition_variable idle;
-  std::size_t running = 0;
-  std::size_t replying = 0;  // of those running: their answer is on its way
-  bool is_stopping = false;
-  std::vector<std::pair<http::http_request, AdminResponse>> held_back;
+  Mutex mutex;
+  CondVar idle;
+  std::size_t running SL_GUARDED_BY(mutex) = 0;
+  // Of those running: their answer is on its way.
+  std::size_t replying SL_GUARDED_BY(mutex) = 0;
+  bool is_stopping SL_GUARDED_BY(mutex) = false;
+  std::vector<std::pair<http::http_request, AdminResponse>> held_back SL_GUARDED_BY(mutex);
 
   AdminResponse ready(const AdminRequest& request) const {
     std::set<std::string> excluded;
@@ -196,7 +196,7 @@ struct AdminServer::State : std::enable_shared_from_this<AdminServer::State> {
   // Ends the request: counted as running until the answer is out or the client is gone.
   void reply(const http::http_request& message, const AdminResponse& response) {
     {
-      const std::lock_guard lock(mutex);
+      const MutexLock lock(mutex);
       if (is_stopping) {
         held_back.emplace_back(message, response);
         return;
@@ -210,7 +210,7 @@ struct AdminServer::State : std::enable_shared_from_this<AdminServer::State> {
   void send_held_back() {
     std::vector<std::pair<http::http_request, AdminResponse>> replies;
     {
-      const std::lock_guard lock(mutex);
+      const MutexLock lock(mutex);
       replies.swap(held_back);
       replying += replies.size();
     }
@@ -249,9 +249,16 @@ struct AdminServer::State : std::enable_shared_from_this<AdminServer::State> {
     }
   }
 
+  // For a moment. False: there are requests, or the listener is still at it.
+  bool wait_until_over(const pplx::task<void>& closed) {
+    const MutexLock lock(mutex);
+    return idle.wait_for(mutex, kClosingTime,
+                         [&]() SL_REQUIRES(mutex) { return closed.is_done() && running == 0; });
+  }
+
   void finish_one() {
     {
-      const std::lock_guard lock(mutex);
+      const MutexLock lock(mutex);
       --running;
       --replying;
     }
@@ -262,7 +269,7 @@ struct AdminServer::State : std::enable_shared_from_this<AdminServer::State> {
   // waiting for it here could use up all threads.
   void receive(const http::http_request& message) {
     {
-      const std::lock_guard lock(mutex);
+      const MutexLock lock(mutex);
       ++running;
     }
     auto incoming = std::make_shared<Incoming>();
@@ -347,21 +354,17 @@ std::uint16_t AdminServer::port() const { return state_->port; }
 void AdminServer::stop() {
   if (!state_->listener) return;
   {
-    std::unique_lock lock(state_->mutex);
+    const MutexLock lock(state_->mutex);
     state_->is_stopping = true;
-    state_->idle.wait_for(lock, kLastRepliesMax, [this] { return state_->replying == 0; });
+    state_->idle.wait_for(state_->mutex, kLastRepliesMax,
+                          [this]() SL_REQUIRES(state_->mutex) { return state_->replying == 0; });
   }
   end_accepting(state_->port, kLastRepliesMax, kClosingTime);
   const auto closed = state_->listener->close();
-  const auto is_over = [this, &closed] { return closed.is_done() && state_->running == 0; };
-  std::unique_lock lock(state_->mutex);
-  while (!state_->idle.wait_for(lock, kClosingTime, is_over)) {
-    lock.unlock();
+  while (!state_->wait_until_over(closed)) {
     state_->send_held_back();
     shut_connections(state_->port);
-    lock.lock();
   }
-  lock.unlock();
   try {
     closed.wait();
   } catch (const std::exception&) {

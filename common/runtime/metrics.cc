@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <limits>
 #include <map>
-#include <mutex>
 #include <span>
 #include <sstream>
 #include <utility>
@@ -17,6 +16,7 @@
 #include <prometheus/text_serializer.h>
 
 #include "common/base/check.h"
+#include "common/base/mutex.h"
 
 namespace sightline::runtime {
 
@@ -118,10 +118,10 @@ prometheus::MetricFamily family_of(const Family& family) {
 }  // namespace
 
 struct Metrics::State {
-  mutable std::mutex mutex;  // guards the maps, not the cells
-  std::map<std::string_view, Family> families;
-  std::vector<std::function<void()>> refreshes;
-  std::mutex refreshing;  // held while they run: one scrape's after the other's
+  Mutex mutex;
+  std::map<std::string_view, Family> families SL_GUARDED_BY(mutex);  // not their cells
+  std::vector<std::function<void()>> refreshes SL_GUARDED_BY(mutex);
+  Mutex refreshing;  // held while they run: one scrape's after the other's
 
   struct Found {
     std::shared_ptr<MetricCell> cell;
@@ -133,7 +133,7 @@ struct Metrics::State {
     SL_CHECK(spec.type == type);
     SL_CHECK(spec.label_count() == label_values.size());
     Labels labels(label_values.begin(), label_values.end());
-    const std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     Family& family = families[spec.name];
     family.spec = &spec;
     auto found = family.series.find(labels);
@@ -179,7 +179,7 @@ Histogram Metrics::histogram(const MetricSpec& spec,
 }
 
 void Metrics::remove_worker(std::string_view worker) {
-  const std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   for (auto& [name, family] : state_->families) {
     const auto label =
         std::find(family.spec->labels.begin(), family.spec->labels.end(), contract::kWorkerLabel);
@@ -191,23 +191,23 @@ void Metrics::remove_worker(std::string_view worker) {
 }
 
 void Metrics::before_scrape(std::function<void()> refresh) {
-  const std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   state_->refreshes.push_back(std::move(refresh));
 }
 
 std::string Metrics::scrape() const {
   std::vector<std::function<void()>> refreshes;
   {
-    const std::lock_guard lock(state_->mutex);
+    const MutexLock lock(state_->mutex);
     refreshes = state_->refreshes;
   }
   {
-    const std::lock_guard lock(state_->refreshing);
+    const MutexLock lock(state_->refreshing);
     for (const auto& refresh : refreshes) refresh();
   }
   std::vector<prometheus::MetricFamily> families;
   {
-    const std::lock_guard lock(state_->mutex);
+    const MutexLock lock(state_->mutex);
     for (const auto& [name, family] : state_->families) {
       if (!family.series.empty()) families.push_back(family_of(family));
     }

@@ -4,11 +4,9 @@
 
 #include <array>
 #include <atomic>
-#include <condition_variable>
 #include <csignal>
 #include <cstdint>
 #include <initializer_list>
-#include <mutex>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -20,6 +18,7 @@
 
 #include "common/base/check.h"
 #include "common/base/log.h"
+#include "common/base/mutex.h"
 #include "common/runtime/worker_thread.h"
 
 namespace sightline {
@@ -49,10 +48,11 @@ struct Shutdown::State {
   int wake = -1;  // has the listener look at the next two
   std::atomic<bool> hears_hangups = false;
   std::atomic<bool> is_ending = false;
-  std::mutex mutex;  // guards the next ones
-  std::condition_variable asked;
-  bool stop_asked = false;
-  std::function<void()> hangup;  // called under the mutex: not after the stop began
+  Mutex mutex;
+  CondVar asked;
+  bool stop_asked SL_GUARDED_BY(mutex) = false;
+  // Called under the mutex: not after the stop began.
+  std::function<void()> hangup SL_GUARDED_BY(mutex);
   std::optional<WorkerThread> listener;
 
   // Signals received before wait for this.
@@ -67,7 +67,7 @@ struct Shutdown::State {
 
   // False: it asks for the stop.
   bool take_hangup() {
-    const std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     if (stop_asked) return true;
     if (!hangup) return false;
     hangup();
@@ -76,7 +76,7 @@ struct Shutdown::State {
 
   void ask() {
     {
-      const std::lock_guard lock(mutex);
+      const MutexLock lock(mutex);
       stop_asked = true;
     }
     asked.notify_all();
@@ -132,7 +132,7 @@ Shutdown::~Shutdown() {
 
 void Shutdown::on_hangup(std::function<void()> action) {
   {
-    const std::lock_guard lock(state_->mutex);
+    const MutexLock lock(state_->mutex);
     state_->hangup = std::move(action);
   }
   state_->receive_hangups();
@@ -149,8 +149,9 @@ void Shutdown::request() { state_->ask(); }
 void Shutdown::wait() {
   state_->receive_hangups();
   {
-    std::unique_lock lock(state_->mutex);
-    state_->asked.wait(lock, [this] { return state_->stop_asked; });
+    const MutexLock lock(state_->mutex);
+    state_->asked.wait(state_->mutex,
+                       [this]() SL_REQUIRES(state_->mutex) { return state_->stop_asked; });
   }
   state_->stopping.request_stop();
   while (!state_->steps.empty()) {
