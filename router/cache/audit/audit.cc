@@ -34,7 +34,7 @@ Audit::~Audit() {
 }
 
 std::optional<std::uint64_t> Audit::count(const Answered& answered, Instant now) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = followed_.find(answered.engine);
   if (found == followed_.end()) return std::nullopt;
   Followed& engine = found->second;
@@ -97,7 +97,7 @@ void Audit::wait_to_be_judged(const Answered& answered, std::uint64_t actual, In
     return;
   }
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     waiting.claim.row = judge_.row(answered.engine);
   }
   if (waiting_.add(waiting, now + options_.announcement_delay)) return;
@@ -148,7 +148,7 @@ void Audit::visit(CacheId engine) {
 
 void Audit::count_unjudged(const WaitingClaim& waiting, OverCause cause) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = followed_.find(waiting.claim.engine);
     if (found == followed_.end()) return;
     Tally& tally = found->second.tally;
@@ -161,7 +161,7 @@ void Audit::judge(const WaitingClaim& waiting) {
   const CacheId engine = waiting.claim.engine;
   Verdict verdict;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = followed_.find(engine);
     if (found == followed_.end()) return;
     verdict = judge_.over(waiting.claim, clock_.now());
@@ -192,7 +192,7 @@ void Audit::learn_anew(CacheId engine, const std::string& worker, Relearn how,
                        std::string_view because) {
   if (how == Relearn::No) return;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = followed_.find(engine);
     if (found == followed_.end()) return;
     Tally& tally = found->second.tally;
@@ -221,7 +221,7 @@ void Audit::look_for_overfull() {
     const bool is_first = in_a_row == kOverfullLooks;
     Relearn how = Relearn::No;
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       const auto followed = followed_.find(found.engine);
       if (followed == followed_.end()) continue;
       how = judge_.overfull(found.engine, clock_.now());
@@ -242,19 +242,19 @@ void Audit::look_for_overfull() {
 }
 
 void Audit::follow(CacheId engine) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   followed_.try_emplace(engine);
 }
 
 void Audit::forget(CacheId engine) {
   waiting_.forget(engine);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   judge_.forget(engine);
   followed_.erase(engine);
 }
 
 Tally Audit::tally(CacheId engine) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = followed_.find(engine);
   return found == followed_.end() ? Tally{} : found->second.tally;
 }

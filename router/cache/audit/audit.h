@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,6 +14,7 @@
 #include <vector>
 
 #include "common/base/clock.h"
+#include "common/base/mutex.h"
 #include "common/runtime/metrics.h"
 #include "common/runtime/worker_thread.h"
 
@@ -141,9 +141,9 @@ class Audit {
   const Surroundings around_;
   runtime::Metrics& metrics_;
   const Clock& clock_;
-  mutable std::mutex mutex_;  // guards the next two
-  Judge judge_;
-  std::unordered_map<CacheId, Followed> followed_;
+  mutable Mutex mutex_;
+  Judge judge_ SL_GUARDED_BY(mutex_);
+  std::unordered_map<CacheId, Followed> followed_ SL_GUARDED_BY(mutex_);
   WaitingClaims waiting_;
   std::unordered_map<CacheId, std::uint32_t> overfull_looks_;  // in a row; the audit's thread
   std::optional<WorkerThread> thread_;                         // ends before all of the above

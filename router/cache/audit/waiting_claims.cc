@@ -21,7 +21,7 @@ std::size_t WaitingClaim::bytes() const {
 
 bool WaitingClaims::add(WaitingClaim claim, Instant due) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const std::size_t bytes = claim.bytes();
     if (bytes_ + bytes > limits_.bytes_max) return false;
     const auto found = queues_.find(claim.claim.engine);
@@ -40,11 +40,11 @@ Instant WaitingClaims::next_due() const {
 }
 
 std::vector<CacheId> WaitingClaims::wait(Instant until) {
-  std::unique_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<CacheId> due;
   Instant now = clock_.now();
   for (Instant next = next_due(); !closed_ && now < until && now < next; next = next_due()) {
-    changed_.wait_for(lock, std::min<Duration>(std::min(until, next) - now, kWaitMax));
+    changed_.wait_for(mutex_, std::min<Duration>(std::min(until, next) - now, kWaitMax));
     now = clock_.now();
   }
   for (const auto& [engine, queue] : queues_) {
@@ -54,7 +54,7 @@ std::vector<CacheId> WaitingClaims::wait(Instant until) {
 }
 
 std::optional<WaitingClaim> WaitingClaims::take(CacheId engine) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = queues_.find(engine);
   if (found == queues_.end() || found->second.front().due > clock_.now()) return std::nullopt;
   WaitingClaim claim = std::move(found->second.front().claim);
@@ -65,13 +65,13 @@ std::optional<WaitingClaim> WaitingClaims::take(CacheId engine) {
 }
 
 void WaitingClaims::put_back(WaitingClaim claim, Instant due) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   bytes_ += claim.bytes();
   queues_[claim.claim.engine].push_front({std::move(claim), due});
 }
 
 void WaitingClaims::forget(CacheId engine) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = queues_.find(engine);
   if (found == queues_.end()) return;
   for (const Waiting& waiting : found->second) bytes_ -= waiting.claim.bytes();
@@ -80,7 +80,7 @@ void WaitingClaims::forget(CacheId engine) {
 
 void WaitingClaims::close() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     closed_ = true;
   }
   changed_.notify_all();

@@ -2,17 +2,16 @@
 // Copyright The Sightline Authors
 #pragma once
 
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "common/base/clock.h"
+#include "common/base/mutex.h"
 
 #include "router/cache/audit/judge.h"
 
@@ -61,15 +60,15 @@ class WaitingClaims {
     Instant due;
   };
   using Queue = std::deque<Waiting>;
-  [[nodiscard]] Instant next_due() const;
+  [[nodiscard]] Instant next_due() const SL_REQUIRES(mutex_);
 
   const ClaimLimits limits_;
   const Clock& clock_;
-  std::mutex mutex_;  // guards what follows
-  std::condition_variable changed_;
-  std::unordered_map<CacheId, Queue> queues_;  // none is empty
-  std::size_t bytes_ = 0;
-  bool closed_ = false;
+  Mutex mutex_;
+  CondVar changed_;
+  std::unordered_map<CacheId, Queue> queues_ SL_GUARDED_BY(mutex_);  // none is empty
+  std::size_t bytes_ SL_GUARDED_BY(mutex_) = 0;
+  bool closed_ SL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace sightline::audit

@@ -5,9 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
-#include <mutex>
 #include <optional>
-#include <shared_mutex>
 #include <type_traits>
 #include <utility>
 
@@ -56,7 +54,7 @@ void advance(Walker& walker, std::uint32_t tiers, std::uint32_t blocks) {
 Overlaps ExactIndex::match(std::span<const keys::BlockKey> prompt) const {
   Overlaps overlaps;
   std::vector<Walker> walkers;
-  const std::shared_lock lock(mutex_);
+  const SharedLock lock(mutex_);
   const Holders* run = nullptr;  // of the last blocks
   std::uint32_t run_blocks = 0;
   const auto end_run = [&] {
@@ -130,13 +128,13 @@ template <class Visitor>
 void ExactIndex::in_steps(std::span<const keys::BlockKey> blocks, Visitor visit) {
   while (!blocks.empty()) {
     const auto step = blocks.first(std::min(blocks.size(), kStepBlocks));
-    const std::unique_lock lock(mutex_);
+    const UniqueLock lock(mutex_);
     blocks = blocks.subspan(visit(step));
   }
 }
 
 std::uint32_t ExactIndex::begin_life(CacheId cache) {
-  const std::unique_lock lock(mutex_);
+  const UniqueLock lock(mutex_);
   const auto life = lives_.try_emplace(cache, next_life_);
   if (life.second) ++next_life_;
   return life.first->second;
@@ -144,7 +142,7 @@ std::uint32_t ExactIndex::begin_life(CacheId cache) {
 
 void ExactIndex::store(CacheId cache, Tier tier, std::span<const keys::BlockKey> blocks) {
   const Holder self{.cache = cache, .life = begin_life(cache)};
-  in_steps(blocks, [&](std::span<const keys::BlockKey> step) {
+  in_steps(blocks, [&](std::span<const keys::BlockKey> step) SL_REQUIRES(mutex_) {
     if (life_of(cache) != self.life) return step.size();  // dropped between two steps
     std::size_t count = 0;
     while (count < step.size() && !table_.take_has_grown()) store_one(self, tier, step[count++]);
@@ -172,7 +170,7 @@ void ExactIndex::store_one(const Holder& self, Tier tier, keys::BlockKey block) 
 }
 
 void ExactIndex::remove(CacheId cache, Tier tier, std::span<const keys::BlockKey> blocks) {
-  in_steps(blocks, [&](std::span<const keys::BlockKey> step) {
+  in_steps(blocks, [&](std::span<const keys::BlockKey> step) SL_REQUIRES(mutex_) {
     const Holder self{.cache = cache, .life = life_of(cache)};
     for (const auto block : step) remove_one(self, tier, block);
     return step.size();
@@ -205,7 +203,7 @@ void ExactIndex::erase(const Held& held) {
 std::uint32_t ExactIndex::end_life(CacheId cache) {
   std::uint32_t life = kNoLife;
   {
-    const std::unique_lock lock(mutex_);
+    const UniqueLock lock(mutex_);
     life = life_of(cache);
     lives_.erase(cache);
     gpu_blocks_.erase(cache);
@@ -223,7 +221,7 @@ void ExactIndex::drop(CacheId cache) {
 void ExactIndex::drop_known(CacheId cache, std::span<const keys::BlockKey> blocks) {
   const Holder gone{.cache = cache, .life = end_life(cache)};
   if (gone.life == kNoLife) return;
-  in_steps(blocks, [&](std::span<const keys::BlockKey> step) {
+  in_steps(blocks, [&](std::span<const keys::BlockKey> step) SL_REQUIRES(mutex_) {
     for (const auto block : step) {
       if (const auto held = find_held(gone, block)) erase(*held);
     }
@@ -232,35 +230,36 @@ void ExactIndex::drop_known(CacheId cache, std::span<const keys::BlockKey> block
 }
 
 void ExactIndex::sweep(std::uint32_t life) {
-  const auto visit = [&](Table::Part& part, Table::Part::iterator entry) {
-    Holders& holders = entry->second;
-    std::erase_if(holders, [life](const Holder& holder) { return holder.life == life; });
-    return holders.empty() ? table_.erase({&part, entry}) : std::next(entry);
-  };
   for (Table::Place place; !place.is_end();) {
-    const std::unique_lock lock(mutex_);
+    const UniqueLock lock(mutex_);
+    // Visits end before the lock does.
+    const auto visit = [life, table = &table_](Table::Part& part, Table::Part::iterator entry) {
+      Holders& holders = entry->second;
+      std::erase_if(holders, [life](const Holder& holder) { return holder.life == life; });
+      return holders.empty() ? table->erase({&part, entry}) : std::next(entry);
+    };
     Table::walk(table_, place, kSweepBlocks, visit);
   }
 }
 
 std::uint64_t ExactIndex::blocks(CacheId cache) const {
-  const std::shared_lock lock(mutex_);
+  const SharedLock lock(mutex_);
   const auto count = gpu_blocks_.find(cache);
   return count == gpu_blocks_.end() ? 0 : count->second;
 }
 
 std::uint64_t ExactIndex::blocks_total() const {
-  const std::shared_lock lock(mutex_);
+  const SharedLock lock(mutex_);
   return table_.size();
 }
 
 std::uint64_t ExactIndex::refused_total() const {
-  const std::shared_lock lock(mutex_);
+  const SharedLock lock(mutex_);
   return refused_;
 }
 
 std::uint64_t ExactIndex::refused(CacheId cache) const {
-  const std::shared_lock lock(mutex_);
+  const SharedLock lock(mutex_);
   const auto count = refused_of_.find(cache);
   return count == refused_of_.end() ? 0 : count->second;
 }
@@ -277,7 +276,7 @@ std::vector<keys::BlockKey> ExactIndex::held(CacheId cache, Tier tier) const {
     return std::next(entry);
   };
   for (Table::Place place; !place.is_end();) {
-    const std::shared_lock lock(mutex_);
+    const SharedLock lock(mutex_);
     life = life_of(cache);
     if (life != kNoLife) Table::walk(table_, place, kSweepBlocks, visit);
     if (life == kNoLife) break;

@@ -56,7 +56,7 @@ class ExactIndex : public IndexReader, public IndexWriter, public IndexStatistic
 
   static bool comes_before(const Holder& a, const Holder& b);
   static bool same_bytes(const Holders& a, const Holders& b);
-  [[nodiscard]] std::uint32_t life_of(CacheId cache) const;
+  [[nodiscard]] std::uint32_t life_of(CacheId cache) const SL_REQUIRES_SHARED(mutex_);
   // Its life from now on: the one it has, or a new one.
   std::uint32_t begin_life(CacheId cache);
   // What the cache holds counts no more. Returns its life until now, which is left in the table.
@@ -66,25 +66,27 @@ class ExactIndex : public IndexReader, public IndexWriter, public IndexStatistic
   // many of those it was given it has taken.
   template <class Visitor>
   void in_steps(std::span<const keys::BlockKey> blocks, Visitor visit);
-  void store_one(const Holder& self, Tier tier, keys::BlockKey block);
-  void remove_one(const Holder& self, Tier tier, keys::BlockKey block);
+  void store_one(const Holder& self, Tier tier, keys::BlockKey block) SL_REQUIRES(mutex_);
+  void remove_one(const Holder& self, Tier tier, keys::BlockKey block) SL_REQUIRES(mutex_);
 
   struct Held {
     Table::Found entry;
     Holders::iterator holder;
   };
   // The place of a holder of this engine and life.
-  std::optional<Held> find_held(const Holder& wanted, keys::BlockKey block);
-  void erase(const Held& held);
+  std::optional<Held> find_held(const Holder& wanted, keys::BlockKey block) SL_REQUIRES(mutex_);
+  void erase(const Held& held) SL_REQUIRES(mutex_);
 
   const std::size_t blocks_max_;
-  mutable WriterFirstMutex mutex_;  // guards everything below; held for memory work only
-  Table table_;
-  std::unordered_map<CacheId, std::uint64_t> gpu_blocks_;
-  std::unordered_map<CacheId, std::uint32_t> lives_;  // of those that stored since their drop
-  std::uint32_t next_life_ = kNoLife + 1;
-  std::uint64_t refused_ = 0;
-  std::unordered_map<CacheId, std::uint64_t> refused_of_;  // since their drop
+  mutable WriterFirstMutex mutex_;  // held for memory work only
+  Table table_ SL_GUARDED_BY(mutex_);
+  std::unordered_map<CacheId, std::uint64_t> gpu_blocks_ SL_GUARDED_BY(mutex_);
+  // Of those that stored since their drop.
+  std::unordered_map<CacheId, std::uint32_t> lives_ SL_GUARDED_BY(mutex_);
+  std::uint32_t next_life_ SL_GUARDED_BY(mutex_) = kNoLife + 1;
+  std::uint64_t refused_ SL_GUARDED_BY(mutex_) = 0;
+  // Since their drop.
+  std::unordered_map<CacheId, std::uint64_t> refused_of_ SL_GUARDED_BY(mutex_);
 };
 
 }  // namespace sightline::index

@@ -65,7 +65,7 @@ void RemovalJournal::removed(CacheId engine, std::span<const keys::BlockKey> blo
   while (!blocks.empty()) {
     const auto step = blocks.first(std::min(blocks.size(), kChunkRemovals));
     blocks = blocks.subspan(step.size());
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!position) position = position_.load(std::memory_order_relaxed);
     write(logs_[engine], *position, step);
     if (blocks.empty()) advance_beyond(*position);
@@ -124,7 +124,7 @@ std::unique_ptr<RemovalJournal::Chunk> RemovalJournal::give_up_oldest(Log& log) 
 }
 
 void RemovalJournal::dropped(CacheId engine) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const std::uint64_t position = position_.load(std::memory_order_relaxed);
   Log& log = logs_[engine];
   log.given_up += log.chunks.size();
@@ -143,7 +143,7 @@ void RemovalJournal::forget_idle() {
 
 // True if there is more to look at.
 bool RemovalJournal::look_at_next(Search& search) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto entry = logs_.find(search.engine);
   if (entry == logs_.end()) {
     search.incomplete = search.position < idle_forgotten_before_;
@@ -180,7 +180,7 @@ std::optional<bool> RemovalJournal::withdrawn_since(std::uint64_t position, Cach
 }
 
 std::size_t RemovalJournal::bytes() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return chunks_made_ * sizeof(Chunk);
 }
 

@@ -8,13 +8,13 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <unordered_map>
 #include <vector>
 
 #include "common/base/ids.h"
+#include "common/base/mutex.h"
 
 #include "router/cache/keys/block_key.h"
 
@@ -75,21 +75,23 @@ class RemovalJournal {
   // What withdrawn_since has found, chunk by chunk.
   struct Search;
 
-  void write(Log& log, std::uint64_t position, std::span<const keys::BlockKey> blocks);
-  Chunk& chunk_for(Log& log, std::uint64_t position);
-  std::unique_ptr<Chunk> take_chunk(Log& log);
-  std::unique_ptr<Chunk> give_up_oldest(Log& log) const;
-  void forget_idle();
-  void advance_beyond(std::uint64_t position);
+  void write(Log& log, std::uint64_t position, std::span<const keys::BlockKey> blocks)
+      SL_REQUIRES(mutex_);
+  Chunk& chunk_for(Log& log, std::uint64_t position) SL_REQUIRES(mutex_);
+  std::unique_ptr<Chunk> take_chunk(Log& log) SL_REQUIRES(mutex_);
+  std::unique_ptr<Chunk> give_up_oldest(Log& log) const SL_REQUIRES(mutex_);
+  void forget_idle() SL_REQUIRES(mutex_);
+  void advance_beyond(std::uint64_t position) SL_REQUIRES(mutex_);
   bool look_at_next(Search& search) const;
 
   const JournalLimits limits_;
-  std::atomic<std::uint64_t> position_{0};
-  mutable std::mutex mutex_;  // guards what follows, and every change of the position
-  std::unordered_map<CacheId, Log> logs_;
-  std::vector<std::unique_ptr<Chunk>> free_;
-  std::size_t chunks_made_ = 0;
-  std::uint64_t idle_forgotten_before_ = 0;  // engines that are not known may have removed before
+  mutable Mutex mutex_;
+  std::atomic<std::uint64_t> position_{0};  // changed under the mutex, read by anybody
+  std::unordered_map<CacheId, Log> logs_ SL_GUARDED_BY(mutex_);
+  std::vector<std::unique_ptr<Chunk>> free_ SL_GUARDED_BY(mutex_);
+  std::size_t chunks_made_ SL_GUARDED_BY(mutex_) = 0;
+  // Engines that are not known may have removed before.
+  std::uint64_t idle_forgotten_before_ SL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace sightline::index

@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <atomic>
 #include <map>
-#include <mutex>
 #include <set>
 #include <utility>
 
 #include "common/base/check.h"
 #include "common/base/log.h"
+#include "common/base/mutex.h"
 #include "common/runtime/worker_thread.h"
 
 #include "router/cache/subscriber/status_log.h"
@@ -37,20 +37,20 @@ struct Command {
 
 // What others have for the thread. Look-ups under way may hold it longer than the subscriber is.
 struct Inbox {
-  std::mutex mutex;  // guards the commands; held for memory work only
-  std::vector<Command> commands;
+  Mutex mutex;  // held for memory work only
+  std::vector<Command> commands SL_GUARDED_BY(mutex);
   ZmqPoller poller;
 
   void push(Command command) {
     {
-      const std::lock_guard lock(mutex);
+      const MutexLock lock(mutex);
       commands.push_back(std::move(command));
     }
     poller.wake();
   }
   std::vector<Command> take() {
     std::vector<Command> taken;
-    const std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     taken.swap(commands);
     return taken;
   }
@@ -120,8 +120,8 @@ struct EventSubscriber::State {
   std::optional<hosts::Lookup> own_names;
   const std::shared_ptr<Inbox> inbox = std::make_shared<Inbox>();
 
-  mutable std::mutex mutex;                // guards the next; held for memory work only
-  std::map<CacheId, FeedStatus> statuses;  // of all engines to follow
+  mutable Mutex mutex;                                          // held for memory work only
+  std::map<CacheId, FeedStatus> statuses SL_GUARDED_BY(mutex);  // of all engines to follow
 
   std::atomic<Instant> turn_began = kNoTurn;
   std::atomic<std::uint64_t> held_hits = 0;
@@ -191,7 +191,7 @@ hosts::Lookup::Answer EventSubscriber::State::find_name(CacheId engine, const st
 }
 
 bool EventSubscriber::State::is_wanted(CacheId engine) const {
-  const std::lock_guard lock(mutex);
+  const MutexLock lock(mutex);
   return statuses.contains(engine);
 }
 
@@ -230,7 +230,7 @@ Result<std::unique_ptr<Follower>> EventSubscriber::State::open(Order& order,
 
 void EventSubscriber::State::refuse(CacheId engine, const Error& error) {
   {
-    const std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     if (statuses.erase(engine) == 0) return;  // removed meanwhile
   }
   if (options.on_refused) options.on_refused(engine, error);
@@ -316,7 +316,7 @@ void EventSubscriber::State::settle(CacheId engine, Followed& followed) {
 void EventSubscriber::State::publish(const FeedStatus& status) {
   FeedStatus before;
   {
-    const std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     const auto entry = statuses.find(status.cache);
     if (entry == statuses.end()) return;  // no longer followed
     before = std::exchange(entry->second, status);
@@ -351,7 +351,7 @@ EventSubscriber::~EventSubscriber() {
 void EventSubscriber::add(const FeedEndpoints& endpoints, events::NormaliserOptions engine) {
   const auto id = engine.id;
   {
-    const std::lock_guard lock(state_->mutex);
+    const MutexLock lock(state_->mutex);
     SL_CHECK(state_->statuses.emplace(id, FeedStatus{.cache = id}).second);
   }
   auto order = std::make_unique<Order>(Order{endpoints, std::move(engine)});
@@ -360,7 +360,7 @@ void EventSubscriber::add(const FeedEndpoints& endpoints, events::NormaliserOpti
 
 void EventSubscriber::remove(CacheId engine) {
   {
-    const std::lock_guard lock(state_->mutex);
+    const MutexLock lock(state_->mutex);
     if (state_->statuses.erase(engine) == 0) return;
   }
   state_->push({.kind = Command::Kind::Forget, .engine = engine});
@@ -384,14 +384,14 @@ Duration EventSubscriber::turn_age() const {
 }
 
 std::optional<FeedStatus> EventSubscriber::status(CacheId engine) const {
-  const std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   const auto entry = state_->statuses.find(engine);
   if (entry == state_->statuses.end()) return std::nullopt;
   return entry->second;
 }
 
 std::vector<FeedStatus> EventSubscriber::statuses() const {
-  const std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   std::vector<FeedStatus> all;
   for (const auto& [engine, status] : state_->statuses) all.push_back(status);
   return all;
