@@ -7,7 +7,6 @@
 #include <atomic>
 #include <charconv>
 #include <deque>
-#include <mutex>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -18,6 +17,7 @@
 
 #include "common/base/bytes.h"
 #include "common/base/check.h"
+#include "common/base/mutex.h"
 #include "common/runtime/worker_thread.h"
 
 namespace sightline::cluster {
@@ -126,8 +126,8 @@ struct EventPublisher::State {
   std::uint64_t next_sequence = 0;
   std::atomic<bool> cuts_replay = false;  // the next one
 
-  std::mutex mutex;                 // guards buffer
-  std::deque<EventMessage> buffer;  // in order of sequence
+  Mutex mutex;
+  std::deque<EventMessage> buffer SL_GUARDED_BY(mutex);  // in order of sequence
 
   int wake = -1;  // eventfd: readable when the thread is to stop
   std::optional<WorkerThread> thread;
@@ -198,7 +198,7 @@ void EventPublisher::State::answer(const std::vector<Bytes>& request) {
 }
 
 std::vector<EventMessage> EventPublisher::State::messages_from(std::uint64_t sequence) {
-  const std::lock_guard lock(mutex);
+  const MutexLock lock(mutex);
   const auto first = std::lower_bound(
       buffer.begin(), buffer.end(), sequence,
       [](const EventMessage& message, std::uint64_t from) { return message.sequence < from; });
@@ -242,7 +242,7 @@ void EventPublisher::publish(std::vector<core::KvEvent> events) {
   message.payload = std::make_shared<const Bytes>(encode(batch, options_.format));
   const auto send_live = [&state](const EventMessage& sent) { state.send_live(sent); };
   // A replay answered meanwhile must not miss what its asker subscribed too late for.
-  const std::lock_guard lock(state.mutex);
+  const MutexLock lock(state.mutex);
   if (faults == nullptr) {
     send_live(message);
   } else if (!faults->deliver(message, send_live)) {

@@ -3,9 +3,7 @@
 #include "simulator/cluster/simulated_cluster.h"
 
 #include <algorithm>
-#include <condition_variable>
 #include <future>
-#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -16,6 +14,7 @@
 #include "common/base/clock.h"
 #include "common/base/line_writer.h"
 #include "common/base/log.h"
+#include "common/base/mutex.h"
 #include "common/http/server.h"
 #include "common/runtime/io_pool.h"
 #include "common/runtime/shutdown.h"
@@ -299,11 +298,11 @@ void SimulatedCluster::State::restart(const RestartOrder& order, const std::stop
   unit.server.reset();
   for (const auto& core : unit.cores) core->publisher->close();
   Result<Done> begun = internal_error("stopping");
-  std::mutex mutex;
-  std::condition_variable_any stopped;
+  Mutex mutex;  // of nothing: a wait wants one
+  StopCondVar stopped;
   const auto pause = [&](Duration time) {
-    std::unique_lock lock(mutex);
-    stopped.wait_for(lock, stop, time, [] { return false; });
+    const MutexLock lock(mutex);
+    stopped.wait_until(mutex, stop, system_clock().now() + time, [] { return false; });
   };
   pause(order.down);
   // The kernel may lend a port that nobody listens on to an outgoing connection for a while.

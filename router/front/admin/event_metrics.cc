@@ -13,12 +13,12 @@ namespace sightline::admin {
 using events::FeedStatus;
 
 void EventMetrics::follow(CacheId engine, std::string worker) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   engines_.try_emplace(engine, Followed{std::move(worker), {}});
 }
 
 void EventMetrics::forget(CacheId engine, const std::optional<FeedStatus>& last) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = engines_.find(engine);
   if (found == engines_.end()) return;
   if (last) advance(found->second, *last);
@@ -26,7 +26,7 @@ void EventMetrics::forget(CacheId engine, const std::optional<FeedStatus>& last)
 }
 
 void EventMetrics::tell(const std::string& worker, std::span<const FeedStatus> engines) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::size_t waiting = 0;
   std::chrono::milliseconds lag{0};
   for (const FeedStatus& status : engines) {
@@ -42,7 +42,7 @@ void EventMetrics::tell(const std::string& worker, std::span<const FeedStatus> e
 }
 
 void EventMetrics::tell_index(std::uint64_t blocks_total, std::uint64_t refused_total) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   metrics_.gauge(contract::kIndexKeys).set(static_cast<double>(blocks_total));
   // An older reading than the last one changes nothing.
   const std::uint64_t more = refused_total - std::min(refused_total, refused_total_);
@@ -51,7 +51,7 @@ void EventMetrics::tell_index(std::uint64_t blocks_total, std::uint64_t refused_
 }
 
 void EventMetrics::tell_held(std::size_t bytes, std::uint64_t hits_total) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   metrics_.gauge(contract::kEventHeldBytes).set(static_cast<double>(bytes));
   const std::uint64_t more = hits_total - std::min(hits_total, held_hits_total_);
   held_hits_total_ += more;

@@ -4,13 +4,13 @@
 
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "common/base/ids.h"
+#include "common/base/mutex.h"
 #include "common/runtime/metrics.h"
 
 #include "router/cache/events/event_feed.h"
@@ -45,14 +45,14 @@ class EventMetrics {
     double rise(std::string_view key, std::uint64_t total);
   };
 
-  void advance(Followed& engine, const events::FeedStatus& status);
-  void advance_unused(Followed& engine, const events::FeedStatus& status);
+  void advance(Followed& engine, const events::FeedStatus& status) SL_REQUIRES(mutex_);
+  void advance_unused(Followed& engine, const events::FeedStatus& status) SL_REQUIRES(mutex_);
 
   runtime::Metrics& metrics_;
-  std::mutex mutex_;  // guards what follows
-  std::map<CacheId, Followed> engines_;
-  std::uint64_t refused_total_ = 0;    // as last told
-  std::uint64_t held_hits_total_ = 0;  // likewise
+  Mutex mutex_;
+  std::map<CacheId, Followed> engines_ SL_GUARDED_BY(mutex_);
+  std::uint64_t refused_total_ SL_GUARDED_BY(mutex_) = 0;    // as last told
+  std::uint64_t held_hits_total_ SL_GUARDED_BY(mutex_) = 0;  // likewise
 };
 
 }  // namespace sightline::admin

@@ -33,18 +33,18 @@ std::vector<LostBodies::Entry>::iterator LostBodies::find(const SentText& text,
 std::uint32_t LostBodies::losses_of(const SentText& text, Instant now) {
   if (remembered_.load(std::memory_order_relaxed) == 0) return 0;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!knows_like(text, now)) return 0;
   }
   const media::MediaId body = id_of(text.body);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto entry = find(text, body);
   return entry == entries_.end() ? 0 : entry->losses;
 }
 
 std::uint32_t LostBodies::add(const SentText& text, Instant sent, Instant now) {
   const media::MediaId body = id_of(text.body);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   static_cast<void>(knows_like(text, now));
   Entry entry{std::string(text.method), std::string(text.target), text.body.size(), body, 0, now};
   const auto known = find(text, body);
@@ -64,11 +64,11 @@ std::uint32_t LostBodies::add(const SentText& text, Instant sent, Instant now) {
 
 void LostBodies::answered(const SentText& text, Instant now) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!knows_like(text, now)) return;
   }
   const media::MediaId body = id_of(text.body);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto known = find(text, body);
   if (known != entries_.end()) entries_.erase(known);
   remembered_ = entries_.size();

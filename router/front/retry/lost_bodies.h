@@ -6,12 +6,12 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "common/base/clock.h"
+#include "common/base/mutex.h"
 #include "common/contract/identity_key.h"
 
 #include "router/prompt/media/media_id.h"
@@ -54,15 +54,16 @@ class LostBodies {
     Instant last{};
   };
 
-  // Under the lock. Those whose time is over are dropped before.
-  [[nodiscard]] bool knows_like(const SentText& text, Instant now);
-  [[nodiscard]] std::vector<Entry>::iterator find(const SentText& text, const media::MediaId& body);
+  // Those whose time is over are dropped before.
+  [[nodiscard]] bool knows_like(const SentText& text, Instant now) SL_REQUIRES(mutex_);
+  [[nodiscard]] std::vector<Entry>::iterator find(const SentText& text, const media::MediaId& body)
+      SL_REQUIRES(mutex_);
   [[nodiscard]] media::MediaId id_of(std::string_view body) const;
 
   const contract::IdentityKey key_;
   std::atomic<std::size_t> remembered_{0};
-  std::mutex mutex_;            // guards entries_
-  std::vector<Entry> entries_;  // by the time of their last loss
+  Mutex mutex_;
+  std::vector<Entry> entries_ SL_GUARDED_BY(mutex_);  // by the time of their last loss
 };
 
 }  // namespace sightline::retry

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <list>
-#include <mutex>
 #include <unordered_map>
 #include <utility>
 
@@ -12,6 +11,7 @@
 
 #include "common/base/check.h"
 #include "common/base/clock.h"
+#include "common/base/mutex.h"
 #include "common/runtime/worker_thread.h"
 
 #include "router/prompt/media/download.h"
@@ -48,7 +48,7 @@ class Fetcher::Loop {
     order.deadline = system_clock().now() + limits_.total_timeout;
     OrderId id{};
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       id = order.id = OrderId{++last_id_};
       fresh_.splice(fresh_.end(), fresh);
     }
@@ -58,7 +58,7 @@ class Fetcher::Loop {
 
   void cancel(OrderId order) {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       cancelled_.push_back(order);
     }
     curl_multi_wakeup(multi_.get());
@@ -99,7 +99,7 @@ class Fetcher::Loop {
   void take_up() {
     std::vector<OrderId> cancelled;
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       orders_.splice(orders_.end(), fresh_);
       cancelled.swap(cancelled_);
     }
@@ -197,10 +197,10 @@ class Fetcher::Loop {
   const FetchLimits limits_;
   const std::shared_ptr<HeldBytes> held_ = std::make_shared<HeldBytes>();
   const std::unique_ptr<CURLM, MultiDeleter> multi_;
-  std::mutex mutex_;                // guards the three below
-  Orders fresh_;                    // not yet seen by the loop
-  std::vector<OrderId> cancelled_;  // the same
-  std::uint64_t last_id_ = 0;
+  Mutex mutex_;
+  Orders fresh_ SL_GUARDED_BY(mutex_);                    // not yet seen by the loop
+  std::vector<OrderId> cancelled_ SL_GUARDED_BY(mutex_);  // the same
+  std::uint64_t last_id_ SL_GUARDED_BY(mutex_) = 0;
   Orders orders_;  // loop thread only; by deadline, since all have the same time to live
   std::unordered_map<CURL*, std::unique_ptr<Download>> running_;  // loop thread only
   WorkerThread thread_;  // last: it uses all of the above and ends first

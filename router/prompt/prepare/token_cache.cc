@@ -44,7 +44,7 @@ TokenCache::Key TokenCache::key_of(std::string_view piece) const {
 
 std::optional<TokenCache::Ids> TokenCache::Shard::find(const Key& key,
                                                        std::uint64_t used_bytes_max) {
-  const std::lock_guard lock(mutex);
+  const MutexLock lock(mutex);
   const auto found = entries.find(key);
   if (found == entries.end()) return std::nullopt;
   const Entries::iterator entry = found->second;
@@ -61,7 +61,7 @@ std::optional<TokenCache::Ids> TokenCache::Shard::find(const Key& key,
 
 TokenCache::Entries TokenCache::Shard::insert(Entries& entry, std::uint64_t bytes_max) {
   Entries evicted;
-  const std::lock_guard lock(mutex);
+  const MutexLock lock(mutex);
   if (!entries.emplace(entry.front().key, entry.begin()).second) return evicted;
   bytes += bytes_of(entry.front().ids.count);
   fresh.splice(fresh.begin(), entry);

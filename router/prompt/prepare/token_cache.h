@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <list>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <stop_token>
@@ -15,6 +14,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "common/base/mutex.h"
 #include "common/base/result.h"
 #include "common/runtime/metrics.h"
 
@@ -79,12 +79,12 @@ class TokenCache {
   using Entries = std::list<Entry>;  // most recently used first
 
   struct alignas(64) Shard {
-    std::mutex mutex;  // guards everything below; held for memory work only
-    std::unordered_map<Key, Entries::iterator, KeyHash> entries;
-    Entries fresh;  // not asked for since they came
-    Entries used;
-    std::uint64_t used_bytes = 0;
-    std::uint64_t bytes = 0;  // of both lists
+    Mutex mutex;  // held for memory work only
+    std::unordered_map<Key, Entries::iterator, KeyHash> entries SL_GUARDED_BY(mutex);
+    Entries fresh SL_GUARDED_BY(mutex);  // not asked for since they came
+    Entries used SL_GUARDED_BY(mutex);
+    std::uint64_t used_bytes SL_GUARDED_BY(mutex) = 0;
+    std::uint64_t bytes SL_GUARDED_BY(mutex) = 0;  // of both lists
 
     [[nodiscard]] std::optional<Ids> find(const Key& key, std::uint64_t used_bytes_max);
     // Takes the entry over, unless its key is there already, and gives back those that had to go.

@@ -50,7 +50,7 @@ class ApiKeys {
   };
   static void read(const std::string& path, File& file, Instant now);
 
-  const Key none_;
+  const Key none_{};
   std::map<std::string, File> files_;  // by path
 };
 

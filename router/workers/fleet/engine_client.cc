@@ -2,9 +2,7 @@
 // Copyright The Sightline Authors
 #include "router/workers/fleet/engine_client.h"
 
-#include <condition_variable>
 #include <limits>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -13,6 +11,7 @@
 
 #include <asio/post.hpp>
 
+#include "common/base/mutex.h"
 #include "common/http/exchange.h"
 
 #include "router/engine/family/models.h"
@@ -115,9 +114,9 @@ struct EngineClient::State {
   // Only the I/O thread. Calls are begun in their order, so at the stop all are in it.
   std::unordered_set<Running*> calls;
 
-  std::mutex mutex;  // guards `unfinished`
-  std::condition_variable idle;
-  std::size_t unfinished = 0;  // calls begun and not called back
+  Mutex mutex;
+  CondVar idle;
+  std::size_t unfinished SL_GUARDED_BY(mutex) = 0;  // calls begun and not called back
 
   http::Client make_client() {
     // One for each engine, so that a probe opens none.
@@ -129,7 +128,7 @@ struct EngineClient::State {
 
   void get(Question question, std::function<void(Answer)> done) {
     {
-      const std::lock_guard lock(mutex);
+      const MutexLock lock(mutex);
       ++unfinished;
     }
     spawn(pool.context(0).get_executor(), call(std::move(question), std::move(done)));
@@ -144,7 +143,7 @@ struct EngineClient::State {
     Answer answer = co_await ask(question, running);
     calls.erase(&running);
     done(std::move(answer));
-    const std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     --unfinished;
     idle.notify_all();
   }
@@ -250,8 +249,9 @@ void EngineClient::stop() {
   if (!state_->pool.running()) return;
   asio::post(state_->pool.context(0), [state = state_.get()] { state->give_up_all(); });
   {
-    std::unique_lock lock(state_->mutex);
-    state_->idle.wait(lock, [this] { return state_->unfinished == 0; });
+    const MutexLock lock(state_->mutex);
+    state_->idle.wait(state_->mutex,
+                      [this]() SL_REQUIRES(state_->mutex) { return state_->unfinished == 0; });
   }
   state_->pool.stop();
 }

@@ -3,10 +3,8 @@
 #include "router/workers/fleet/fleet_control.h"
 
 #include <algorithm>
-#include <condition_variable>
 #include <functional>
 #include <limits>
-#include <mutex>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -14,6 +12,7 @@
 #include <utility>
 
 #include "common/base/log.h"
+#include "common/base/mutex.h"
 #include "common/runtime/worker_thread.h"
 
 #include "router/engine/families/families.h"
@@ -65,16 +64,16 @@ struct FleetControl::State : std::enable_shared_from_this<FleetControl::State> {
   std::vector<Watched> workers;
   std::unordered_map<std::string, std::size_t> places;  // in `workers`, by the worker's name
 
-  std::mutex mutex;  // guards everything below
-  std::condition_variable_any changed;
-  bool is_woken = false;
+  Mutex mutex;
+  StopCondVar changed;
+  bool is_woken SL_GUARDED_BY(mutex) = false;
   // At most two per worker: the answers to its probe and to its load reading.
-  std::vector<std::function<void()>> inbox;
-  std::optional<std::vector<WorkerSpec>> new_workers;
+  std::vector<std::function<void()>> inbox SL_GUARDED_BY(mutex);
+  std::optional<std::vector<WorkerSpec>> new_workers SL_GUARDED_BY(mutex);
 
   void post(std::function<void()> task) {
     {
-      const std::lock_guard lock(mutex);
+      const MutexLock lock(mutex);
       inbox.push_back(std::move(task));
     }
     changed.notify_all();
@@ -82,7 +81,7 @@ struct FleetControl::State : std::enable_shared_from_this<FleetControl::State> {
 
   void wake() {
     {
-      const std::lock_guard lock(mutex);
+      const MutexLock lock(mutex);
       is_woken = true;
     }
     changed.notify_all();
@@ -196,7 +195,7 @@ struct FleetControl::State : std::enable_shared_from_this<FleetControl::State> {
     std::vector<std::function<void()>> tasks;
     std::optional<std::vector<WorkerSpec>> list;
     {
-      const std::lock_guard lock(mutex);
+      const MutexLock lock(mutex);
       tasks.swap(inbox);
       list.swap(new_workers);
       is_woken = false;
@@ -210,9 +209,10 @@ struct FleetControl::State : std::enable_shared_from_this<FleetControl::State> {
       take_inbox();
       Instant next = start_probes();
       next = std::min(next, start_scrapes());
-      std::unique_lock lock(mutex);
-      changed.wait_until(lock, stop, next,
-                         [this] { return is_woken || !inbox.empty() || new_workers; });
+      const MutexLock lock(mutex);
+      changed.wait_until(mutex, stop, next, [this]() SL_REQUIRES(mutex) {
+        return is_woken || !inbox.empty() || new_workers;
+      });
     }
   }
 };
@@ -233,7 +233,7 @@ void FleetControl::start(const std::vector<WorkerSpec>& workers) {
 
 void FleetControl::set_workers(std::vector<WorkerSpec> workers) {
   {
-    const std::lock_guard lock(state_->mutex);
+    const MutexLock lock(state_->mutex);
     state_->new_workers = std::move(workers);
   }
   state_->changed.notify_all();
@@ -257,7 +257,7 @@ void FleetControl::stop() {
   state_->thread.reset();
   state_->client.stop();
   // What is left in the inbox holds the state alive.
-  const std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   state_->inbox.clear();
 }
 
