@@ -20,12 +20,13 @@ import rules_docs  # noqa: E402
 import rules_format  # noqa: E402
 import rules_includes  # noqa: E402
 import rules_sizes  # noqa: E402
+import rules_threads  # noqa: E402
 import rules_words  # noqa: E402
 import tables  # noqa: E402
 from tree import Finding, Tree  # noqa: E402
 
 PARTS = [rules_sizes, rules_includes, rules_words, rules_build, rules_contract, rules_docs,
-         rules_format]
+         rules_format, rules_threads]
 
 
 def unused_allowances(tree, allowed):

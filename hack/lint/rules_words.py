@@ -39,6 +39,8 @@ PRODUCT_CODE = _compiled([
     (r"\bsystem_clock::now\b|\bsteady_clock::now\b|\btime\s*\(\s*(?:nullptr|NULL|0)\s*\)",
      "take a Clock"),
     (r"\bstd::thread\b(?!::hardware_concurrency)", "use common/runtime/worker_thread.h"),
+    (r"\bstd::(?:\w*mutex|(?:unique|shared|scoped)_lock|lock_guard|condition_variable\w*)\b|"
+     r"\bpthread_(?:mutex|rwlock|cond|spin)_\w+", "use common/base/mutex.h, which lint knows"),
 ])
 ROUTER_CODE = _compiled([(r"\bstd::jthread\b", "use common/runtime/worker_thread.h")])
 

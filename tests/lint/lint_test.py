@@ -60,6 +60,43 @@ ROUTES = {
     "docs/api.md": "GET /twice\n",
 }
 
+# A class with a guarded member, in a module that may have one.
+COUNTER = {
+    "CMakeLists.txt": "sl_add_modules(common/base router/cache/keys router/front/retry)\n",
+    "common/base/CMakeLists.txt": "sl_module(base)\n",
+    **{path: (REPOSITORY / path).read_text()
+       for path in ("common/base/clock.h", "common/base/mutex.h")},
+    "router/front/retry/CMakeLists.txt": "sl_module(retry DEPS base)\n",
+    "router/front/retry/count.h": SPDX + """#pragma once
+
+#include "common/base/mutex.h"
+
+namespace sightline::retry {
+
+// Thread safety: all methods from any thread.
+class Count {
+ public:
+  int total();
+
+ private:
+  Mutex mutex_;
+  int total_ SL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace sightline::retry
+""",
+}
+
+
+def counter_with(*statements):
+    lines = "".join(f"  {line}\n" for line in statements)
+    return (included_own("router/front/retry/count") + "namespace sightline::retry {\n\n"
+            f"int Count::total() {{\n{lines}}}\n\n}}  // namespace sightline::retry\n")
+
+
+LOCKED = {**COUNTER, "router/front/retry/count.cc":
+          counter_with("const MutexLock lock(mutex_);", "return total_;")}
+
 # name of the case: (rule, files that replace or join those of the clean tree)
 PLANTED = {
     "a function of 61 lines": ("function-length", {
@@ -174,6 +211,10 @@ PLANTED = {
     "a link to no heading": ("dead-link", {"README.md": "# Tiny\n\nSee [it](#huge).\n"}),
     "bad form": ("clang-format", {
         "router/cache/keys/twice.cc": SOURCE.replace("2 * value", "2*value")}),
+    "a guarded member that is read without its mutex": ("thread-safety", {
+        **COUNTER, "router/front/retry/count.cc": counter_with("return total_;")}),
+    "a source that the thread-safety analysis cannot read": ("thread-safety", {
+        **COUNTER, "router/front/retry/count.cc": counter_with("return novel;")}),
     "a broken shell script": ("bash-syntax", {"hack/count": CLEAN["hack/count"] + "if true\n"}),
     "a shell script that goes on after errors": ("bash-syntax", {
         "hack/count": CLEAN["hack/count"].replace("set -euo pipefail\n", "")}),
@@ -190,6 +231,10 @@ BANNED = {
     "C clock": "auto now = time(nullptr);",
     "getenv": "auto* home = std::getenv(\"HOME\");",
     "thread": "std::thread worker([] {});",
+    "mutex": "std::mutex mutex;",
+    "lock": "const std::lock_guard lock(mutex);",
+    "condition variable": "std::condition_variable_any changed;",
+    "mutex of the system": "pthread_rwlock_rdlock(lock);",
     "jthread": "std::jthread worker([] {});",
     "new": "auto* owned = new int(value);",
     "delete": "delete owned;",
@@ -234,6 +279,33 @@ def test_a_banned_word_is_found_in_code_and_not_in_text(word, tmp_path):
     quiet = {
         "router/cache/keys/twice.cc": with_body([f"// {text}", f'const char* text = "{text}";'])}
     write(tmp_path, quiet)
+    status, rules, output = lint(tmp_path)
+    assert (status, rules) == (0, set()), output
+
+
+def test_a_test_may_have_any_mutex(tmp_path):
+    waiting = TEST.replace("{ EXPECT_EQ", "{\n  std::mutex mutex;\n  EXPECT_EQ").replace(
+        "; }", ";\n}")
+    status, rules, output = run_on(tmp_path, {
+        "tests/unit/router/cache/keys/twice_test.cc": waiting})
+    assert (status, rules) == (0, set()), output
+
+
+def test_a_guarded_member_may_be_read_under_its_mutex(tmp_path):
+    status, rules, output = run_on(tmp_path, LOCKED)
+    assert (status, rules) == (0, set()), output
+
+
+def test_a_changed_header_has_its_sources_looked_at_again(tmp_path):
+    run_on(tmp_path, LOCKED)
+    header = "router/front/retry/count.h"
+    other = LOCKED[header].replace("GUARDED_BY(mutex_)", "GUARDED_BY(other_)").replace(
+        "Mutex mutex_;", "Mutex mutex_;\n  Mutex other_;")
+    write(tmp_path, {header: other})
+    status, rules, output = lint(tmp_path)
+    assert (status, rules) == (1, {"thread-safety"}), output
+    assert "router/front/retry/count.cc" in output and "other_" in output
+    write(tmp_path, {header: LOCKED[header]})
     status, rules, output = lint(tmp_path)
     assert (status, rules) == (0, set()), output
 

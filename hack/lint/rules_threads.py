@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Sightline Authors
+"""What threads share is used under its mutex: clang's thread-safety analysis, without a build.
+
+Verdicts are kept below build/lint, under a hash of all that they follow from.
+"""
+
+import functools
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+
+from tree import Finding
+
+RULES = {
+    "thread-safety": "what SL_GUARDED_BY names is read and written under its mutex (clang++-14)",
+}
+
+COMPILER = "clang++-14"
+FLAGS = ["-std=c++20", "-I.", "-fsyntax-only", "-Wno-everything", "-Wthread-safety",
+         "-Werror=thread-safety", "-fno-caret-diagnostics", "-ferror-limit=0",
+         # As cmake/dependencies.cmake has them: clang says less of itself than Asio asks for.
+         "-DASIO_STANDALONE", "-DASIO_NO_DEPRECATED", "-DASIO_HAS_CO_AWAIT",
+         "-DASIO_HAS_STD_COROUTINE", '-DSL_VERSION=""']
+KEPT = "build/lint/thread-safety"
+KEPT_MAX = 2000  # verdicts; the oldest go first
+
+HEADER = "common/base/mutex.h"
+_MUTEX = re.compile(r"\b(?:WriterFirst)?Mutex(?:Lock)?\b|\bSL_(?:GUARDED_BY|REQUIRES)\b")
+_FINDING = re.compile(r"^(?:\./)?(.*?):(\d+):\d+: (?:fatal )?error: (.*?)(?: \[-W[^\]]*\])?$")
+
+
+def check(tree):
+    sources = [path for path in tree.sources() if path.endswith(".cc") and _is_analysed(tree, path)]
+    if not sources:
+        return
+    program = shutil.which(COMPILER)
+    if program is None:
+        yield Finding("hack/packages.txt", 1, "thread-safety", f"no {COMPILER}: run hack/setup")
+        return
+    version = subprocess.run([program, "--version"], capture_output=True, text=True,
+                             check=True).stdout
+    _drop_old(tree)
+    # The largest first, so that no core waits for one that came last.
+    sources.sort(key=lambda path: -len(_closure(tree, path)))
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        results = pool.map(lambda path: _verdict(tree, program, version, path), sources)
+        for path, line, message in sorted({tuple(row) for rows in results for row in rows}):
+            yield Finding(path, line, "thread-safety", message)
+
+
+def _is_analysed(tree, path):
+    """A source of the programs that names a mutex, or a header of which does, by any way."""
+    return path in tree.product() and any(_names_mutex(tree, name) for name in _closure(tree, path))
+
+
+@functools.cache
+def _names_mutex(tree, path):
+    return path != HEADER and bool(_MUTEX.search(tree.code(path)))
+
+
+@functools.cache
+def _closure(tree, path):
+    """The file and all project files that it includes by any way, in one order."""
+    seen, todo = {path}, [path]
+    while todo:
+        for include in tree.includes(todo.pop()):
+            if include.quoted and include.name not in seen and tree.has(include.name):
+                seen.add(include.name)
+                todo.append(include.name)
+    return sorted(seen)
+
+
+def _verdict(tree, program, version, path):
+    """[(path, line, message)], as it is kept or by running the compiler."""
+    digest = hashlib.sha256("\0".join([version, *FLAGS, _FINDING.pattern, path]).encode())
+    for name in _closure(tree, path):
+        digest.update(f"\0{name}\0{tree.text(name)}".encode())
+    kept = tree.root / KEPT / digest.hexdigest()
+    try:
+        return json.loads(kept.read_text())
+    except (OSError, ValueError):
+        rows = _analyse(tree, program, path)
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    part = kept.with_suffix(f".{os.getpid()}")
+    part.write_text(json.dumps(rows))
+    part.replace(kept)
+    return rows
+
+
+def _analyse(tree, program, path):
+    run = subprocess.run([program, *FLAGS, path], cwd=tree.root, capture_output=True, text=True,
+                         check=False)
+    matches = (_FINDING.match(line) for line in run.stderr.splitlines())
+    rows = [(m.group(1), int(m.group(2)), m.group(3)) for m in matches if m]
+    return rows if rows or run.returncode == 0 else [(path, 1, run.stderr.strip()[:200])]
+
+
+def _drop_old(tree):
+    directory = tree.root / KEPT
+    kept = sorted(directory.iterdir(), key=lambda file: -file.stat().st_mtime) \
+        if directory.is_dir() else []
+    for file in kept[KEPT_MAX:]:
+        file.unlink(missing_ok=True)
