@@ -159,7 +159,7 @@ struct ServeApp::Parts {
   std::unique_ptr<fleet::ConfigWatch> config;
   std::atomic<bool> stopped = false;  // read by the admin port's threads
 
-  std::uint64_t dropped_lines = 0;  // of the log, counted so far
+  std::uint64_t dropped_lines = 0;  // of the log, counted so far; scrapes come one by one
 
   Result<Done> build();
   Result<Done> read_events();
