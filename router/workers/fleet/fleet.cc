@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <atomic>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "common/base/log.h"
+#include "common/base/mutex.h"
 #include "common/base/published.h"
 
 #include "router/workers/fleet/effects.h"
@@ -20,12 +20,8 @@ using contract::WorkerSpec;
 
 class Fleet::State {
  public:
-  State(Options fleet_options, FleetListeners fleet_listeners, runtime::Metrics& fleet_metrics,
-        const Clock& fleet_clock)
-      : options(fleet_options),
-        listeners(std::move(fleet_listeners)),
-        metrics(fleet_metrics),
-        clock(fleet_clock) {}
+  State(Options with, FleetListeners told, runtime::Metrics& counts, const Clock& time)
+      : options(with), listeners(std::move(told)), metrics(counts), clock(time) {}
 
   const Options options;
   const FleetListeners listeners;
@@ -34,23 +30,24 @@ class Fleet::State {
   Published<FleetSnapshot> snapshot{std::make_shared<const FleetSnapshot>()};
   std::atomic<std::size_t> failing_workers = 0;  // spares report_success the lock
 
-  std::mutex mutex;  // guards everything below
-  std::vector<Member> members;
-  std::uint64_t revision = 0;
-  std::uint32_t next_engine = 0;
-  std::function<void()> probe_sooner;
-  bool is_changed = true;  // a published worker, or the list, since publish()
-  SlowShare share;
-  bool slow_stay_routed = false;
+  Mutex mutex;
+  std::vector<Member> members SL_GUARDED_BY(mutex);
+  std::uint64_t revision SL_GUARDED_BY(mutex) = 0;
+  std::uint32_t next_engine SL_GUARDED_BY(mutex) = 0;
+  std::function<void()> probe_sooner SL_GUARDED_BY(mutex);
+  // A published worker, or the list, since publish().
+  bool is_changed SL_GUARDED_BY(mutex) = true;
+  SlowShare share SL_GUARDED_BY(mutex);
+  bool slow_stay_routed SL_GUARDED_BY(mutex) = false;
 
-  Member* find(std::string_view name) {
+  Member* find(std::string_view name) SL_REQUIRES(mutex) {
     const auto found = std::find_if(members.begin(), members.end(),
                                     [name](const Member& m) { return m.spec.name == name; });
     return found == members.end() ? nullptr : &*found;
   }
 
   // The member that a probe was taken for, unless it was replaced since.
-  Member* find(const WorkerSpec& spec) {
+  Member* find(const WorkerSpec& spec) SL_REQUIRES(mutex) {
     Member* member = find(spec.name);
     return member != nullptr && is_same_engine(spec, member->spec) ? member : nullptr;
   }
@@ -72,7 +69,8 @@ class Fleet::State {
     metrics.counter(contract::kRankMismatchTotal, {member.spec.name}).add();
   }
 
-  void set_engines(Member& member, std::vector<EngineEndpoints> engines, Effects& effects) {
+  void set_engines(Member& member, std::vector<EngineEndpoints> engines, Effects& effects)
+      SL_REQUIRES(mutex) {
     if (same_endpoints(member.view.engines, engines)) return;
     drop_engines(member, effects);
     for (EngineEndpoints& engine : engines) {
@@ -83,7 +81,7 @@ class Fleet::State {
   }
 
   // Draws the verdict, and has it published where it changed, with any change of `view`.
-  void settle(Member& member, Effects& effects) {
+  void settle(Member& member, Effects& effects) SL_REQUIRES(mutex) {
     if (share.count(member)) keep_slow(effects);
     const Ballot ballot = ballot_of(member.view, member.standing);
     if (std::exchange(member.ballot, ballot) != ballot || !member.published) vote(effects);
@@ -91,7 +89,7 @@ class Fleet::State {
   }
 
   // Takes over what the votes say of all; verdicts are drawn where that is news.
-  void vote(Effects& effects) {
+  void vote(Effects& effects) SL_REQUIRES(mutex) {
     std::vector<Worker*> sound;
     for (Member& m : members) {
       if (m.ballot.is_sound) sound.push_back(&m.view);
@@ -106,7 +104,7 @@ class Fleet::State {
   }
 
   // After the share of slow workers may have changed.
-  void keep_slow(Effects& effects) {
+  void keep_slow(Effects& effects) SL_REQUIRES(mutex) {
     const bool stay = share.is_large();
     metrics.gauge(contract::kWorkersKeptRouted).set(stay ? static_cast<double>(share.slow) : 0);
     if (std::exchange(slow_stay_routed, stay) == stay) return;
@@ -120,7 +118,7 @@ class Fleet::State {
     }
   }
 
-  void settle_one(Member& member, Effects& effects) {
+  void settle_one(Member& member, Effects& effects) SL_REQUIRES(mutex) {
     member.ballot = ballot_of(member.view, member.standing);
     Verdict verdict = judge(member.view, member.standing);
     const bool is_new = !member.published;
@@ -146,7 +144,7 @@ class Fleet::State {
     }
   }
 
-  void publish() {
+  void publish() SL_REQUIRES(mutex) {
     if (!std::exchange(is_changed, false)) return;
     auto next = std::make_shared<FleetSnapshot>();
     next->revision = ++revision;
@@ -154,7 +152,7 @@ class Fleet::State {
     snapshot.publish(std::move(next));
   }
 
-  void act(const Effects& effects) const {
+  void act(const Effects& effects) const SL_EXCLUDES(mutex) {
     for (const Effects::Line& line : effects.lines) log(line.level, line.message, line.fields);
     for (const CacheId engine : effects.removed) {
       if (listeners.engine_removed) listeners.engine_removed(engine);
@@ -165,7 +163,8 @@ class Fleet::State {
     for (const std::string& worker : effects.gone_workers) metrics.remove_worker(worker);
   }
 
-  void replace_members(const std::vector<WorkerSpec>& workers, Effects& effects) {
+  void replace_members(const std::vector<WorkerSpec>& workers, Effects& effects)
+      SL_REQUIRES(mutex) {
     std::vector<Member> next;
     for (const WorkerSpec& spec : workers) {
       Member* old = find(spec.name);
@@ -199,17 +198,17 @@ class Fleet::State {
   }
 
   // After `failed_requests` was `before`.
-  void count_failing(const Member& member, std::uint32_t before) {
+  void count_failing(const Member& member, std::uint32_t before) SL_REQUIRES(mutex) {
     if (before == 0 && member.failed_requests != 0) ++failing_workers;
     if (before != 0 && member.failed_requests == 0) --failing_workers;
   }
 
-  void forget_failures(Member& member) {
+  void forget_failures(Member& member) SL_REQUIRES(mutex) {
     count_failing(member, std::exchange(member.failed_requests, 0));
   }
 
-  // When the last event of the worker came. Without the lock.
-  [[nodiscard]] Instant last_event(std::string_view name) const {
+  // When the last event of the worker came.
+  [[nodiscard]] Instant last_event(std::string_view name) const SL_EXCLUDES(mutex) {
     Instant last{};
     const auto worker = snapshot.read()->find(name);
     if (!worker || !listeners.last_event) return last;
@@ -219,7 +218,7 @@ class Fleet::State {
     return last;
   }
 
-  void probe_answered(Member& member, const Probe& probe, Effects& effects) {
+  void probe_answered(Member& member, const Probe& probe, Effects& effects) SL_REQUIRES(mutex) {
     const Instant now = clock.now();
     note_life(member, now, options);
     note_refused_calls(member, probe);
@@ -244,7 +243,7 @@ class Fleet::State {
   void change(CacheId engine, const auto& change) {
     Effects effects;
     {
-      const std::lock_guard lock(mutex);
+      const MutexLock lock(mutex);
       for (Member& member : members) {
         for (EngineEndpoints& endpoints : member.view.engines) {
           if (endpoints.engine != engine || !change(member, endpoints, effects)) continue;
@@ -280,7 +279,7 @@ std::shared_ptr<const FleetSnapshot> Fleet::snapshot() const { return state_->sn
 void Fleet::set_workers(const std::vector<WorkerSpec>& workers) {
   Effects effects;
   {
-    const std::lock_guard lock(state_->mutex);
+    const MutexLock lock(state_->mutex);
     state_->replace_members(workers, effects);
     state_->publish();
   }
@@ -314,7 +313,7 @@ void Fleet::report_failure(std::string_view worker, const Error& error) {
   Effects effects;
   std::function<void()> wake;
   {
-    const std::lock_guard lock(state_->mutex);
+    const MutexLock lock(state_->mutex);
     Member* member = state_->find(worker);
     if (member == nullptr) return;
     const Instant now = state_->clock.now();
@@ -334,12 +333,12 @@ void Fleet::report_failure(std::string_view worker, const Error& error) {
 
 void Fleet::report_success(std::string_view worker) {
   if (state_->failing_workers == 0) return;
-  const std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   if (Member* member = state_->find(worker)) state_->forget_failures(*member);
 }
 
 Fleet::DueProbes Fleet::take_due_probes() {
-  const std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   const Instant now = state_->clock.now();
   DueProbes due{{}, now + state_->options.probe_interval};
   for (Member& member : state_->members) {
@@ -357,7 +356,7 @@ Fleet::DueProbes Fleet::take_due_probes() {
 }
 
 void Fleet::on_probe_sooner(std::function<void()> wake) {
-  const std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   state_->probe_sooner = std::move(wake);
 }
 
@@ -365,7 +364,7 @@ void Fleet::apply_probe(const WorkerSpec& spec, const Probe& probe) {
   const Instant last_event = probe.health.ok() ? Instant{} : state_->last_event(spec.name);
   Effects effects;
   {
-    const std::lock_guard lock(state_->mutex);
+    const MutexLock lock(state_->mutex);
     Member* member = state_->find(spec);
     if (member == nullptr) return;
     member->is_probed = false;
@@ -387,7 +386,7 @@ void Fleet::apply_probe(const WorkerSpec& spec, const Probe& probe) {
 void Fleet::apply_load(const WorkerSpec& spec, const EngineLoad& load) {
   Effects effects;
   {
-    const std::lock_guard lock(state_->mutex);
+    const MutexLock lock(state_->mutex);
     Member* member = state_->find(spec);
     if (member == nullptr) return;
     set_load(member->view, member->standing, load);

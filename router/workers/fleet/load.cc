@@ -17,7 +17,7 @@ double LoadCell::recent_at(Instant now) const {
 }
 
 Load LoadCell::read(Instant now) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Load load = load_;
   load.recent_prefill_blocks = recent_at(now);
   return load;
@@ -25,7 +25,7 @@ Load LoadCell::read(Instant now) const {
 
 Reservation LoadCell::reserve(const Booking& booking, Instant now) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ++load_.in_flight;
     load_.prefill_tokens += booking.prefill_tokens;
     load_.recent_prefill_blocks =
@@ -36,14 +36,14 @@ Reservation LoadCell::reserve(const Booking& booking, Instant now) {
 }
 
 void LoadCell::begin_decoding(const Booking& booking) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   SL_CHECK(load_.prefill_tokens >= booking.prefill_tokens);
   load_.prefill_tokens -= booking.prefill_tokens;
   load_.blocks += booking.blocks;
 }
 
 void LoadCell::end(const Booking& booking, bool decoding) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   SL_CHECK(load_.in_flight > 0);
   --load_.in_flight;
   if (decoding) {

@@ -4,9 +4,9 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 
 #include "common/base/clock.h"
+#include "common/base/mutex.h"
 #include "common/base/result.h"
 
 namespace sightline::fleet {
@@ -45,11 +45,11 @@ class LoadCell : public std::enable_shared_from_this<LoadCell> {
   friend class Reservation;
   void begin_decoding(const Booking& booking);
   void end(const Booking& booking, bool decoding);
-  [[nodiscard]] double recent_at(Instant now) const;
+  [[nodiscard]] double recent_at(Instant now) const SL_REQUIRES(mutex_);
 
-  mutable std::mutex mutex_;  // guards everything below
-  Load load_;
-  Instant recent_since_{};
+  mutable Mutex mutex_;
+  Load load_ SL_GUARDED_BY(mutex_);
+  Instant recent_since_ SL_GUARDED_BY(mutex_){};
 };
 
 // A request's booked work: released exactly once, at the latest when this is destroyed.
