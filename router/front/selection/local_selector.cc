@@ -154,20 +154,20 @@ Selection LocalSelector::open(const Target& target, const fleet::Booking& bookin
                       .rank = target.rank_number(),
                       .family = worker.family};
   attempt.booked = target.rank().load->reserve(booking, sources_.clock.now());
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   selection.reservation = next_++;
   open_.emplace(selection.reservation, std::move(attempt));
   return selection;
 }
 
 void LocalSelector::first_token(ReservationId reservation) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto entry = open_.find(reservation);
   if (entry != open_.end()) entry->second.booked.first_token();
 }
 
 std::shared_ptr<fleet::LifeSign> LocalSelector::life(ReservationId reservation) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto entry = open_.find(reservation);
   if (entry == open_.end()) return std::make_shared<fleet::LifeSign>();
   return entry->second.worker->life;
@@ -177,7 +177,7 @@ std::shared_ptr<fleet::LifeSign> LocalSelector::life(ReservationId reservation) 
 void LocalSelector::end(ReservationId reservation, const Ending& ending) {
   std::optional<Open> attempt;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto entry = open_.find(reservation);
     if (entry == open_.end()) return;
     attempt = std::move(entry->second);

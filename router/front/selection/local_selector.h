@@ -6,12 +6,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <unordered_map>
 #include <vector>
 
 #include "common/base/clock.h"
+#include "common/base/mutex.h"
 #include "common/contract/serve_settings.h"
 #include "common/runtime/metrics.h"
 
@@ -85,9 +85,9 @@ class LocalSelector : public Selector {
   const Sources sources_;
   const std::uint64_t seed_;
   std::atomic<std::uint64_t> turn_{0};
-  std::mutex mutex_;  // guards what follows; held for memory work only
-  std::unordered_map<ReservationId, Open> open_;
-  ReservationId next_ = 1;
+  Mutex mutex_;  // held for memory work only
+  std::unordered_map<ReservationId, Open> open_ SL_GUARDED_BY(mutex_);
+  ReservationId next_ SL_GUARDED_BY(mutex_) = 1;
 };
 
 }  // namespace sightline::selection
