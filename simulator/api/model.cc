@@ -40,14 +40,14 @@ Result<model::ModelFiles> read_files(const std::string& directory) {
   return files;
 }
 
-Result<model::ChatTemplate> parse_template(const model::ModelProfile& profile) {
-  model::SpecialTokens special;
+Result<chat::ChatTemplate> parse_template(const model::ModelProfile& profile) {
+  chat::SpecialTokens special;
   for (const auto& token : profile.special_tokens) special.emplace_back(token.name, token.text);
-  model::MediaPlaceholders placeholders;
+  chat::MediaPlaceholders placeholders;
   if (profile.family != model::Family::TextOnly) {
     placeholders.image = "<|vision_start|><|image_pad|><|vision_end|>";
   }
-  return model::ChatTemplate::create(profile.chat_template, special, placeholders);
+  return chat::ChatTemplate::create(profile.chat_template, special, placeholders);
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 
 #include "common/base/result.h"
 
-#include "router/prompt/model/chat_template.h"
+#include "router/prompt/chat/chat_template.h"
 #include "router/prompt/model/model_directory.h"
 #include "router/prompt/tokenizer/tokenizer.h"
 #include "simulator/core/kv_event.h"
@@ -35,7 +35,7 @@ struct Model {
   std::vector<std::string> lora_modules;
   std::uint32_t max_model_len = 0;
   model::ModelProfile profile;
-  std::optional<model::ChatTemplate> chat_template;
+  std::optional<chat::ChatTemplate> chat_template;
   std::unique_ptr<const tokenizer::Tokenizer> tokenizer;
   std::shared_ptr<const core::OutputWords> words;
 

@@ -30,7 +30,7 @@ Result<std::string> render(const json::Value& body, const json::Value& messages,
                         "As of transformers v4.44, default chat template is no longer allowed, so "
                         "you must provide a chat template if the tokenizer does not define one.");
   }
-  model::ChatTemplateInput input{.messages = messages};
+  chat::ChatTemplateInput input{.messages = messages};
   input.tools = typed_field(body, "tools", json::Kind::Array);
   input.documents = typed_field(body, "documents", json::Kind::Array);
   input.template_kwargs = typed_field(body, "chat_template_kwargs", json::Kind::Object);

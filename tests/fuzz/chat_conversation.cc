@@ -11,7 +11,7 @@
 #include "common/base/check.h"
 
 #include "router/openai/request.h"
-#include "router/prompt/model/chat_template.h"
+#include "router/prompt/chat/chat_template.h"
 #include "tests/fuzz/input.h"
 #include "tests/fuzz/target.h"
 
@@ -24,13 +24,13 @@ constexpr std::array kFamilies = {"qwen2_vl",  "qwen3_vl",   "deepseek_v3", "dee
                                   "internvl3", "minicpmv45", "phi3_5",      "llava_onevision",
                                   "qwen2_5",   "qwen3",      "mistral_nemo"};
 
-std::vector<model::ChatTemplate> read_templates() {
-  std::vector<model::ChatTemplate> templates;
+std::vector<chat::ChatTemplate> read_templates() {
+  std::vector<chat::ChatTemplate> templates;
   for (const std::string family : kFamilies) {
     std::ifstream file(SL_SOURCE_DIR "/tests/data/templates/" + family + ".jinja");
     SL_CHECK(file.good());
     const std::string source{std::istreambuf_iterator<char>(file), {}};
-    auto chat_template = model::ChatTemplate::create(
+    auto chat_template = chat::ChatTemplate::create(
         source, {{"bos_token", "<s>"}, {"eos_token", "</s>"}, {"pad_token", std::nullopt}},
         {.image = "<image>", .video = "<video>", .audio = ""});
     SL_CHECK(chat_template.ok());

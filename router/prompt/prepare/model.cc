@@ -53,7 +53,7 @@ Result<model::ModelFiles> read_files(const fs::path& directory) {
 
 // The text that stands for an item where a template takes flat text: as vLLM 0.32 writes it for
 // the Qwen vision families (get_placeholder_str).
-model::MediaPlaceholders flat_placeholders(model::Family family) {
+chat::MediaPlaceholders flat_placeholders(model::Family family) {
   using model::Family;
   if (family != Family::Qwen2Vl && family != Family::Qwen2_5Vl && family != Family::Qwen3Vl) {
     return {};
@@ -62,16 +62,16 @@ model::MediaPlaceholders flat_placeholders(model::Family family) {
           .video = "<|vision_start|><|video_pad|><|vision_end|>"};
 }
 
-Result<std::optional<model::ChatTemplate>> parse_template(const model::ModelProfile& profile,
-                                                          const std::string& source) {
-  if (source.empty()) return std::optional<model::ChatTemplate>{};
-  model::SpecialTokens tokens;
+Result<std::optional<chat::ChatTemplate>> parse_template(const model::ModelProfile& profile,
+                                                         const std::string& source) {
+  if (source.empty()) return std::optional<chat::ChatTemplate>{};
+  chat::SpecialTokens tokens;
   for (const model::SpecialToken& token : profile.special_tokens) {
     tokens.emplace_back(token.name, token.text);
   }
-  auto parsed = model::ChatTemplate::create(source, tokens, flat_placeholders(profile.family));
+  auto parsed = chat::ChatTemplate::create(source, tokens, flat_placeholders(profile.family));
   if (!parsed.ok()) return with_context(std::move(parsed).error(), "chat template");
-  return std::optional<model::ChatTemplate>(std::move(parsed).value());
+  return std::optional<chat::ChatTemplate>(std::move(parsed).value());
 }
 
 }  // namespace

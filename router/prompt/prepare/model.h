@@ -8,7 +8,7 @@
 
 #include "common/base/result.h"
 
-#include "router/prompt/model/chat_template.h"
+#include "router/prompt/chat/chat_template.h"
 #include "router/prompt/model/model_directory.h"
 #include "router/prompt/tokenizer/tokenizer.h"
 
@@ -19,9 +19,9 @@ struct Model {
   model::ModelProfile profile;
   std::unique_ptr<const tokenizer::Tokenizer> tokenizer;
   // Absent: chat requests of this model are routed without overlap.
-  std::optional<model::ChatTemplate> chat_template;
+  std::optional<chat::ChatTemplate> chat_template;
   // Taken for requests with tools, where the model names a template of its own for them.
-  std::optional<model::ChatTemplate> tools_template;
+  std::optional<chat::ChatTemplate> tools_template;
 };
 
 // Reads a Hugging Face model directory: config.json and tokenizer.json are required,

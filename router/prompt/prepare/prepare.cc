@@ -38,7 +38,7 @@ std::vector<model::MediaItem> items_of(const std::vector<ResolvedMedia>& media) 
 }
 
 // True if the template printed the items that the request has, in its order.
-bool same_order(const std::vector<model::MediaSlot>& rendered,
+bool same_order(const std::vector<chat::MediaSlot>& rendered,
                 const std::vector<openai::MediaPart>& parts) {
   if (rendered.size() != parts.size()) return false;
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -80,13 +80,13 @@ Result<Prepared> prepare_chat(const Model& model, const openai::Request& request
   const auto& chosen =
       chat.tools && model.tools_template ? model.tools_template : model.chat_template;
   if (!chosen) return unknown(Gap::NoTemplate, std::move(media));
-  const model::ChatTemplateInput input{.messages = chat.messages,
-                                       .tools = chat.tools,
-                                       .documents = chat.documents,
-                                       .template_kwargs = chat.template_kwargs,
-                                       .reasoning_effort = request.reasoning_effort,
-                                       .add_generation_prompt = chat.add_generation_prompt,
-                                       .continue_final_message = chat.continue_final_message};
+  const chat::ChatTemplateInput input{.messages = chat.messages,
+                                      .tools = chat.tools,
+                                      .documents = chat.documents,
+                                      .template_kwargs = chat.template_kwargs,
+                                      .reasoning_effort = request.reasoning_effort,
+                                      .add_generation_prompt = chat.add_generation_prompt,
+                                      .continue_final_message = chat.continue_final_message};
   auto rendered = chosen->render(input, options.now);
   if (!rendered.ok()) {
     const bool ours = rendered.error().code != ErrorCode::InvalidArgument;

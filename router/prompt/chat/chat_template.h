@@ -18,12 +18,7 @@
 #include "router/prompt/chat/content_format.h"
 #include "router/prompt/template/jinja/template.h"
 
-namespace sightline::model {
-
-using chat::ContentFormat;
-using chat::MediaKind;
-using chat::MediaPlaceholders;
-using chat::MediaSlot;
+namespace sightline::chat {
 
 // The request fields that shape the prompt; values are views of the request's document.
 struct ChatTemplateInput {
@@ -77,4 +72,4 @@ class ChatTemplate {
   MediaPlaceholders placeholders_;
 };
 
-}  // namespace sightline::model
+}  // namespace sightline::chat

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
-#include "router/prompt/model/chat_template.h"
+#include "router/prompt/chat/chat_template.h"
 
 #include <algorithm>
 
 #include "router/prompt/chat/conversation.h"
 #include "router/prompt/chat/template_call.h"
 
-namespace sightline::model {
+namespace sightline::chat {
 namespace {
 
 using jinja::Dict;
@@ -62,7 +62,7 @@ std::optional<json::Value> from_kwargs(const ChatTemplateInput& input, std::stri
 
 Result<Value> tools_of(const ChatTemplateInput& input) {
   if (const auto tools = from_kwargs(input, "tools")) return Value::from_json(*tools);
-  return input.tools ? chat::build_tools(*input.tools) : Result<Value>(Value::none());
+  return input.tools ? build_tools(*input.tools) : Result<Value>(Value::none());
 }
 
 Result<Value> documents_of(const ChatTemplateInput& input) {
@@ -85,7 +85,7 @@ Result<ChatTemplate> ChatTemplate::create(std::string_view source,
                                           const SpecialTokens& special_tokens,
                                           MediaPlaceholders placeholders) {
   ChatTemplate result(std::string(source), SL_TRY(jinja::Template::parse(source)));
-  result.format_ = chat::detect_content_format(result.template_);
+  result.format_ = detect_content_format(result.template_);
   result.special_tokens_ = special_tokens;
   result.placeholders_ = std::move(placeholders);
   // vLLM 0.32 asks the source, not the syntax tree.
@@ -99,11 +99,11 @@ Result<RenderedPrompt> ChatTemplate::render(const ChatTemplateInput& input, Wall
     return invalid("Cannot set both `continue_final_message` and `add_generation_prompt` to True.",
                    "continue_final_message");
   }
-  chat::Conversation conversation =
-      SL_TRY(chat::build_conversation(input.messages, chat::ContentRules{format_, placeholders_}));
-  chat::TemplateCall call;
-  call.messages = knows_developer_role_ ? conversation.messages
-                                        : chat::without_developer_role(conversation.messages);
+  Conversation conversation =
+      SL_TRY(build_conversation(input.messages, ContentRules{format_, placeholders_}));
+  TemplateCall call;
+  call.messages =
+      knows_developer_role_ ? conversation.messages : without_developer_role(conversation.messages);
   call.tools = SL_TRY(tools_of(input));
   call.documents = SL_TRY(documents_of(input));
   call.add_generation_prompt = input.add_generation_prompt;
@@ -118,11 +118,11 @@ Result<RenderedPrompt> ChatTemplate::render(const ChatTemplateInput& input, Wall
   add_reasoning_effort(input, call.variables);
   jinja::RenderOptions options;
   options.now = now;
-  auto text = chat::call_template(template_, source_, call, options);
+  auto text = call_template(template_, source_, call, options);
   // Whatever came of arguments that could not be read.
   if (const auto& error = conversation.arguments.error()) return *error;
   if (!text.ok()) return std::move(text).error();
   return RenderedPrompt{std::move(text).value(), std::move(conversation.media)};
 }
 
-}  // namespace sightline::model
+}  // namespace sightline::chat

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
-#include "router/prompt/model/chat_template.h"
+#include "router/prompt/chat/chat_template.h"
 
 #include <fstream>
 #include <sstream>
@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-namespace sightline::model {
+namespace sightline::chat {
 namespace {
 
 // Shows what a template is given: roles, contents and tools as JSON.
@@ -284,4 +284,4 @@ TEST(ChatTemplate, MalformedMessagesAreTheClientsFault) {
 }
 
 }  // namespace
-}  // namespace sightline::model
+}  // namespace sightline::chat
