@@ -6,10 +6,10 @@
 #include <optional>
 #include <utility>
 
-#include "router/prompt/model/image_tokens.h"
 #include "simulator/api/api_error.h"
 #include "simulator/api/image_size.h"
 #include "simulator/core/digest.h"
+#include "simulator/processor/image_grid.h"
 
 namespace sightline::api {
 namespace {
@@ -56,8 +56,8 @@ Result<std::string> decode_url(std::string_view url) {
 // Reads the media of one request: one object per request.
 class MediaReader {
  public:
-  MediaReader(const model::ModelProfile& profile, ProcessorCache& cache)
-      : profile_(profile), cache_(cache) {}
+  MediaReader(const processor::Checkpoint& checkpoint, ProcessorCache& cache)
+      : checkpoint_(checkpoint), cache_(cache) {}
 
   Result<Done> read_part(const json::Value& part) {
     if (!part.is(json::Kind::Object)) return Done{};  // a bare string is text
@@ -77,7 +77,7 @@ class MediaReader {
 
  private:
   Result<Done> read_image(const json::Value& part) {
-    if (profile_.family == model::Family::TextOnly) {
+    if (!checkpoint_.takes_media) {
       return parameter_error("At most 0 image(s) may be provided in one prompt.", "image");
     }
     const auto image = part.find("image_url");
@@ -125,11 +125,22 @@ class MediaReader {
       inputs_.push_back({identifier, *tokens});
       return Done{};
     }
-    const auto count =
-        SL_TRY(model::count_image_tokens(profile_, {.width = size.width, .height = size.height}));
-    cache_.items.add({identifier, count.tokens, count.tokens * kProcessedBytesPerToken});
-    inputs_.push_back({identifier, count.tokens});
+    const std::uint32_t tokens = SL_TRY(count_tokens(size));
+    cache_.items.add({identifier, tokens, tokens * kProcessedBytesPerToken});
+    inputs_.push_back({identifier, tokens});
     return Done{};
+  }
+
+  Result<std::uint32_t> count_tokens(const ImageSize& size) const {
+    if (!checkpoint_.images) {
+      return client_error(ErrorCode::Unsupported,
+                          "no image processor is simulated for models of "
+                          "type \"" +
+                              checkpoint_.model_type + "\"");
+    }
+    const auto grid = SL_TRY(
+        processor::grid_of(*checkpoint_.images, {.width = size.width, .height = size.height}));
+    return static_cast<std::uint32_t>(grid.tokens());
   }
 
   std::optional<std::uint32_t> look_up(const std::string& identifier) {
@@ -140,7 +151,7 @@ class MediaReader {
     return tokens;
   }
 
-  const model::ModelProfile& profile_;
+  const processor::Checkpoint& checkpoint_;
   ProcessorCache& cache_;
   std::vector<MediaInput> inputs_;
 };
@@ -173,9 +184,9 @@ Result<std::string> decode_base64(std::string_view text) {
 }
 
 Result<std::vector<MediaInput>> read_media(const json::Value& messages,
-                                           const model::ModelProfile& profile,
+                                           const processor::Checkpoint& checkpoint,
                                            ProcessorCache& cache) {
-  MediaReader reader(profile, cache);
+  MediaReader reader(checkpoint, cache);
   for (const json::Value message : messages) {
     const auto content = message.find("content");
     if (!content || !content->is(json::Kind::Array)) continue;

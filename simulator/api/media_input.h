@@ -9,8 +9,8 @@
 #include "common/base/json.h"
 #include "common/base/result.h"
 
-#include "router/prompt/model/model_directory.h"
 #include "simulator/core/media_cache.h"
+#include "simulator/processor/checkpoint.h"
 
 namespace sightline::api {
 
@@ -35,7 +35,7 @@ struct ProcessorCache {
 // be in the cache. Only data: URLs are read: simulated engines have no network. Errors: as vLLM
 // answers.
 Result<std::vector<MediaInput>> read_media(const json::Value& messages,
-                                           const model::ModelProfile& profile,
+                                           const processor::Checkpoint& checkpoint,
                                            ProcessorCache& cache);
 
 // Strict base64 (RFC 4648). Errors: as vLLM answers.

@@ -12,10 +12,10 @@
 #include "common/base/result.h"
 
 #include "router/prompt/chat/chat_template.h"
-#include "router/prompt/model/model_directory.h"
 #include "router/prompt/tokenizer/tokenizer.h"
 #include "simulator/core/kv_event.h"
 #include "simulator/core/output_words.h"
+#include "simulator/processor/checkpoint.h"
 
 namespace sightline::api {
 
@@ -34,7 +34,7 @@ struct Model {
   std::string name;
   std::vector<std::string> lora_modules;
   std::uint32_t max_model_len = 0;
-  model::ModelProfile profile;
+  processor::Checkpoint checkpoint;
   std::optional<chat::ChatTemplate> chat_template;
   std::unique_ptr<const tokenizer::Tokenizer> tokenizer;
   std::shared_ptr<const core::OutputWords> words;

@@ -4,9 +4,9 @@
 
 #include <utility>
 
-#include "router/prompt/model/expand.h"
 #include "simulator/api/api_error.h"
 #include "simulator/api/request.h"
+#include "simulator/processor/expansion.h"
 
 namespace sightline::api {
 namespace {
@@ -41,24 +41,23 @@ Result<std::string> render(const json::Value& body, const json::Value& messages,
   return SL_TRY(model.chat_template->render(input, now)).text;
 }
 
+// The length is judged by the caller, who knows what answer is asked for.
 Result<PromptInput> expand_media(const std::vector<TokenId>& rendered,
-                                 std::vector<MediaInput> inputs, const Model& model) {
-  std::vector<model::MediaItem> items;
-  items.reserve(inputs.size());
+                                 std::vector<MediaInput> inputs,
+                                 const processor::Checkpoint& checkpoint) {
+  std::vector<TokenId> placeholders;
+  if (checkpoint.image_token) placeholders.push_back(*checkpoint.image_token);
+  if (checkpoint.video_token) placeholders.push_back(*checkpoint.video_token);
+  // Pictures are counted only for models whose token is known.
+  SL_CHECK(inputs.empty() || checkpoint.image_token);
+  std::vector<processor::Item> items;
   for (const MediaInput& input : inputs) {
-    items.push_back({.identifier = input.identifier, .tokens = input.tokens});
+    items.push_back({.placeholder = *checkpoint.image_token, .tokens = input.tokens});
   }
-  // The length is judged by the caller, who knows what answer is asked for.
-  const model::Rendered source{.tokens = rendered, .tokens_max = SIZE_MAX};
-  model::Prompt expanded = SL_TRY(model::expand(source, items, model.profile.placeholders));
-  if (expanded.certainty != model::Certainty::Exact) {
-    return client_error(ErrorCode::InvalidArgument,
-                        "Failed to apply prompt replacement for mm_items['image']: the number of "
-                        "placeholders differs from the number of items.");
-  }
+  auto expanded = SL_TRY(processor::expand(rendered, items, placeholders));
   PromptInput input{.tokens = std::move(expanded.tokens), .media = {}};
-  for (const model::MediaSpan& span : expanded.spans) {
-    input.media.push_back({std::move(items[span.item].identifier), span.start, span.length});
+  for (const processor::Run& run : expanded.runs) {
+    input.media.push_back({std::move(inputs[run.item].identifier), run.offset, run.length});
   }
   return input;
 }
@@ -106,11 +105,11 @@ Result<PromptInput> read_chat_prompt(const json::Value& body, const Model& model
                          .message = "Input should be a valid list",
                          .input = std::string(messages.raw().substr(0, 64))});
   }
-  auto inputs = SL_TRY(read_media(messages, model.profile, cache));
+  auto inputs = SL_TRY(read_media(messages, model.checkpoint, cache));
   const std::string text = SL_TRY(render(body, messages, model, now));
   std::vector<TokenId> rendered;
   SL_TRY(model.tokenizer->encode(text, rendered));
-  return expand_media(rendered, std::move(inputs), model);
+  return expand_media(rendered, std::move(inputs), model.checkpoint);
 }
 
 Result<std::vector<PromptInput>> read_text_prompts(const json::Value& body, const Model& model) {

@@ -12,17 +12,17 @@ namespace {
 
 constexpr std::uint64_t kCacheBytes = 1ULL << 30U;
 
-model::ModelProfile tiny_profile() {
-  model::ModelProfile profile;
-  profile.family = model::Family::Qwen2Vl;
-  profile.image_rule = {.patch = 14, .merge = 2, .pixels_min = 3136, .pixels_max = 1003520};
-  return profile;
+processor::Checkpoint tiny_checkpoint() {
+  processor::Checkpoint checkpoint{.model_type = "qwen2_vl", .takes_media = true};
+  checkpoint.images = {
+      .patch_size = 14, .merge_size = 2, .shortest_edge = 3136, .longest_edge = 1003520};
+  return checkpoint;
 }
 
 Result<std::vector<MediaInput>> read_body(const std::string& body, ProcessorCache& cache) {
   const auto document = json::Document::parse(body);
   EXPECT_TRUE(document.ok());
-  return read_media(*document->root().find("messages"), tiny_profile(), cache);
+  return read_media(*document->root().find("messages"), tiny_checkpoint(), cache);
 }
 
 TEST(MediaInput, ReadsStrictBase64) {
