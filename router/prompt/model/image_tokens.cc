@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 
 namespace sightline::model {
@@ -16,6 +17,7 @@ struct Resized {
 
 // transformers 5.23 models/qwen2_vl smart_resize, in its own order of floating-point operations:
 // the results are compared with limits and rounded, so another order would differ at the edges.
+// Python divides the area exactly and rounds once; so do doubles up to kAreaMax.
 // A side below half a factor rounds to 0, and the area with it: the lower limit then decides.
 Resized smart_resize(const ImageRule& rule, ImageSize size) {
   const double factor = double{1} * rule.patch * rule.merge;
@@ -45,6 +47,12 @@ Error too_thin(ImageSize size) {
                           std::to_string(kAspectRatioMax) + " times the other");
 }
 
+Error too_large(ImageSize size) {
+  return client_error(ErrorCode::TooLarge, "the image is " + std::to_string(size.width) + " x " +
+                                               std::to_string(size.height) +
+                                               " pixels; send a smaller one");
+}
+
 }  // namespace
 
 Result<ImageTokens> count_image_tokens(const ModelProfile& profile, ImageSize size) {
@@ -59,7 +67,10 @@ Result<ImageTokens> count_image_tokens(const ModelProfile& profile, ImageSize si
   const std::uint64_t shorter = std::min(size.width, size.height);
   if (shorter == 0) return client_error(ErrorCode::InvalidArgument, "a side of the image is 0");
   if (longer > shorter * kAspectRatioMax) return too_thin(size);
+  if (longer * shorter > kAreaMax) return too_large(size);
   const Resized units = smart_resize(rule, size);
+  const std::uint64_t patches = units.height * units.width * rule.merge * rule.merge;
+  if (patches > std::numeric_limits<std::uint32_t>::max()) return too_large(size);
   return ImageTokens{static_cast<std::uint32_t>(units.height * rule.merge),
                      static_cast<std::uint32_t>(units.width * rule.merge),
                      static_cast<std::uint32_t>(units.height * units.width)};

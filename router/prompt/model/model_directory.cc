@@ -112,16 +112,13 @@ Result<std::optional<std::uint64_t>> read_limit(const Section& processor, LimitN
   return limit;
 }
 
-// Class defaults of transformers 5.23: Qwen2VLImageProcessor, with the patch of the family.
-ImageRule default_rule(Family family) {
-  if (family == Family::Qwen3Vl) {
-    return {.patch = 16, .merge = 2, .pixels_min = 65'536, .pixels_max = 16'777'216};
-  }
-  return {.patch = 14, .merge = 2, .pixels_min = 56 * 56, .pixels_max = 28 * 28 * 1280};
-}
+// Class defaults of Qwen2VLImageProcessor (transformers 5.23), which serves all the Qwen families:
+// limits and patches of another family stand in its files or nowhere.
+constexpr ImageRule kRuleDefault{
+    .patch = 14, .merge = 2, .pixels_min = 56 * 56, .pixels_max = 28 * 28 * 1280};
 
-Result<ImageRule> read_rule(const Section& processor, Family family) {
-  ImageRule rule = default_rule(family);
+Result<ImageRule> read_rule(const Section& processor) {
+  ImageRule rule = kRuleDefault;
   const auto patch = SL_TRY(read_integer(processor, {"patch_size", 1, kPatchMax}));
   const auto merge = SL_TRY(read_integer(processor, {"merge_size", 1, kMergeMax}));
   rule.patch = static_cast<std::uint32_t>(patch.value_or(rule.patch));
@@ -137,18 +134,18 @@ Result<ImageRule> read_rule(const Section& processor, Family family) {
 }
 
 // The image processor's settings: nested in processor_config.json if there, else their own file.
-Result<ImageRule> read_image_rule(const ModelFiles& files, Family family) {
+Result<ImageRule> read_image_rule(const ModelFiles& files) {
   if (files.processor) {
     const auto document = SL_TRY(parse_object(kProcessorFile, *files.processor));
     if (const auto nested = member(document.root(), "image_processor")) {
-      return read_rule({kProcessorFile, *nested}, family);
+      return read_rule({kProcessorFile, *nested});
     }
   }
   if (!files.preprocessor) {
     return wrong(kPreprocessorFile, "is missing; without it the tokens of an image are not known");
   }
   const auto document = SL_TRY(parse_object(kPreprocessorFile, *files.preprocessor));
-  return read_rule({kPreprocessorFile, document.root()}, family);
+  return read_rule({kPreprocessorFile, document.root()});
 }
 
 // As vLLM 0.32 derives max_model_len: positions, stretched by a rope scaling factor.
@@ -294,7 +291,7 @@ Result<ModelProfile> parse_model(const ModelFiles& files) {
   profile.family = family_of(config, profile.model_type);
   if (profile.family != Family::TextOnly && profile.family != Family::Unknown) {
     profile.placeholders = SL_TRY(read_placeholders({kConfigFile, config}));
-    profile.image_rule = SL_TRY(read_image_rule(files, profile.family));
+    profile.image_rule = SL_TRY(read_image_rule(files));
   }
   profile.tokens_max = SL_TRY(read_tokens_max(config));
   SL_TRY(read_tokenizer_config(files, profile));

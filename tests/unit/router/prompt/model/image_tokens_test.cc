@@ -63,6 +63,16 @@ TEST(ImageTokens, SidesMoreThanTwoHundredTimesApartAreRefused) {
   EXPECT_FALSE(count_image_tokens(profile, {0, 10}).ok());
 }
 
+TEST(ImageTokens, APictureThatCannotBeCountedExactlyIsRefused) {
+  ModelProfile profile = golden::profile_of("qwen2-vl");
+  EXPECT_TRUE(count_image_tokens(profile, {94'906'265, 94'906'265}).ok());
+  const auto refused = count_image_tokens(profile, {94'906'266, 94'906'266});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::TooLarge);
+  profile.image_rule.pixels_min = profile.image_rule.pixels_max = std::uint64_t{1} << 40U;
+  EXPECT_FALSE(count_image_tokens(profile, {10, 10}).ok());
+}
+
 TEST(ImageTokens, AModelWithoutARuleIsUnsupported) {
   ModelProfile profile;
   profile.model_type = "llava";

@@ -66,6 +66,18 @@ TEST(ModelDirectory, PixelLimitsComeInSeveralForms) {
             (Limits{100, 2000}));
 }
 
+// One class of transformers serves all of them, and knows nothing of the model.
+TEST(ModelDirectory, WhereAFileIsSilentEveryFamilyHasTheDefaultsOfTheImageProcessorsClass) {
+  for (const std::string type : {"qwen2_vl", "qwen2_5_vl", "qwen3_vl", "qwen3_vl_moe"}) {
+    ModelFiles files = vision_files("{}");
+    files.config = R"({"model_type":")" + type + R"(","image_token_id":7})";
+    const ImageRule rule = parsed(files).image_rule;
+    EXPECT_EQ(rule.patch, 14U) << type;
+    EXPECT_EQ(rule.pixels_min, 3136U) << type;
+    EXPECT_EQ(rule.pixels_max, 1'003'520U) << type;
+  }
+}
+
 TEST(ModelDirectory, AnImageProcessorNestedInTheProcessorConfigWins) {
   ModelFiles files = vision_files(R"({"max_pixels":4000})");
   files.processor = R"({"processor_class":"P"})";
