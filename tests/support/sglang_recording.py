@@ -115,8 +115,9 @@ class SglangRecording(FakeEngine):
             if json.loads(exchange["request_body"])["messages"] != asked:
                 continue
             self._next = place + 1
-            connection.sendall(response(exchange["status"], exchange["response_body"]))
+            # Before the answer, so that who has it knows what was published.
             self._publish_to(max(exchange["event_seqs"], default=self.last_sequence))
+            connection.sendall(response(exchange["status"], exchange["response_body"]))
             return True
         connection.sendall(response(500, '{"error":"not recorded"}'))
         return True
