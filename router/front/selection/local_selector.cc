@@ -173,6 +173,11 @@ std::shared_ptr<fleet::LifeSign> LocalSelector::life(ReservationId reservation) 
   return entry->second.worker->life;
 }
 
+std::size_t LocalSelector::open_reservations() const {
+  const MutexLock lock(mutex_);
+  return open_.size();
+}
+
 // The work stays booked until what is learnt has been told.
 void LocalSelector::end(ReservationId reservation, const Ending& ending) {
   std::optional<Open> attempt;

@@ -48,6 +48,9 @@ class LocalSelector : public Selector {
   [[nodiscard]] std::shared_ptr<fleet::LifeSign> life(ReservationId reservation) override;
   [[nodiscard]] Result<Explanation> explain(const Inquiry& inquiry) const override;
 
+  // Reservations that have not ended.
+  [[nodiscard]] std::size_t open_reservations() const;
+
  private:
   // Who may serve an inquiry, with what each would save. Parallel vectors.
   struct Shortlist {
@@ -85,7 +88,7 @@ class LocalSelector : public Selector {
   const Sources sources_;
   const std::uint64_t seed_;
   std::atomic<std::uint64_t> turn_{0};
-  Mutex mutex_;  // held for memory work only
+  mutable Mutex mutex_;  // held for memory work only
   std::unordered_map<ReservationId, Open> open_ SL_GUARDED_BY(mutex_);
   ReservationId next_ SL_GUARDED_BY(mutex_) = 1;
 };

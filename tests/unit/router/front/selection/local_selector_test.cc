@@ -178,8 +178,10 @@ TEST_P(LocalSelection, AReservationEndsOnceHoweverOftenItIsTold) {
   selector().first_token(first);
   selector().end(12345, {});
   EXPECT_EQ(load("a").in_flight, 1U);
+  EXPECT_EQ(local.open_reservations(), 1U);
   selector().end(second, {});
   EXPECT_EQ(load("a").in_flight, 0U);
+  EXPECT_EQ(local.open_reservations(), 0U);
 }
 
 TEST_P(LocalSelection, ADroppedReservationEndsUnused) {
