@@ -7,11 +7,15 @@
 #include <ostream>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
+#include "router/cache/index/exact_index.h"
 #include "router/engine/sglang/sglang.h"
 #include "tests/support/captures.h"
+#include "tests/support/indexed.h"
 #include "tests/support/playback.h"
 
 namespace sightline::events {
@@ -121,6 +125,67 @@ INSTANTIATE_TEST_SUITE_P(
       std::replace(name.begin(), name.end(), '-', '_');
       return name;
     });
+
+// SGLang's tree driven without a server: scenes of one publisher, named "TREE-SETTING-SCENE".
+class TreeAlone : public testing::Test {
+ protected:
+  // What is held after each scene whose name begins so.
+  std::vector<std::vector<keys::BlockKey>> after_each(const std::string& prefix) {
+    index::ExactIndex index;
+    NormaliserOptions options = sglang_options(0);
+    test::IndexedNormaliser normaliser(std::move(options), scheme_, index);
+    std::vector<std::vector<keys::BlockKey>> held;
+    for (const auto& message : session_.messages) {
+      if (!message.scenario.starts_with(prefix)) continue;
+      const auto batch = sglang::sglang().decode(message.frames[2]);
+      EXPECT_TRUE(batch.ok());
+      normaliser.apply(*batch);
+      held.push_back(index.held(kCache, operations::Tier::Gpu));
+    }
+    statistics_ = normaliser.statistics();
+    upper_bound_ = normaliser.is_upper_bound();
+    return held;
+  }
+
+  const test::CapturedSession session_ = test::load_capture("sglang-inproc");
+  const keys::Scheme scheme_{contract::development_identity_key()};
+  NormaliserStatistics statistics_;
+  bool upper_bound_ = false;
+};
+
+TEST_F(TreeAlone, BothTreesOfSglangMeanTheSame) {
+  for (const std::string setting : {"page1-", "page16-", "page64-"}) {
+    const auto rust = after_each("rust-" + setting);
+    EXPECT_EQ(statistics_.malformed + statistics_.conflicts + statistics_.unknown_parent, 0U);
+    const auto python = after_each("python-" + setting);
+    EXPECT_EQ(rust, python) << setting;
+    ASSERT_GE(rust.size(), 8U);
+    EXPECT_GT(rust[1].size(), 1U);
+    // The last scenes evict all and reset: also of what lay there twice under one hash.
+    EXPECT_TRUE(rust[rust.size() - 2].empty()) << setting;
+    EXPECT_EQ(statistics_.unknown_removal, 0U) << setting;
+    EXPECT_FALSE(upper_bound_);
+  }
+}
+
+TEST_F(TreeAlone, AdaptersAndSaltsAreOtherPrompts) {
+  for (const std::string format : {"lora-default-", "lora-dynamo-"}) {
+    const auto held = after_each(format);
+    ASSERT_EQ(held.size(), 7U);
+    EXPECT_EQ(held[2].size(), 2 * held[1].size()) << "base and adapter";
+    EXPECT_EQ(held[3].size(), 3 * held[1].size()) << "and the adapter with a salt";
+    EXPECT_TRUE(held.back().empty()) << format;
+  }
+}
+
+TEST_F(TreeAlone, OfPairsOfTokensTheClaimIsAnUpperBound) {
+  const auto held = after_each("eagle-");
+  ASSERT_EQ(held.size(), 3U);
+  EXPECT_EQ(held[1].size(), 3U);
+  EXPECT_EQ(held[2].size(), 4U);
+  EXPECT_TRUE(upper_bound_);
+  EXPECT_EQ(statistics_.malformed, 0U);
+}
 
 }  // namespace
 }  // namespace sightline::events
