@@ -42,7 +42,7 @@ void EngineWatch::engine_ready(const fleet::EngineEndpoints& engine) {
   events::NormaliserOptions options;
   options.id = engine.engine;
   options.cache = {.worker = engine.worker, .rank = engine.rank};
-  options.family = &families::family_of(engine.family);
+  options.format = &families::family_of(engine.family);
   options.model = scope_model_;
   if (engine.several_ranks) options.rank = engine.rank;
   options.adapters = engine.adapters;

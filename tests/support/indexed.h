@@ -13,7 +13,7 @@ namespace sightline::test {
 
 // vLLM's unless said otherwise.
 inline events::NormaliserOptions with_family(events::NormaliserOptions options) {
-  if (options.family == nullptr) options.family = &vllm::vllm();
+  if (options.format == nullptr) options.format = &vllm::vllm();
   return options;
 }
 

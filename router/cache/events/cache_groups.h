@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "router/cache/operations/operation.h"
-#include "router/engine/wire/kv_event.h"
+#include "router/cache/wire/kv_event.h"
 
 namespace sightline::events {
 

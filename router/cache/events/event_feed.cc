@@ -24,7 +24,7 @@ std::chrono::milliseconds lag_of(double batch_timestamp_s, WallTime now) {
 EventFeed::EventFeed(NormaliserOptions normaliser, StreamOptions stream, const keys::Scheme& scheme,
                      operations::OperationSink& sink)
     : cache_(normaliser.id),
-      family_(*normaliser.family),
+      format_(*normaliser.format),
       rank_(normaliser.rank),
       has_replay_(stream.replay_available),
       stream_(stream),
@@ -71,7 +71,7 @@ std::optional<std::uint64_t> EventFeed::carry_out(StreamStep step, WallTime now)
 
 void EventFeed::apply(const Message& message, WallTime now) {
   if (message.sequence == 0) state_.begin();
-  const auto batch = family_.decode(message.payload);
+  const auto batch = format_.decode(message.payload);
   if (!batch) {
     ++undecodable_messages_;
     state_.reset();  // what it would have changed is unknown

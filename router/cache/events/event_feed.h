@@ -74,7 +74,7 @@ class EventFeed {
   void apply(const Message& message, WallTime now);
 
   const CacheId cache_;
-  const family::Family& family_;
+  const wire::EventFormat& format_;
   const std::optional<std::int64_t> rank_;
   const bool has_replay_;
   EventStream stream_;

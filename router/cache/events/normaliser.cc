@@ -19,7 +19,7 @@ std::size_t slot_of(operations::Tier tier) { return static_cast<std::size_t>(tie
 
 // Ids of text are below it; 0: any.
 TokenId vocabulary_of(const NormaliserOptions& options) {
-  const auto sentinels = options.family->event_rules().sentinels_from;
+  const auto sentinels = options.format->event_rules().sentinels_from;
   if (!sentinels) return options.vocabulary_size;
   const auto below = static_cast<TokenId>(*sentinels);
   return options.vocabulary_size == 0 ? below : std::min(options.vocabulary_size, below);
@@ -30,7 +30,7 @@ TokenId vocabulary_of(const NormaliserOptions& options) {
 Normaliser::Normaliser(NormaliserOptions options, const keys::Scheme& scheme,
                        operations::OperationSink& sink)
     : options_(std::move(options)),
-      rules_(options_.family->event_rules()),
+      rules_(options_.format->event_rules()),
       sink_(sink),
       cache_(options_.cache),
       content_({.model = options_.model,

@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "router/cache/content/adapters.h"
 #include "router/cache/content/block_content.h"
 #include "router/cache/events/cache_groups.h"
 #include "router/cache/events/normaliser_options.h"
@@ -17,8 +18,7 @@
 #include "router/cache/keys/block_key.h"
 #include "router/cache/operations/facts.h"
 #include "router/cache/operations/operation.h"
-#include "router/engine/family/adapters.h"
-#include "router/engine/wire/kv_event.h"
+#include "router/cache/wire/kv_event.h"
 
 namespace sightline::events {
 
@@ -148,7 +148,7 @@ class Normaliser {
   [[nodiscard]] bool reports_reused(const BlockStored& event, const Place& place) const;
 
   const NormaliserOptions options_;
-  const family::EventRules rules_;
+  const wire::EventRules rules_;
   operations::OperationSink& sink_;
 
   operations::CacheName cache_;

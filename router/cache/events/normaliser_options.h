@@ -11,10 +11,10 @@
 #include "common/base/byte_budget.h"
 #include "common/base/ids.h"
 
+#include "router/cache/content/adapters.h"
 #include "router/cache/events/waiting_stores.h"
 #include "router/cache/operations/operation.h"
-#include "router/engine/family/adapters.h"
-#include "router/engine/family/family.h"
+#include "router/cache/wire/event_format.h"
 
 namespace sightline::events {
 
@@ -31,10 +31,10 @@ enum class CopyPolicy : std::uint8_t {
 };
 
 struct NormaliserOptions {
-  CacheId id;                              // its number in this process
-  operations::CacheName cache;             // in the epoch to begin with
-  const family::Family* family = nullptr;  // whose events these are; not null
-  std::string model;                       // goes into Scope::model; the same text as for requests
+  CacheId id;                                 // its number in this process
+  operations::CacheName cache;                // in the epoch to begin with
+  const wire::EventFormat* format = nullptr;  // of its engine; not null
+  std::string model;  // goes into Scope::model; the same text as for requests
   // Tokens per block as the operator configured them; nothing: what the events say is taken.
   std::optional<std::uint32_t> block_size_configured = std::nullopt;
   // Placeholder tokens of the model's image, video and audio items. A block that contains one but
@@ -52,7 +52,7 @@ struct NormaliserOptions {
   // an engine that is alone at its address may count itself among others.
   std::optional<std::int64_t> rank = std::nullopt;
   // What is announced under an adapter's name earlier than this says has unknown content.
-  family::AdapterBeliefs adapters = {};
+  content::AdapterBeliefs adapters = {};
   // Not to be known to the engine: see EngineHashing.
   std::uint64_t hash_seed = 0;
   WaitingStores::Limits waiting = {};

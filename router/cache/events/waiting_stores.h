@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "router/cache/operations/operation.h"
-#include "router/engine/wire/kv_event.h"
+#include "router/cache/wire/kv_event.h"
 
 namespace sightline::events {
 

@@ -12,21 +12,13 @@
 #include "common/base/bytes.h"
 #include "common/base/result.h"
 
+#include "router/cache/wire/event_format.h"
 #include "router/engine/family/server_facts.h"
 #include "router/engine/family/version.h"
-#include "router/engine/wire/kv_event.h"
 #include "router/openai/edits.h"
 #include "router/openai/request.h"
 
 namespace sightline::family {
-
-// What the events of a family mean where no byte of them shows it.
-struct EventRules {
-  // A store of two or more held blocks reports that they were reused; else each is one more copy.
-  bool repeats_report_reuse = false;
-  // Values from here on stand for media of which nothing else is known; nothing: there are none.
-  std::optional<std::int64_t> sentinels_from;
-};
 
 // What a server is asked with GET, beside /health and /v1/models.
 struct Questions {
@@ -38,17 +30,11 @@ struct Questions {
 // What differs between engine families: one implementation each, in a room of its own. Texts and
 // payloads come from a peer.
 // Thread safety: all methods from any thread; they keep nothing. Pure.
-class Family {
+class Family : public wire::EventFormat {
  public:
-  virtual ~Family() = default;
-
   // As in `--worker family=` and in "owned_by" of the server's models; as its makers write it.
   [[nodiscard]] virtual std::string_view name() const = 0;
   [[nodiscard]] virtual std::string_view title() const = 0;
-
-  // The payload of one message of its event publisher. Errors: as wire::decode_batch().
-  [[nodiscard]] virtual Result<wire::EventBatch> decode(ByteView payload) const = 0;
-  [[nodiscard]] virtual EventRules event_rules() const = 0;
 
   [[nodiscard]] virtual Questions questions() const = 0;
   // The answers to these, in that order; sources are sorted by rank. Errors: Corrupt.

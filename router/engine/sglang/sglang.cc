@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "router/cache/keys/block_key.h"
+#include "router/cache/wire/batch_codec.h"
 #include "router/engine/sglang/server_answers.h"
-#include "router/engine/wire/batch_codec.h"
 
 namespace sightline::sglang {
 namespace {
@@ -49,7 +49,7 @@ class Sglang : public family::Family {
     return wire::decode_batch(payload);
   }
   // A held block that is announced again is a copy of its own, with a removal of its own.
-  [[nodiscard]] family::EventRules event_rules() const override {
+  [[nodiscard]] wire::EventRules event_rules() const override {
     return {.repeats_report_reuse = false, .sentinels_from = kSentinelsFrom};
   }
 

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "router/cache/keys/block_key.h"
+#include "router/cache/wire/batch_codec.h"
 #include "router/engine/vllm/server_answers.h"
-#include "router/engine/wire/batch_codec.h"
 
 namespace sightline::vllm {
 namespace {
@@ -31,7 +31,7 @@ class Vllm : public family::Family {
   [[nodiscard]] Result<wire::EventBatch> decode(ByteView payload) const override {
     return wire::decode_batch(payload);
   }
-  [[nodiscard]] family::EventRules event_rules() const override {
+  [[nodiscard]] wire::EventRules event_rules() const override {
     return {.repeats_report_reuse = true, .sentinels_from = std::nullopt};
   }
 

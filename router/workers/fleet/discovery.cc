@@ -130,7 +130,7 @@ AdapterNews take_facts(Worker& view, const Probe& probe) {
   }
   if (!probe.models.ok()) return AdapterNews::None;
   set_models(view, *probe.models);
-  std::vector<family::ToldAdapter> adapters;
+  std::vector<content::ToldAdapter> adapters;
   for (const ServedModel& model : view.models) {
     if (!model.parent.empty()) adapters.push_back({model.id, model.root, model.created_s});
   }

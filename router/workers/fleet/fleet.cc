@@ -224,7 +224,7 @@ class Fleet::State {
     note_refused_calls(member, probe);
     const AdapterNews adapters = take_facts(member.view, probe);
     if (adapters == AdapterNews::Full) {
-      metrics.counter(contract::kLimitHitsTotal, {family::kAdaptersLimit}).add();
+      metrics.counter(contract::kLimitHitsTotal, {content::kAdaptersLimit}).add();
     }
     if (adapters != AdapterNews::None) {
       drop_engines(member, effects);  // learned anew, below

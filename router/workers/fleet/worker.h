@@ -15,7 +15,7 @@
 #include "common/base/log.h"
 #include "common/contract/worker_spec.h"
 
-#include "router/engine/family/adapters.h"
+#include "router/cache/content/adapters.h"
 #include "router/engine/family/server_facts.h"
 #include "router/engine/family/version.h"
 #include "router/workers/fleet/life_sign.h"
@@ -65,7 +65,7 @@ struct EngineEndpoints {
   // What its events mean where it holds several copies of a block, and by the names of adapters.
   contract::EngineFamily family = contract::EngineFamily::Vllm;
   contract::Copies copies = contract::Copies::RefCount;
-  family::AdapterBeliefs adapters;
+  content::AdapterBeliefs adapters;
   bool operator==(const EngineEndpoints&) const = default;
 };
 
@@ -103,7 +103,7 @@ struct Worker {
   std::uint32_t block_size_configured = 0;  // tokens, by the operator or the engine's /metrics
   bool is_block_size_guessed = false;       // from /metrics: no event has told it yet
   std::vector<ServedModel> models;          // empty: not known yet
-  family::Adapters adapters;                // told so far
+  content::Adapters adapters;               // told so far
   std::optional<family::Version> version;   // nothing: the engine does not tell it
   std::uint32_t max_model_len = 0;          // tokens, of the base model; 0 unknown
 

@@ -11,7 +11,7 @@
 
 #include "router/cache/events/normaliser.h"
 #include "router/cache/index/exact_index.h"
-#include "router/engine/wire/batch_codec.h"
+#include "router/cache/wire/batch_codec.h"
 #include "tests/support/indexed.h"
 #include "tests/support/pack.h"
 

@@ -62,7 +62,7 @@ class Meaning : public testing::Test {
   Meaning() {
     NormaliserOptions options;
     options.cache = {.worker = "w", .rank = 2, .epoch = 7};
-    options.family = &vllm::vllm();
+    options.format = &vllm::vllm();
     options.model = "m";
     normaliser.emplace(std::move(options), scheme, list);
     std::vector<TokenId> tokens;

@@ -28,7 +28,7 @@ constexpr CacheId kCache{3};
 NormaliserOptions sglang_options(std::int64_t rank) {
   NormaliserOptions options;
   options.id = kCache;
-  options.family = &sglang::sglang();
+  options.format = &sglang::sglang();
   options.model = "tiny";
   options.rank = rank;
   return options;

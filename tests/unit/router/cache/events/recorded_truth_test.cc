@@ -13,7 +13,7 @@
 #include "router/cache/events/event_feed.h"
 #include "router/cache/index/exact_index.h"
 #include "router/cache/keys/block_key.h"
-#include "router/engine/wire/batch_codec.h"
+#include "router/cache/wire/batch_codec.h"
 #include "tests/support/playback.h"
 
 namespace sightline::events {

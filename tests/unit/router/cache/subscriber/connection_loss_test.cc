@@ -234,7 +234,7 @@ TEST_F(ConnectionLoss, AThousandEnginesAreFollowedAtOnce) {
   start();
   for (std::uint32_t i = 0; i < kEngines; ++i) {
     subscriber_->add({.events = publisher_.bind_events()},
-                     {.id = CacheId{i}, .family = &vllm::vllm(), .model = "m"});
+                     {.id = CacheId{i}, .format = &vllm::vllm(), .model = "m"});
   }
   const auto count = [&](const auto& condition) {
     const auto all = subscriber_->statuses();

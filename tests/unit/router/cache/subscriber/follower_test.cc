@@ -34,7 +34,7 @@ TEST(Follower, ATurnEndsAfterSomeMessagesOrSomeBytes) {
     const auto events = publisher.bind_events("inproc://" + std::to_string(payload_bytes));
     auto follower =
         Follower::open(shared, {.events = events},
-                       events::EventFeed({.id = kEngine, .family = &vllm::vllm(), .model = "m"}, {},
+                       events::EventFeed({.id = kEngine, .format = &vllm::vllm(), .model = "m"}, {},
                                          scheme, sink));
     ASSERT_TRUE(follower.ok());
     publisher.await_subscriber();

@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 class HeldBack : public SubscriberTest {
  protected:
   void follow_as(std::uint32_t engine, const FeedEndpoints& endpoints) {
-    subscriber_->add(endpoints, {.id = CacheId{engine}, .family = &vllm::vllm(), .model = "m"});
+    subscriber_->add(endpoints, {.id = CacheId{engine}, .format = &vllm::vllm(), .model = "m"});
   }
 };
 

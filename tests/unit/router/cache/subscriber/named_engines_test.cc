@@ -97,7 +97,7 @@ TEST_F(NamedEngines, AreFollowedOnceTheirNameIsKnownAndHoldUpNoOther) {
   start();
   Publisher other;
   subscriber_->add({.events = named(other.bind_events(), "hangs")},
-                   {.id = CacheId{9}, .family = &vllm::vllm(), .model = "m"});
+                   {.id = CacheId{9}, .format = &vllm::vllm(), .model = "m"});
   const auto events = publisher_.bind_events();
   follow({.events = named(events, "slow")});
   await([&] { return is_asked("hangs") && is_asked("slow"); });

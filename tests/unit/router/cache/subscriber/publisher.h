@@ -193,7 +193,7 @@ class SubscriberTest : public testing::Test {
   }
 
   void follow(const FeedEndpoints& endpoints) {
-    subscriber_->add(endpoints, {.id = kEngine, .family = &vllm::vllm(), .model = "m"});
+    subscriber_->add(endpoints, {.id = kEngine, .format = &vllm::vllm(), .model = "m"});
   }
 
   // With a replay that has been asked for and not answered.
@@ -208,7 +208,7 @@ class SubscriberTest : public testing::Test {
   // Until the sockets of the engines added so far are open: engines take their turns in order.
   void await_opened() {
     subscriber_->add({.events = "nonsense"},
-                     {.id = CacheId{1'000'000}, .family = &vllm::vllm(), .model = "m"});
+                     {.id = CacheId{1'000'000}, .format = &vllm::vllm(), .model = "m"});
     await([&] { return !refusals().empty(); });
   }
 

@@ -286,7 +286,7 @@ TEST_F(BusySubscriber, AddingAnEngineDoesNotWaitForTheThread) {
   start_busy();
   constexpr CacheId kAdded{9};
   subscriber_->add({.events = free_address()},
-                   {.id = kAdded, .family = &vllm::vllm(), .model = "m"});
+                   {.id = kAdded, .format = &vllm::vllm(), .model = "m"});
   ASSERT_TRUE(subscriber_->status(kAdded).has_value());
   EXPECT_EQ(subscriber_->status(kAdded)->facts.health, FeedHealth::Waiting);
   EXPECT_EQ(subscriber_->statuses().size(), 2U);
@@ -300,11 +300,11 @@ TEST_F(BusySubscriber, AnEngineRemovedBeforeItsTurnIsNeitherFollowedNorRefused) 
   constexpr CacheId kBad{10};
   constexpr CacheId kLast{11};
   subscriber_->add({.events = other.bind_events()},
-                   {.id = kGood, .family = &vllm::vllm(), .model = "m"});
-  subscriber_->add({.events = "nonsense"}, {.id = kBad, .family = &vllm::vllm(), .model = "m"});
+                   {.id = kGood, .format = &vllm::vllm(), .model = "m"});
+  subscriber_->add({.events = "nonsense"}, {.id = kBad, .format = &vllm::vllm(), .model = "m"});
   subscriber_->remove(kGood);
   subscriber_->remove(kBad);
-  subscriber_->add({.events = "nonsense"}, {.id = kLast, .family = &vllm::vllm(), .model = "m"});
+  subscriber_->add({.events = "nonsense"}, {.id = kLast, .format = &vllm::vllm(), .model = "m"});
   EXPECT_FALSE(subscriber_->status(kGood).has_value());
   go_on();
   await([&] { return !refusals().empty(); });
@@ -339,7 +339,7 @@ TEST_F(ZmqSubscriber, AnEngineRemovedAndAddedAtOnceIsFollowedAtTheSameAddress) {
     subscriber_->remove(engine);
     ++engine.value;
     subscriber_->add({.events = address, .bind = true},
-                     {.id = engine, .family = &vllm::vllm(), .model = "m"});
+                     {.id = engine, .format = &vllm::vllm(), .model = "m"});
   }
   await([&] { return subscriber_->status(engine)->facts.health == FeedHealth::Verified; });
 }
@@ -348,7 +348,7 @@ TEST_F(ZmqSubscriber, AnEngineWhoseEventsAreThoseOfAnotherRankIsNotBelieved) {
   start();
   const auto address = publisher_.bind_events();
   subscriber_->add({.events = address},
-                   {.id = kEngine, .family = &vllm::vllm(), .model = "m", .rank = 1});
+                   {.id = kEngine, .format = &vllm::vllm(), .model = "m", .rank = 1});
   publisher_.await_subscriber();
   publisher_.publish(0);  // of rank 0
   // A change is told after the status shows it.

@@ -516,7 +516,7 @@ TEST_F(FleetTest, AdaptersBeyondThoseThatAreRememberedAreCounted) {
   start();
   Probe probe = healthy_probe();
   probe.models = std::vector<ServedModel>{{"m", "", 4096}};
-  for (std::size_t i = 0; i < family::kAdaptersMax; ++i) {
+  for (std::size_t i = 0; i < content::kAdaptersMax; ++i) {
     probe.models->push_back({"a" + std::to_string(i), "m", 0, "/one", 100});
   }
   fleet_.apply_probe(spec_, probe);

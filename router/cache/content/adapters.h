@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace sightline::family {
+namespace sightline::content {
 
 // LoRA adapters of one engine that are remembered, loaded or not. Beyond them none is believed.
 inline constexpr std::size_t kAdaptersMax = 1024;
@@ -57,4 +57,4 @@ class Adapters {
   double told_s_ = 0;  // when the last list was made
 };
 
-}  // namespace sightline::family
+}  // namespace sightline::content

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
-#include "router/engine/wire/batch_codec.h"
+#include "router/cache/wire/batch_codec.h"
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "router/engine/wire/msgpack.h"
+#include "router/cache/wire/msgpack.h"
 
 namespace sightline::wire {
 namespace {

@@ -7,7 +7,7 @@
 #include "common/base/bytes.h"
 #include "common/base/result.h"
 
-#include "router/engine/wire/kv_event.h"
+#include "router/cache/wire/kv_event.h"
 
 namespace sightline::wire {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
-#include "router/engine/wire/msgpack.h"
+#include "router/cache/wire/msgpack.h"
 
 #include <algorithm>
 #include <array>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
-#include "router/engine/family/adapters.h"
+#include "router/cache/content/adapters.h"
 
 #include <gtest/gtest.h>
 
-namespace sightline::family {
+namespace sightline::content {
 namespace {
 
 TEST(Adapters, ANameThatStaysWhatItIsIsBelievedFromTheBeginning) {
@@ -59,4 +59,4 @@ TEST(Adapters, MoreThanAreRememberedAreNotBelieved) {
 }
 
 }  // namespace
-}  // namespace sightline::family
+}  // namespace sightline::content

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
-#include "router/engine/wire/batch_codec.h"
+#include "router/cache/wire/batch_codec.h"
 
 #include <algorithm>
 #include <string>

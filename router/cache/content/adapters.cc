@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
-#include "router/engine/family/adapters.h"
+#include "router/cache/content/adapters.h"
 
 #include <algorithm>
 #include <limits>
 
-namespace sightline::family {
+namespace sightline::content {
 namespace {
 
 // The time is told in whole seconds, and the clocks of an engine's hosts may differ a little.
@@ -48,4 +48,4 @@ bool Adapters::learn(const std::vector<ToldAdapter>& list) {
   return has_changed;
 }
 
-}  // namespace sightline::family
+}  // namespace sightline::content
