@@ -9,8 +9,8 @@
 
 namespace sightline::fleet {
 
-Ballot ballot_of(const Worker& worker, const Standing& standing) {
-  return {.is_sound = standing.is_alive && conflict_of(worker, standing).empty(),
+Ballot ballot_of(const Worker& worker, const Observations& seen) {
+  return {.is_sound = seen.is_alive && conflict_of(worker, seen).empty(),
           .has_engines = !worker.engines.empty(),
           .is_guessed = worker.is_block_size_guessed,
           .block_size = worker.block_size,

@@ -9,7 +9,7 @@
 
 namespace sightline::fleet {
 
-// All of a worker that the verdicts on the others depend on.
+// All of a worker that the states of the others depend on.
 struct Ballot {
   bool is_sound = false;  // alive, and nothing it says contradicts itself or the operator
   bool has_engines = false;
@@ -20,7 +20,7 @@ struct Ballot {
   bool operator==(const Ballot&) const = default;
 };
 
-Ballot ballot_of(const Worker& worker, const Standing& standing);
+Ballot ballot_of(const Worker& worker, const Observations& seen);
 
 // Workers without events that are told the block size of another, whose events tell theirs, are
 // taken to have what that one has: engines are started alike.

@@ -57,15 +57,15 @@ class Fleet::State {
       effects.removed.push_back(engine.engine);
     }
     member.view.engines.clear();
-    member.standing.block_size_events = 0;
+    member.seen.block_size_events = 0;
     member.view.block_size = member.view.block_size_configured;
-    member.view.is_block_size_guessed = member.standing.block_size_explicit == 0;
+    member.view.is_block_size_guessed = member.seen.block_size_explicit == 0;
   }
 
   void learn_rank_conflict(Member& member, std::string conflict) const {
-    if (member.standing.rank_conflict == conflict) return;
-    member.standing.rank_conflict = std::move(conflict);
-    if (member.standing.rank_conflict.empty()) return;
+    if (member.seen.rank_conflict == conflict) return;
+    member.seen.rank_conflict = std::move(conflict);
+    if (member.seen.rank_conflict.empty()) return;
     metrics.counter(contract::kRankMismatchTotal, {member.spec.name}).add();
   }
 
@@ -80,15 +80,15 @@ class Fleet::State {
     member.view.engines = std::move(engines);
   }
 
-  // Draws the verdict, and has it published where it changed, with any change of `view`.
+  // Judges the member, and has it published where it changed, with any change of `view`.
   void settle(Member& member, Effects& effects) SL_REQUIRES(mutex) {
     if (share.count(member)) keep_slow(effects);
-    const Ballot ballot = ballot_of(member.view, member.standing);
+    const Ballot ballot = ballot_of(member.view, member.seen);
     if (std::exchange(member.ballot, ballot) != ballot || !member.published) vote(effects);
     settle_one(member, effects);
   }
 
-  // Takes over what the votes say of all; verdicts are drawn where that is news.
+  // Takes over what the votes say of all; those are judged anew for which that is news.
   void vote(Effects& effects) SL_REQUIRES(mutex) {
     std::vector<Worker*> sound;
     for (Member& m : members) {
@@ -97,7 +97,7 @@ class Fleet::State {
     guess_block_sizes(sound);
     const std::uint32_t common = common_block_size(sound);
     for (Member& m : members) {
-      const bool is_same = std::exchange(m.standing.block_size_common, common) == common &&
+      const bool is_same = std::exchange(m.seen.block_size_common, common) == common &&
                            m.published && m.published->block_size == m.view.block_size;
       if (!is_same) settle_one(m, effects);
     }
@@ -113,19 +113,19 @@ class Fleet::State {
                       : "workers that do not answer in time are left out again",
                  {{"slow", share.slow}, {"workers", share.routed}});
     for (Member& m : members) {
-      m.standing.stays_routed = stay;
+      m.seen.stays_routed = stay;
       if (m.published) settle_one(m, effects);
     }
   }
 
   void settle_one(Member& member, Effects& effects) SL_REQUIRES(mutex) {
-    member.ballot = ballot_of(member.view, member.standing);
-    Verdict verdict = judge(member.view, member.standing);
+    member.ballot = ballot_of(member.view, member.seen);
+    WorkerStatus status = judge(member.view, member.seen);
     const bool is_new = !member.published;
-    if (is_new || verdict.state != member.view.state || verdict.reason != member.view.reason) {
-      if (is_new || verdict.state != member.view.state) set_state_metric(member, verdict.state);
-      member.view.state = verdict.state;
-      member.view.reason = std::move(verdict.reason);
+    if (is_new || status.state != member.view.state || status.reason != member.view.reason) {
+      if (is_new || status.state != member.view.state) set_state_metric(member, status.state);
+      member.view.state = status.state;
+      member.view.reason = std::move(status.reason);
       member.view.revision = revision + 1;
       effects.tell(level_of(member.view.state), "worker state",
                    {{"worker", member.spec.name},
@@ -170,7 +170,7 @@ class Fleet::State {
       Member* old = find(spec.name);
       if (old != nullptr && is_same_engine(old->spec, spec)) {
         old->spec = spec;
-        old->standing.is_drained = spec.drain;
+        old->seen.is_drained = spec.drain;
         next.push_back(std::move(*old));
         old->spec.name.clear();
       } else {
@@ -188,7 +188,7 @@ class Fleet::State {
       effects.tell(LogLevel::Info, "worker removed", {{"worker", old.spec.name}});
     }
     for (Member& member : members) {
-      member.standing.stays_routed = slow_stay_routed;
+      member.seen.stays_routed = slow_stay_routed;
       share.count(member);
     }
     keep_slow(effects);
@@ -233,10 +233,10 @@ class Fleet::State {
     if (std::optional<Discovery> found = news_of(member, probe, now, options)) {
       set_ranks(member.view, found->ranks);
       learn_rank_conflict(member, std::move(found->rank_conflict));
-      member.standing.unknown_events = std::move(found->reason);
+      member.seen.unknown_events = std::move(found->reason);
       set_engines(member, std::move(found->engines), effects);
     }
-    take_load(member.view, member.standing, probe);
+    take_load(member.view, member.seen, probe);
   }
 
   // Changes what is known of an engine; `change` says whether it did.
@@ -258,11 +258,11 @@ class Fleet::State {
   void learn_block_size(Member& member, const EngineEndpoints& engine, Effects& effects) {
     const std::uint32_t configured = member.view.block_size_configured;
     const std::uint32_t told = engine.block_size_events;
-    member.standing.block_size_events = member.view.block_size = told;
+    member.seen.block_size_events = member.view.block_size = told;
     member.view.is_block_size_guessed = false;
     if (!engine.has_several_block_sizes && (configured == 0 || configured == told)) return;
     metrics.counter(contract::kBlockSizeMismatchTotal, {member.spec.name}).add();
-    const bool is_harmless = conflict_of(member.view, member.standing).empty();
+    const bool is_harmless = conflict_of(member.view, member.seen).empty();
     effects.tell(is_harmless ? LogLevel::Info : LogLevel::Warn,
                  "the events tell another block size",
                  {{"worker", member.spec.name}, {"events", told}, {"configured", configured}});
@@ -389,7 +389,7 @@ void Fleet::apply_load(const WorkerSpec& spec, const EngineLoad& load) {
     const MutexLock lock(state_->mutex);
     Member* member = state_->find(spec);
     if (member == nullptr) return;
-    set_load(member->view, member->standing, load);
+    set_load(member->view, member->seen, load);
     state_->settle(*member, effects);
     state_->publish();
   }

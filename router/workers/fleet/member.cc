@@ -21,18 +21,16 @@ Duration backoff(const FleetOptions& options, std::uint32_t failures) {
   return std::min(wait, options.suspect_backoff_max);
 }
 
-bool is_out(const Member& member) {
-  return member.standing.is_silent || member.standing.is_suspect;
-}
+bool is_out(const Member& member) { return member.seen.is_silent || member.seen.is_suspect; }
 
 void suspect(Member& member, Instant until) {
   member.suspect_until = until;
-  member.standing.is_suspect = true;
+  member.seen.is_suspect = true;
 }
 
 void end_suspicion(Member& member) {
   member.suspect_until.reset();
-  member.standing.is_suspect = false;
+  member.seen.is_suspect = false;
 }
 
 std::vector<std::uint32_t> rank_numbers(const Worker& view) {
@@ -51,8 +49,8 @@ bool same_discovery(const Discovery& a, const Discovery& b) {
 Member new_member(const contract::WorkerSpec& spec, Instant now) {
   Member member;
   member.spec = spec;
-  member.standing.block_size_explicit = spec.block_size;
-  member.standing.is_drained = spec.drain;
+  member.seen.block_size_explicit = spec.block_size;
+  member.seen.is_drained = spec.drain;
   member.next_probe = now;
   member.view = view_of(spec);
   return member;
@@ -61,33 +59,33 @@ Member new_member(const contract::WorkerSpec& spec, Instant now) {
 bool note_failed_probe(Member& member, const Probe& probe, Moment moment,
                        const FleetOptions& options) {
   const Error& error = probe.health.error();
-  Standing& standing = member.standing;
+  Observations& seen = member.seen;
   if (error.blame == Blame::Internal) {
-    if (!standing.was_alive) standing.failure = error.message;
+    if (!seen.was_alive) seen.failure = error.message;
     member.next_probe = moment.now + options.probe_interval;
     return false;
   }
-  if (moment.shows_life && standing.is_alive && !probe.refused && !probe.is_unwell) {
+  if (moment.shows_life && seen.is_alive && !probe.refused && !probe.is_unwell) {
     note_life(member, moment.now, options);
     return false;
   }
   const bool is_timeout = error.code == ErrorCode::Timeout;
   ++member.failed_probes;
-  standing.failure = error.message;
+  seen.failure = error.message;
   member.next_probe =
       moment.now + std::min(options.probe_interval, backoff(options, member.failed_probes));
-  if (!standing.is_alive) return false;
+  if (!seen.is_alive) return false;
   if (probe.refused) {
-    standing.is_alive = standing.is_silent = standing.is_slow = false;
+    seen.is_alive = seen.is_silent = seen.is_slow = false;
     end_suspicion(member);
     member.told_otherwise.reset();
     return true;
   }
   const std::uint32_t allowed = is_timeout ? kSilentProbesMax : kBrokenProbesMax;
   if (member.failed_probes <= allowed) return false;
-  standing.is_slow = is_timeout && (standing.is_slow || !is_out(member));
+  seen.is_slow = is_timeout && (seen.is_slow || !is_out(member));
   if (member.failed_probes > allowed + 1) {
-    standing.is_silent = true;
+    seen.is_silent = true;
     end_suspicion(member);
   } else {
     suspect(member, member.next_probe);
@@ -97,21 +95,21 @@ bool note_failed_probe(Member& member, const Probe& probe, Moment moment,
 
 void note_life(Member& member, Instant now, const FleetOptions& options) {
   member.failed_probes = 0;
-  Standing& standing = member.standing;
-  standing.is_alive = standing.was_alive = true;
-  standing.is_silent = false;
+  Observations& seen = member.seen;
+  seen.is_alive = seen.was_alive = true;
+  seen.is_silent = false;
   if (member.suspect_until && now >= *member.suspect_until) end_suspicion(member);
-  standing.is_slow = standing.is_slow && standing.is_suspect;
+  seen.is_slow = seen.is_slow && seen.is_suspect;
   member.next_probe = member.suspect_until.value_or(now + options.probe_interval);
 }
 
 RequestBlame note_failed_request(Member& member, const Error& error, Moment moment,
                                  const FleetOptions& options) {
-  Standing& standing = member.standing;
+  Observations& seen = member.seen;
   const bool is_timeout = error.code == ErrorCode::Timeout;
   // Requests that fail together are one failure.
-  const bool is_known = is_out(member) && (!standing.is_slow || is_timeout);
-  if (!standing.is_alive || is_known || error.code == ErrorCode::TooLarge) {
+  const bool is_known = is_out(member) && (!seen.is_slow || is_timeout);
+  if (!seen.is_alive || is_known || error.code == ErrorCode::TooLarge) {
     return RequestBlame::None;
   }
   if (is_timeout && moment.shows_life) return RequestBlame::None;
@@ -122,8 +120,8 @@ RequestBlame note_failed_request(Member& member, const Error& error, Moment mome
     return RequestBlame::Doubt;
   }
   member.failed_requests = std::max(member.failed_requests, 2U);
-  standing.failure = "requests fail: " + error.message;
-  standing.is_slow = is_timeout;
+  seen.failure = "requests fail: " + error.message;
+  seen.is_slow = is_timeout;
   suspect(member, moment.now + backoff(options, member.failed_requests - 1));
   member.next_probe = *member.suspect_until;
   return RequestBlame::Suspect;
@@ -132,7 +130,7 @@ RequestBlame note_failed_request(Member& member, const Error& error, Moment mome
 std::optional<Discovery> news_of(Member& member, const Probe& probe, Instant now,
                                  const FleetOptions& options) {
   const Worker& view = member.view;
-  const bool is_open = view.engines.empty() && member.standing.rank_conflict.empty();
+  const bool is_open = view.engines.empty() && member.seen.rank_conflict.empty();
   if (!is_open && !tells_endpoints(probe)) return std::nullopt;
   // Once an engine has told where its events are, "no such path" is no news of them.
   const bool was_told = !view.engines.empty() && member.spec.events.empty();
@@ -140,7 +138,7 @@ std::optional<Discovery> news_of(Member& member, const Probe& probe, Instant now
   Discovery found = discover(member.spec, probe);
   const bool is_same = same_endpoints(view.engines, found.engines) &&
                        rank_numbers(view) == found.ranks &&
-                       member.standing.rank_conflict == found.rank_conflict;
+                       member.seen.rank_conflict == found.rank_conflict;
   // Where blocks are at stake, a second look must tell the same.
   if (!is_same && !view.engines.empty() &&
       (!member.told_otherwise || !same_discovery(*member.told_otherwise, found))) {
@@ -156,7 +154,7 @@ void note_refused_calls(Member& member, const Probe& probe) {
   const auto refusal = [](const auto& part) -> const Error* {
     return !part.ok() && part.error().code == ErrorCode::Unauthorized ? &part.error() : nullptr;
   };
-  std::string& text = member.standing.refused_calls;
+  std::string& text = member.seen.refused_calls;
   const Error* refused = refusal(probe.models);
   if (refused == nullptr) refused = refusal(probe.sources);
   if (refused == nullptr) refused = refusal(probe.load);
@@ -172,9 +170,8 @@ void note_refused_calls(Member& member, const Probe& probe) {
 }
 
 bool SlowShare::count(Member& member) {
-  const Standing& standing = member.standing;
-  const bool is_routed =
-      standing.is_alive && !standing.is_drained && (!is_out(member) || standing.is_slow);
+  const Observations& seen = member.seen;
+  const bool is_routed = seen.is_alive && !seen.is_drained && (!is_out(member) || seen.is_slow);
   const bool is_slow = is_routed && is_out(member);
   if (is_routed == member.is_counted_routed && is_slow == member.is_counted_slow) return false;
   leave(member);

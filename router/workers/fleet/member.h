@@ -52,7 +52,7 @@ struct Member {
   contract::WorkerSpec spec;
   Worker view;
   std::shared_ptr<const Worker> published;
-  Standing standing;
+  Observations seen;
   Ballot ballot;                      // as at the last vote
   bool is_counted_routed = false;     // in the fleet's SlowShare
   bool is_counted_slow = false;       // likewise

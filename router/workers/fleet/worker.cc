@@ -68,7 +68,7 @@ void set_ranks(Worker& view, const std::vector<std::uint32_t>& numbers) {
   view.ranks = std::move(next);
 }
 
-void set_load(Worker& view, const Standing& standing, const EngineLoad& load) {
+void set_load(Worker& view, const Observations& seen, const EngineLoad& load) {
   view.running = load.running;
   view.waiting = load.waiting;
   view.kv_usage = load.kv_usage;
@@ -86,13 +86,13 @@ void set_load(Worker& view, const Standing& standing, const EngineLoad& load) {
     rank.gpu_blocks = own.gpu_blocks;
     rank.gpu_block_size = load.block_size;
   }
-  set_told_block_size(view, standing, load.block_size);
+  set_told_block_size(view, seen, load.block_size);
 }
 
-void set_told_block_size(Worker& view, const Standing& standing, std::uint32_t tokens) {
-  if (standing.block_size_explicit != 0 || tokens == 0) return;
+void set_told_block_size(Worker& view, const Observations& seen, std::uint32_t tokens) {
+  if (seen.block_size_explicit != 0 || tokens == 0) return;
   view.block_size_configured = tokens;
-  if (standing.block_size_events != 0) return;
+  if (seen.block_size_events != 0) return;
   view.block_size = tokens;
   view.is_block_size_guessed = true;
 }
@@ -149,8 +149,8 @@ std::string family_conflict(const Worker& worker) {
 
 }  // namespace
 
-std::string conflict_of(const Worker& worker, const Standing& standing) {
-  const std::uint32_t configured = standing.block_size_explicit;
+std::string conflict_of(const Worker& worker, const Observations& seen) {
+  const std::uint32_t configured = seen.block_size_explicit;
   std::uint32_t others = 0;  // of the ranks before
   for (const EngineEndpoints& engine : worker.engines) {
     const std::uint32_t told = engine.block_size_events;
@@ -169,17 +169,17 @@ std::string conflict_of(const Worker& worker, const Standing& standing) {
     }
     others = told;
   }
-  if (!standing.rank_conflict.empty()) return standing.rank_conflict;
+  if (!seen.rank_conflict.empty()) return seen.rank_conflict;
   return family_conflict(worker);
 }
 
 namespace {
 
 // Of a worker that takes requests: what may be believed about its blocks.
-Verdict judge_blocks(const Worker& worker, const Standing& standing) {
-  std::string conflict = conflict_of(worker, standing);
+WorkerStatus judge_blocks(const Worker& worker, const Observations& seen) {
+  std::string conflict = conflict_of(worker, seen);
   if (!conflict.empty()) return {WorkerState::Excluded, std::move(conflict)};
-  if (worker.engines.empty()) return {WorkerState::Unverified, standing.unknown_events};
+  if (worker.engines.empty()) return {WorkerState::Unverified, seen.unknown_events};
   const bool none_is_verified =
       std::none_of(worker.engines.begin(), worker.engines.end(),
                    [](const EngineEndpoints& engine) { return engine.unverified.empty(); });
@@ -188,10 +188,10 @@ Verdict judge_blocks(const Worker& worker, const Standing& standing) {
     return {WorkerState::Unverified,
             "the engine does not tell its block size, and no event has come yet"};
   }
-  if (standing.block_size_common != 0 && worker.block_size != standing.block_size_common) {
+  if (seen.block_size_common != 0 && worker.block_size != seen.block_size_common) {
     return {WorkerState::Excluded, "its blocks have " + std::to_string(worker.block_size) +
                                        " tokens, those of most workers " +
-                                       std::to_string(standing.block_size_common) +
+                                       std::to_string(seen.block_size_common) +
                                        ": start all engines with one --block-size"};
   }
   const auto incomplete =
@@ -201,9 +201,8 @@ Verdict judge_blocks(const Worker& worker, const Standing& standing) {
 }
 
 // Silent or suspect, and not routed all the same.
-bool is_left_out(const Standing& standing) {
-  return (standing.is_silent || standing.is_suspect) &&
-         !(standing.is_slow && standing.stays_routed);
+bool is_left_out(const Observations& seen) {
+  return (seen.is_silent || seen.is_suspect) && !(seen.is_slow && seen.stays_routed);
 }
 
 std::string joined(const std::string& reason, const std::string& more) {
@@ -212,21 +211,20 @@ std::string joined(const std::string& reason, const std::string& more) {
 
 }  // namespace
 
-Verdict judge(const Worker& worker, const Standing& standing) {
-  if (!standing.was_alive) {
-    return {WorkerState::Starting, "has not answered yet: " + standing.failure};
+WorkerStatus judge(const Worker& worker, const Observations& seen) {
+  if (!seen.was_alive) {
+    return {WorkerState::Starting, "has not answered yet: " + seen.failure};
   }
-  if (!standing.is_alive) return {WorkerState::Down, standing.failure};
-  if (standing.is_silent && is_left_out(standing)) return {WorkerState::Down, standing.failure};
-  if (standing.is_drained) return {WorkerState::Draining, "drain=true: takes no new requests"};
-  if (is_left_out(standing)) return {WorkerState::Suspect, standing.failure};
-  Verdict verdict = judge_blocks(worker, standing);
-  if (standing.is_silent || standing.is_suspect) {
-    verdict.reason =
-        joined(verdict.reason, standing.failure + ", as with most workers: it stays routed");
+  if (!seen.is_alive) return {WorkerState::Down, seen.failure};
+  if (seen.is_silent && is_left_out(seen)) return {WorkerState::Down, seen.failure};
+  if (seen.is_drained) return {WorkerState::Draining, "drain=true: takes no new requests"};
+  if (is_left_out(seen)) return {WorkerState::Suspect, seen.failure};
+  WorkerStatus status = judge_blocks(worker, seen);
+  if (seen.is_silent || seen.is_suspect) {
+    status.reason = joined(status.reason, seen.failure + ", as with most workers: it stays routed");
   }
-  verdict.reason = joined(verdict.reason, standing.refused_calls);
-  return verdict;
+  status.reason = joined(status.reason, seen.refused_calls);
+  return status;
 }
 
 bool is_same_engine(contract::WorkerSpec a, const contract::WorkerSpec& b) {

@@ -150,7 +150,7 @@ bool set_event_health(EngineEndpoints& engine, std::string_view unverified, Earl
 void set_models(Worker& view, const std::vector<ServedModel>& models);
 
 // What the fleet has seen of a worker: with its view, all that its state follows from.
-struct Standing {
+struct Observations {
   bool was_alive = false;     // some probe was answered
   bool is_alive = false;      // and since then no connection was refused
   bool is_silent = false;     // probes failed too often in a row
@@ -171,9 +171,9 @@ struct Standing {
 // whatever its number. The block size told is the configured one unless the operator gave it, and
 // the worker's own until its events tell theirs: engines whose cache groups have several sizes, or
 // whose context is parallel, tell the one and announce the other.
-void set_load(Worker& view, const Standing& standing, const EngineLoad& load);
+void set_load(Worker& view, const Observations& seen, const EngineLoad& load);
 // Likewise of the block size alone, which some servers tell elsewhere; 0: nothing.
-void set_told_block_size(Worker& view, const Standing& standing, std::uint32_t tokens);
+void set_told_block_size(Worker& view, const Observations& seen, std::uint32_t tokens);
 
 // The same engine at the same place, perhaps with another wish to drain it, or another key.
 bool is_same_engine(contract::WorkerSpec a, const contract::WorkerSpec& b);
@@ -182,14 +182,14 @@ bool is_same_engine(contract::WorkerSpec a, const contract::WorkerSpec& b);
 bool same_endpoints(const std::vector<EngineEndpoints>& a, const std::vector<EngineEndpoints>& b);
 
 // Why no block of the worker can be believed, whatever the others have; empty: they can. Pure.
-std::string conflict_of(const Worker& worker, const Standing& standing);
+std::string conflict_of(const Worker& worker, const Observations& seen);
 
-struct Verdict {
+struct WorkerStatus {
   WorkerState state = WorkerState::Starting;
   std::string reason;
 };
 
 // The state of a worker and the sentence that explains it. Pure.
-Verdict judge(const Worker& worker, const Standing& standing);
+WorkerStatus judge(const Worker& worker, const Observations& seen);
 
 }  // namespace sightline::fleet
