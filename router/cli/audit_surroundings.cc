@@ -32,7 +32,7 @@ std::uint64_t room_of(const fleet::Worker& worker, const fleet::EngineEndpoints&
   const auto rank = std::find_if(worker.ranks.begin(), worker.ranks.end(),
                                  [&](const auto& r) { return r.number == engine.rank; });
   const bool is_known =
-      rank != worker.ranks.end() && rank->gpu_block_size == engine.block_size_events;
+      rank != worker.ranks.end() && rank->gpu_block_size == engine.block_size.tokens;
   return is_known ? rank->gpu_blocks : 0;
 }
 

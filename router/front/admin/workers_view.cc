@@ -108,12 +108,13 @@ std::string worker_json(const Worker& worker, const Sources& view) {
          R"(,"state":)" + json::to_quoted(name_of(worker.state)) + R"(,"reason":)" +
          text_or_null(worker.reason) + R"(,"family":)" + json::to_quoted(name_of(worker.family)) +
          R"(,"version":)" + text_or_null(worker.version ? worker.version->text : "") +
-         R"(,"block_size":)" + count_or_null(worker.block_size) + R"(,"block_size_configured":)" +
-         count_or_null(worker.block_size_configured) + R"(,"revision":)" +
-         std::to_string(worker.revision) + R"(,"blocks":)" + std::to_string(blocks) +
-         R"(,"in_flight":)" + std::to_string(in_flight_of(worker)) + R"(,"running":)" +
-         std::to_string(worker.running) + R"(,"waiting":)" + std::to_string(worker.waiting) +
-         R"(,"ranks":[)" + ranks + R"(],"events":)" + events_json(first) + "}";
+         R"(,"block_size":)" + count_or_null(worker.block_size.tokens()) +
+         R"(,"block_size_configured":)" + count_or_null(worker.block_size.configured()) +
+         R"(,"revision":)" + std::to_string(worker.revision) + R"(,"blocks":)" +
+         std::to_string(blocks) + R"(,"in_flight":)" + std::to_string(in_flight_of(worker)) +
+         R"(,"running":)" + std::to_string(worker.running) + R"(,"waiting":)" +
+         std::to_string(worker.waiting) + R"(,"ranks":[)" + ranks + R"(],"events":)" +
+         events_json(first) + "}";
 }
 
 }  // namespace

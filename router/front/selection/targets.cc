@@ -46,7 +46,7 @@ std::optional<CacheId> precise_cache(const Target& target, std::uint32_t block_s
   const fleet::Worker& worker = *target.worker;
   const fleet::EngineEndpoints* engine = worker.engine_of(target.rank().number);
   if (engine == nullptr || !worker.is_precise(*engine)) return std::nullopt;
-  if (worker.block_size != block_size) return std::nullopt;
+  if (worker.block_size.tokens() != block_size) return std::nullopt;
   return engine->engine;
 }
 

@@ -140,13 +140,13 @@ AdapterNews take_facts(Worker& view, const Probe& probe) {
   return had_room && !has_room ? AdapterNews::Full : AdapterNews::Other;
 }
 
-void take_load(Worker& view, const Observations& seen, const Probe& probe) {
-  if (probe.load.ok()) set_load(view, seen, *probe.load);
+void take_load(Worker& view, const Probe& probe) {
+  if (probe.load.ok()) set_load(view, *probe.load);
   if (!probe.sources.ok() || probe.sources->empty()) return;
   const std::uint32_t first = probe.sources->front().block_size;
   const bool is_one = std::all_of(probe.sources->begin(), probe.sources->end(),
                                   [first](const auto& s) { return s.block_size == first; });
-  if (is_one) set_told_block_size(view, seen, first);
+  if (is_one) view.block_size.take_from_server(first);
 }
 
 bool tells_endpoints(const Probe& probe) {

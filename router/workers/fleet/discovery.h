@@ -57,7 +57,7 @@ struct Discovery {
 };
 
 // Takes over the load, and the block size where the server's event sources tell it.
-void take_load(Worker& view, const Observations& seen, const Probe& probe);
+void take_load(Worker& view, const Probe& probe);
 
 // False if the probe does not say where the worker's events are and which ranks it has: an engine
 // that stops telling for a moment has neither moved its events nor lost a rank.

@@ -46,10 +46,15 @@ bool same_discovery(const Discovery& a, const Discovery& b) {
 
 }  // namespace
 
+BlockSizeEvidence evidence_of(const Member& member) {
+  return {.is_sound = member.seen.is_alive && conflict_of(member.view, member.seen).empty(),
+          .has_engines = !member.view.engines.empty(),
+          .size = member.view.block_size};
+}
+
 Member new_member(const contract::WorkerSpec& spec, Instant now) {
   Member member;
   member.spec = spec;
-  member.seen.block_size_explicit = spec.block_size;
   member.seen.is_drained = spec.drain;
   member.next_probe = now;
   member.view = view_of(spec);

@@ -11,7 +11,7 @@
 #include "common/base/error.h"
 #include "common/contract/worker_spec.h"
 
-#include "router/workers/fleet/block_sizes.h"
+#include "router/workers/fleet/block_size.h"
 #include "router/workers/fleet/discovery.h"
 #include "router/workers/fleet/worker.h"
 
@@ -48,12 +48,21 @@ struct FleetOptions {
   Duration suspect_backoff_max = std::chrono::seconds(30);    // it doubles up to this
 };
 
+// All of a worker that the states of the others depend on.
+struct BlockSizeEvidence {
+  bool is_sound = false;  // alive, and nothing it says contradicts itself or the operator
+  bool has_engines = false;
+  BlockSize size;
+
+  bool operator==(const BlockSizeEvidence&) const = default;
+};
+
 struct Member {
   contract::WorkerSpec spec;
   Worker view;
   std::shared_ptr<const Worker> published;
   Observations seen;
-  Ballot ballot;                      // as at the last vote
+  BlockSizeEvidence evidence;         // as when it was last compared with the others'
   bool is_counted_routed = false;     // in the fleet's SlowShare
   bool is_counted_slow = false;       // likewise
   bool is_probed = false;             // a probe is under way
@@ -72,6 +81,7 @@ struct Moment {
 };
 
 Member new_member(const contract::WorkerSpec& spec, Instant now);
+BlockSizeEvidence evidence_of(const Member& member);
 
 // True: its engines are to be given up.
 bool note_failed_probe(Member& member, const Probe& probe, Moment moment,

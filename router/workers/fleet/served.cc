@@ -40,8 +40,8 @@ Served served_by(const FleetSnapshot& fleet) {
       served.prompt_tokens_max = tokens;
     }
     // The fleet lets only workers of one block size be precise.
-    if (!served.block_size && worker->is_precise() && worker->block_size > 0) {
-      served.block_size = worker->block_size;
+    if (!served.block_size && worker->is_precise() && worker->block_size.tokens() > 0) {
+      served.block_size = worker->block_size.tokens();
     }
     auto& families = served.families;
     if (std::find(families.begin(), families.end(), worker->family) == families.end()) {

@@ -54,7 +54,7 @@ Worker view_of(const contract::WorkerSpec& spec) {
   view.host = spec.host;
   view.port = spec.port;
   view.family = spec.family;
-  view.block_size = view.block_size_configured = spec.block_size;
+  view.block_size = BlockSize(spec.block_size);
   return view;
 }
 
@@ -68,7 +68,7 @@ void set_ranks(Worker& view, const std::vector<std::uint32_t>& numbers) {
   view.ranks = std::move(next);
 }
 
-void set_load(Worker& view, const Observations& seen, const EngineLoad& load) {
+void set_load(Worker& view, const EngineLoad& load) {
   view.running = load.running;
   view.waiting = load.waiting;
   view.kv_usage = load.kv_usage;
@@ -86,24 +86,16 @@ void set_load(Worker& view, const Observations& seen, const EngineLoad& load) {
     rank.gpu_blocks = own.gpu_blocks;
     rank.gpu_block_size = load.block_size;
   }
-  set_told_block_size(view, seen, load.block_size);
+  view.block_size.take_from_server(load.block_size);
 }
 
-void set_told_block_size(Worker& view, const Observations& seen, std::uint32_t tokens) {
-  if (seen.block_size_explicit != 0 || tokens == 0) return;
-  view.block_size_configured = tokens;
-  if (seen.block_size_events != 0) return;
-  view.block_size = tokens;
-  view.is_block_size_guessed = true;
-}
-
-bool set_block_size(EngineEndpoints& engine, std::uint32_t block_size, bool has_several) {
-  if (block_size == 0) return false;
-  const bool is_known =
-      engine.block_size_events == block_size && engine.has_several_block_sizes == has_several;
-  engine.block_size_events = block_size;
-  engine.has_several_block_sizes = has_several;
-  return !is_known;
+bool set_block_size(Worker& view, EngineEndpoints& engine, const AnnouncedBlockSize& told) {
+  if (engine.block_size == told) return false;
+  engine.block_size = told;
+  std::vector<AnnouncedBlockSize> ranks;
+  for (const EngineEndpoints& rank : view.engines) ranks.push_back(rank.block_size);
+  view.block_size.take_from_events(told.tokens, ranks);
+  return true;
 }
 
 void begin_to_follow(EngineEndpoints& engine, CacheId id, const Worker& view) {
@@ -150,25 +142,7 @@ std::string family_conflict(const Worker& worker) {
 }  // namespace
 
 std::string conflict_of(const Worker& worker, const Observations& seen) {
-  const std::uint32_t configured = seen.block_size_explicit;
-  std::uint32_t others = 0;  // of the ranks before
-  for (const EngineEndpoints& engine : worker.engines) {
-    const std::uint32_t told = engine.block_size_events;
-    if (told == 0) continue;
-    const std::string tell = "its events tell blocks of " + std::to_string(told) + " tokens, ";
-    if (configured != 0 && configured != told) {
-      return tell + "configured are " + std::to_string(configured) +
-             ": correct or remove block_size";
-    }
-    if (engine.has_several_block_sizes) {
-      return tell + "earlier ones told another size: restart the engine with one block size";
-    }
-    if (others != 0 && others != told) {
-      return tell + "those of another data-parallel rank " + std::to_string(others) +
-             ": start all ranks with one --block-size";
-    }
-    others = told;
-  }
+  if (const auto& conflict = worker.block_size.conflict()) return reason_of(*conflict);
   if (!seen.rank_conflict.empty()) return seen.rank_conflict;
   return family_conflict(worker);
 }
@@ -176,7 +150,8 @@ std::string conflict_of(const Worker& worker, const Observations& seen) {
 namespace {
 
 // Of a worker that takes requests: what may be believed about its blocks.
-WorkerStatus judge_blocks(const Worker& worker, const Observations& seen) {
+WorkerStatus judge_blocks(const Worker& worker, const Observations& seen,
+                          std::uint32_t common_block_size) {
   std::string conflict = conflict_of(worker, seen);
   if (!conflict.empty()) return {WorkerState::Excluded, std::move(conflict)};
   if (worker.engines.empty()) return {WorkerState::Unverified, seen.unknown_events};
@@ -184,16 +159,12 @@ WorkerStatus judge_blocks(const Worker& worker, const Observations& seen) {
       std::none_of(worker.engines.begin(), worker.engines.end(),
                    [](const EngineEndpoints& engine) { return engine.unverified.empty(); });
   if (none_is_verified) return {WorkerState::Unverified, worker.engines.front().unverified};
-  if (worker.block_size == 0) {
+  if (worker.block_size.tokens() == 0) {
     return {WorkerState::Unverified,
             "the engine does not tell its block size, and no event has come yet"};
   }
-  if (seen.block_size_common != 0 && worker.block_size != seen.block_size_common) {
-    return {WorkerState::Excluded, "its blocks have " + std::to_string(worker.block_size) +
-                                       " tokens, those of most workers " +
-                                       std::to_string(seen.block_size_common) +
-                                       ": start all engines with one --block-size"};
-  }
+  std::string unlike = reason_unlike_most(worker.block_size, common_block_size);
+  if (!unlike.empty()) return {WorkerState::Excluded, std::move(unlike)};
   const auto incomplete =
       std::find_if(worker.engines.begin(), worker.engines.end(),
                    [](const EngineEndpoints& engine) { return !engine.incomplete.empty(); });
@@ -211,7 +182,8 @@ std::string joined(const std::string& reason, const std::string& more) {
 
 }  // namespace
 
-WorkerStatus judge(const Worker& worker, const Observations& seen) {
+WorkerStatus judge(const Worker& worker, const Observations& seen,
+                   std::uint32_t common_block_size) {
   if (!seen.was_alive) {
     return {WorkerState::Starting, "has not answered yet: " + seen.failure};
   }
@@ -219,7 +191,7 @@ WorkerStatus judge(const Worker& worker, const Observations& seen) {
   if (seen.is_silent && is_left_out(seen)) return {WorkerState::Down, seen.failure};
   if (seen.is_drained) return {WorkerState::Draining, "drain=true: takes no new requests"};
   if (is_left_out(seen)) return {WorkerState::Suspect, seen.failure};
-  WorkerStatus status = judge_blocks(worker, seen);
+  WorkerStatus status = judge_blocks(worker, seen, common_block_size);
   if (seen.is_silent || seen.is_suspect) {
     status.reason = joined(status.reason, seen.failure + ", as with most workers: it stays routed");
   }

@@ -18,6 +18,7 @@
 #include "router/cache/content/adapters.h"
 #include "router/engine/family/server_facts.h"
 #include "router/engine/family/version.h"
+#include "router/workers/fleet/block_size.h"
 #include "router/workers/fleet/life_sign.h"
 #include "router/workers/fleet/load.h"
 
@@ -58,10 +59,8 @@ struct EngineEndpoints {
   std::string replay;          // ZMQ endpoint of the replay socket, empty: no replay
   std::string unverified;      // why the index must not be believed about it, empty: it may
   std::string incomplete;      // why the index lacks blocks of it, for good; empty: no such reason
-  // Tokens per block.
-  std::uint32_t block_size_explicit = 0;  // by the operator, 0: not given
-  std::uint32_t block_size_events = 0;    // as its last events tell, 0: none came
-  bool has_several_block_sizes = false;   // its events contradict each other or the operator
+  std::uint32_t block_size_explicit = 0;  // tokens per block by the operator, 0: not given
+  AnnouncedBlockSize block_size;
   // What its events mean where it holds several copies of a block, and by the names of adapters.
   contract::EngineFamily family = contract::EngineFamily::Vllm;
   contract::Copies copies = contract::Copies::RefCount;
@@ -98,14 +97,12 @@ struct Worker {
   contract::EngineFamily family = contract::EngineFamily::Vllm;
   // One per data-parallel rank whose events are known; empty when none are.
   std::vector<EngineEndpoints> engines;
-  std::vector<Rank> ranks{1};               // behind the URL, by number; at least one
-  std::uint32_t block_size = 0;             // tokens, as events tell, else as configured; 0 unknown
-  std::uint32_t block_size_configured = 0;  // tokens, by the operator or the engine's /metrics
-  bool is_block_size_guessed = false;       // from /metrics: no event has told it yet
-  std::vector<ServedModel> models;          // empty: not known yet
-  content::Adapters adapters;               // told so far
-  std::optional<family::Version> version;   // nothing: the engine does not tell it
-  std::uint32_t max_model_len = 0;          // tokens, of the base model; 0 unknown
+  std::vector<Rank> ranks{1};  // behind the URL, by number; at least one
+  BlockSize block_size;
+  std::vector<ServedModel> models;         // empty: not known yet
+  content::Adapters adapters;              // told so far
+  std::optional<family::Version> version;  // nothing: the engine does not tell it
+  std::uint32_t max_model_len = 0;         // tokens, of the base model; 0 unknown
 
   std::uint32_t running = 0;  // requests in the engine's batches, all ranks
   std::uint32_t waiting = 0;  // requests in its queue, all ranks
@@ -142,8 +139,8 @@ Worker view_of(const contract::WorkerSpec& spec);
 // What an engine told, taken over into the view that is to be published next. Ranks that stay keep
 // what is booked on them.
 void set_ranks(Worker& view, const std::vector<std::uint32_t>& numbers);
-// What its events say of an engine's block size, 0: nothing. False: it is no news.
-bool set_block_size(EngineEndpoints& engine, std::uint32_t block_size, bool has_several);
+// What its events say of an engine's block size. False: it is no news.
+bool set_block_size(Worker& view, EngineEndpoints& engine, const AnnouncedBlockSize& told);
 void begin_to_follow(EngineEndpoints& engine, CacheId id, const Worker& view);
 // Whether the index may be believed about it, and what it lacks. False: it is no news.
 bool set_event_health(EngineEndpoints& engine, std::string_view unverified, EarlierBlocks earlier);
@@ -160,20 +157,13 @@ struct Observations {
   bool is_drained = false;    // the operator wants no new requests there
   std::string failure = "not asked yet";  // of the last failed probe or request
   std::string refused_calls;              // what the engine answers 401, and the remedy
-  std::uint32_t block_size_explicit = 0;  // tokens, by the operator, 0: not given
-  std::uint32_t block_size_events = 0;    // tokens, as events tell, 0: none came
-  std::uint32_t block_size_common = 0;    // tokens, of most workers, 0: none is known
   std::string unknown_events;             // why there are no engines
   std::string rank_conflict;              // why its number of ranks is not sure, empty: it is
 };
 
 // Takes over a reading of the engine's load. A single rank has the load of the whole engine,
-// whatever its number. The block size told is the configured one unless the operator gave it, and
-// the worker's own until its events tell theirs: engines whose cache groups have several sizes, or
-// whose context is parallel, tell the one and announce the other.
-void set_load(Worker& view, const Observations& seen, const EngineLoad& load);
-// Likewise of the block size alone, which some servers tell elsewhere; 0: nothing.
-void set_told_block_size(Worker& view, const Observations& seen, std::uint32_t tokens);
+// whatever its number.
+void set_load(Worker& view, const EngineLoad& load);
 
 // The same engine at the same place, perhaps with another wish to drain it, or another key.
 bool is_same_engine(contract::WorkerSpec a, const contract::WorkerSpec& b);
@@ -189,7 +179,8 @@ struct WorkerStatus {
   std::string reason;
 };
 
-// The state of a worker and the sentence that explains it. Pure.
-WorkerStatus judge(const Worker& worker, const Observations& seen);
+// The state of a worker and the sentence that explains it; common_block_size: tokens, of most
+// workers, 0: none is known. Pure.
+WorkerStatus judge(const Worker& worker, const Observations& seen, std::uint32_t common_block_size);
 
 }  // namespace sightline::fleet

@@ -66,8 +66,8 @@ TEST_F(FleetTest, AnUrlAloneConfiguresItself) {
   ASSERT_EQ(live_.size(), 1u);
   EXPECT_EQ(live_.begin()->second.events, "tcp://h:5557");
   EXPECT_EQ(live_.begin()->second.replay, "tcp://h:5657");
-  EXPECT_EQ(worker()->block_size, 16u);
-  EXPECT_EQ(worker()->block_size_configured, 16u);
+  EXPECT_EQ(worker()->block_size.tokens(), 16u);
+  EXPECT_EQ(worker()->block_size.configured(), 16u);
   EXPECT_EQ(worker()->max_model_len, 4096u);
   EXPECT_EQ(worker()->running, 1u);
   EXPECT_EQ(worker()->waiting, 2u);
@@ -237,7 +237,7 @@ TEST_F(FleetTest, ABlockSizeThatNobodyToldComesWithTheFirstEvent) {
   EXPECT_EQ(state(), WorkerState::Unverified);
   fleet_.set_block_size_from_events(live_.begin()->first, 32);
   EXPECT_EQ(state(), WorkerState::Ready);
-  EXPECT_EQ(worker()->block_size, 32u);
+  EXPECT_EQ(worker()->block_size.tokens(), 32u);
 }
 
 TEST_F(FleetTest, EventsThatContradictTheOperatorExcludeTheWorkerLoudly) {
@@ -247,8 +247,8 @@ TEST_F(FleetTest, EventsThatContradictTheOperatorExcludeTheWorkerLoudly) {
   EXPECT_EQ(state(), WorkerState::Ready);
   fleet_.set_block_size_from_events(engine, 32);
   EXPECT_EQ(state(), WorkerState::Excluded);
-  EXPECT_EQ(worker()->block_size, 32u);
-  EXPECT_EQ(worker()->block_size_configured, 16u);
+  EXPECT_EQ(worker()->block_size.tokens(), 32u);
+  EXPECT_EQ(worker()->block_size.configured(), 16u);
   EXPECT_NE(worker()->reason.find("32 tokens, configured are 16"), std::string::npos);
   EXPECT_TRUE(worker()->is_routable());
   EXPECT_TRUE(metric_has("sightline_block_size_mismatch_total{worker=\"w\"} 1\n"));
@@ -262,10 +262,10 @@ TEST_F(FleetTest, EventsWinOverWhatTheEngineToldElsewhere) {
   fleet_.set_block_size_from_events(live_.begin()->first, 32);
   EXPECT_EQ(state(), WorkerState::Ready);
   EXPECT_EQ(worker()->revision, revision) << "it was ready all the time";
-  EXPECT_EQ(worker()->block_size, 32u);
+  EXPECT_EQ(worker()->block_size.tokens(), 32u);
   EXPECT_TRUE(metric_has("sightline_block_size_mismatch_total{worker=\"w\"} 1\n"));
   fleet_.apply_probe(spec_, healthy_probe());
-  EXPECT_EQ(worker()->block_size, 32u);
+  EXPECT_EQ(worker()->block_size.tokens(), 32u);
 }
 
 TEST_F(FleetTest, EventsThatTellTwoBlockSizesExcludeEvenALoneWorkerUntilTheyAgree) {
@@ -278,7 +278,7 @@ TEST_F(FleetTest, EventsThatTellTwoBlockSizesExcludeEvenALoneWorkerUntilTheyAgre
   EXPECT_TRUE(metric_has("sightline_block_size_mismatch_total{worker=\"w\"} 1\n"));
   fleet_.set_block_size_from_events(engine, 8, false);
   EXPECT_EQ(state(), WorkerState::Ready);
-  EXPECT_EQ(worker()->block_size, 8u);
+  EXPECT_EQ(worker()->block_size.tokens(), 8u);
 }
 
 TEST_F(FleetTest, RanksWhoseEventsTellDifferentBlockSizesExcludeTheirWorker) {
@@ -311,7 +311,7 @@ TEST_F(FleetTest, AWorkerThatComesBackGetsNewEngineIds) {
   ASSERT_EQ(live_.size(), 1u);
   EXPECT_GT(live_.begin()->first, old);
   fleet_.set_block_size_from_events(old, 64);
-  EXPECT_EQ(worker()->block_size, 16u);
+  EXPECT_EQ(worker()->block_size.tokens(), 16u);
 }
 
 TEST_F(FleetTest, AProbeUnderWayIsNotTakenAgain) {
@@ -394,7 +394,7 @@ TEST_F(FleetTest, LoadIsPublishedWithoutANewRevisionOfTheWorker) {
   fleet_.apply_load(spec_, {.running = 7, .waiting = 3, .kv_usage = 0.25});
   EXPECT_EQ(worker()->running, 7u);
   EXPECT_EQ(worker()->kv_usage, 0.25);
-  EXPECT_EQ(worker()->block_size, 16u);
+  EXPECT_EQ(worker()->block_size.tokens(), 16u);
   EXPECT_EQ(worker()->revision, before->revision);
   EXPECT_EQ(worker()->ranks[0].load, before->ranks[0].load);
   EXPECT_EQ(before->running, 1u) << "a snapshot never changes";
@@ -408,7 +408,7 @@ TEST_F(FleetTest, ABlockSizeToldWithTheLoadIsJudgedAtOnce) {
   ASSERT_EQ(state("b"), WorkerState::Ready);
   fleet_.apply_load(specs[1], {.running = 7, .block_size = 32});
   EXPECT_EQ(worker("b")->running, 7u);
-  EXPECT_EQ(worker("b")->block_size, 32u);
+  EXPECT_EQ(worker("b")->block_size.tokens(), 32u);
   EXPECT_EQ(state("a"), WorkerState::Ready);
   EXPECT_EQ(state("b"), WorkerState::Excluded);
   fleet_.apply_load(specs[1], {.block_size = 16});
@@ -428,12 +428,12 @@ TEST_F(FleetTest, WhereEventsTellOtherSizesThanMetricsOneWorkerTeachesItOfAll) {
   fleet_.set_block_size_from_events(engine_of("b"), 32);
   for (const char* name : {"a", "b", "c", "d"}) {
     EXPECT_EQ(state(name), WorkerState::Ready) << name;
-    EXPECT_EQ(worker(name)->block_size, 32u) << name;
-    EXPECT_EQ(worker(name)->block_size_configured, 16u) << name;
+    EXPECT_EQ(worker(name)->block_size.tokens(), 32u) << name;
+    EXPECT_EQ(worker(name)->block_size.configured(), 16u) << name;
   }
   for (int i = 0; i < 3; ++i) {
     fleet_.apply_load(spec_of("name=c,url=http://c:1"), {.block_size = 16});
-    EXPECT_EQ(worker("c")->block_size, 32u) << "the next reading tells nothing new";
+    EXPECT_EQ(worker("c")->block_size.tokens(), 32u) << "the next reading tells nothing new";
   }
   fleet_.set_block_size_from_events(engine_of("c"), 16);
   EXPECT_EQ(state("c"), WorkerState::Excluded);
@@ -448,7 +448,7 @@ TEST_F(FleetTest, OddEventsDoNotOutvoteWorkersThatWereToldAnotherSize) {
   fleet_.set_block_size_from_events(engine_of("odd"), 32);
   EXPECT_EQ(state("odd"), WorkerState::Excluded);
   EXPECT_EQ(state("a"), WorkerState::Ready);
-  EXPECT_EQ(worker("a")->block_size, 16u);
+  EXPECT_EQ(worker("a")->block_size.tokens(), 16u);
 }
 
 TEST_F(FleetTest, AWorkerWhosePastIsNotKnownStaysReadyAndSaysSo) {

@@ -42,11 +42,11 @@ TEST(Served, APromptMustFitTheSmallestContext) {
 
 TEST(Served, TheBlockSizeIsThatOfWorkersWhoseEventsAreBelieved) {
   Worker unverified;
-  unverified.block_size = 32;
+  unverified.block_size = BlockSize(32);
   unverified.state = WorkerState::Unverified;
   EXPECT_EQ(served_by(fleet_of({unverified})).block_size, std::nullopt);
   Worker ready;
-  ready.block_size = 16;
+  ready.block_size = BlockSize(16);
   ready.state = WorkerState::Ready;
   EXPECT_EQ(served_by(fleet_of({unverified, ready})).block_size, 16U);
 }

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/workers/fleet/block_size.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <utility>
+
+namespace sightline::fleet {
+namespace {
+
+std::optional<BlockSizeConflict> conflict_among(std::uint32_t by_operator,
+                                                std::span<const AnnouncedBlockSize> ranks) {
+  using With = BlockSizeConflict::With;
+  std::uint32_t before = 0;  // of the ranks before
+  for (const AnnouncedBlockSize& rank : ranks) {
+    const std::uint32_t told = rank.tokens;
+    if (told == 0) continue;
+    if (by_operator != 0 && by_operator != told) {
+      return BlockSizeConflict{With::Operator, told, by_operator};
+    }
+    if (rank.has_several) return BlockSizeConflict{With::EarlierEvents, told, 0};
+    if (before != 0 && before != told) return BlockSizeConflict{With::OtherRank, told, before};
+    before = told;
+  }
+  return std::nullopt;
+}
+
+bool is_guess(const BlockSize& size) {
+  return size.source() != BlockSizeSource::Events && size.source() != BlockSizeSource::Operator;
+}
+
+}  // namespace
+
+std::string reason_of(const BlockSizeConflict& conflict) {
+  const std::string told =
+      "its events tell blocks of " + std::to_string(conflict.told) + " tokens, ";
+  switch (conflict.with) {
+    case BlockSizeConflict::With::Operator:
+      return told + "configured are " + std::to_string(conflict.other) +
+             ": correct or remove block_size";
+    case BlockSizeConflict::With::EarlierEvents:
+      return told + "earlier ones told another size: restart the engine with one block size";
+    case BlockSizeConflict::With::OtherRank:
+      return told + "those of another data-parallel rank " + std::to_string(conflict.other) +
+             ": start all ranks with one --block-size";
+  }
+  return told;
+}
+
+BlockSizeSource BlockSize::source() const {
+  if (events_ != 0) return BlockSizeSource::Events;
+  if (operator_ != 0) return BlockSizeSource::Operator;
+  if (others_ != 0) return BlockSizeSource::Others;
+  return server_ != 0 ? BlockSizeSource::Server : BlockSizeSource::Nobody;
+}
+
+std::uint32_t BlockSize::tokens() const {
+  switch (source()) {
+    case BlockSizeSource::Events:
+      return events_;
+    case BlockSizeSource::Operator:
+      return operator_;
+    case BlockSizeSource::Others:
+      return others_;
+    case BlockSizeSource::Server:
+    case BlockSizeSource::Nobody:
+      return server_;
+  }
+  return 0;
+}
+
+bool BlockSize::is_contradicted_by(const AnnouncedBlockSize& told) const {
+  return told.has_several || (configured() != 0 && configured() != told.tokens);
+}
+
+void BlockSize::take_from_server(std::uint32_t tokens) {
+  if (operator_ != 0 || tokens == 0) return;
+  server_ = tokens;
+  if (events_ == 0) others_ = 0;
+}
+
+void BlockSize::take_from_events(std::uint32_t tokens, std::span<const AnnouncedBlockSize> ranks) {
+  events_ = tokens;
+  others_ = 0;
+  conflict_ = conflict_among(operator_, ranks);
+}
+
+void BlockSize::forget_events() {
+  events_ = others_ = 0;
+  conflict_.reset();
+}
+
+void guess_block_sizes(const std::vector<BlockSize*>& workers) {
+  std::map<std::uint32_t, std::uint32_t> known;  // by the configured size
+  for (const BlockSize* worker : workers) {
+    if (is_guess(*worker) || worker->configured() == 0) continue;
+    known.emplace(worker->configured(), worker->tokens());
+  }
+  for (BlockSize* worker : workers) {
+    const auto alike = known.find(worker->configured());
+    if (is_guess(*worker) && alike != known.end()) worker->take_from_others(alike->second);
+  }
+}
+
+std::uint32_t common_block_size(std::span<const std::uint32_t> workers) {
+  std::vector<std::pair<std::uint32_t, std::size_t>> counts;  // in the order of the workers
+  for (const std::uint32_t tokens : workers) {
+    if (tokens == 0) continue;
+    auto count = std::find_if(counts.begin(), counts.end(),
+                              [tokens](const auto& c) { return c.first == tokens; });
+    if (count == counts.end()) count = counts.insert(counts.end(), {tokens, 0});
+    ++count->second;
+  }
+  const auto most =
+      std::max_element(counts.begin(), counts.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most == counts.end() ? 0 : most->first;
+}
+
+std::string reason_unlike_most(const BlockSize& size, std::uint32_t common) {
+  if (common == 0 || size.tokens() == common) return {};
+  return "its blocks have " + std::to_string(size.tokens()) + " tokens, those of most workers " +
+         std::to_string(common) + ": start all engines with one --block-size";
+}
+
+}  // namespace sightline::fleet

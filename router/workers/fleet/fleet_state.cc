@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/workers/fleet/fleet_state.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "common/base/log.h"
+
+namespace sightline::fleet {
+
+using contract::WorkerSpec;
+
+Member* Fleet::State::find(std::string_view name) {
+  const auto found = std::find_if(members.begin(), members.end(),
+                                  [name](const Member& m) { return m.spec.name == name; });
+  return found == members.end() ? nullptr : &*found;
+}
+
+Member* Fleet::State::find(const WorkerSpec& spec) {
+  Member* member = find(spec.name);
+  return member != nullptr && is_same_engine(spec, member->spec) ? member : nullptr;
+}
+
+void Fleet::State::drop_engines(Member& member, Effects& effects) {
+  for (const EngineEndpoints& engine : member.view.engines) {
+    effects.removed.push_back(engine.engine);
+  }
+  member.view.engines.clear();
+  member.view.block_size.forget_events();
+}
+
+void Fleet::State::learn_rank_conflict(Member& member, const std::string& conflict) const {
+  const bool is_news = std::exchange(member.seen.rank_conflict, conflict) != conflict;
+  if (!is_news || conflict.empty()) return;
+  metrics.counter(contract::kRankMismatchTotal, {member.spec.name}).add();
+}
+
+void Fleet::State::set_engines(Member& member, std::vector<EngineEndpoints> engines,
+                               Effects& effects) {
+  if (same_endpoints(member.view.engines, engines)) return;
+  drop_engines(member, effects);
+  for (EngineEndpoints& engine : engines) {
+    begin_to_follow(engine, CacheId{next_engine++}, member.view);
+    effects.ready.push_back(engine);
+  }
+  member.view.engines = std::move(engines);
+}
+
+void Fleet::State::settle(Member& member, Effects& effects) {
+  if (share.count(member)) keep_slow(effects);
+  const BlockSizeEvidence before = std::exchange(member.evidence, evidence_of(member));
+  if (before != member.evidence || !member.published) compare_block_sizes(effects);
+  settle_one(member, effects);
+}
+
+void Fleet::State::compare_block_sizes(Effects& effects) {
+  std::vector<BlockSize*> sound;
+  for (Member& m : members) {
+    if (m.evidence.is_sound) sound.push_back(&m.view.block_size);
+  }
+  guess_block_sizes(sound);
+  std::vector<std::uint32_t> announced;
+  for (const Member& m : members) {
+    const bool counts = m.evidence.is_sound && !m.view.engines.empty();
+    if (counts) announced.push_back(m.view.block_size.tokens());
+  }
+  const std::uint32_t most = common_block_size(announced);
+  const bool is_news = std::exchange(block_size_of_most, most) != most;
+  for (Member& m : members) {
+    const bool is_same = m.published && m.published->block_size == m.view.block_size;
+    if (is_news || !is_same) settle_one(m, effects);
+  }
+}
+
+void Fleet::State::keep_slow(Effects& effects) {
+  const bool stay = share.is_large();
+  metrics.gauge(contract::kWorkersKeptRouted).set(stay ? static_cast<double>(share.slow) : 0);
+  if (std::exchange(slow_stay_routed, stay) == stay) return;
+  effects.tell(LogLevel::Warn,
+               stay ? "most workers do not answer in time: they stay routed"
+                    : "workers that do not answer in time are left out again",
+               {{"slow", share.slow}, {"workers", share.routed}});
+  for (Member& m : members) {
+    m.seen.stays_routed = stay;
+    if (m.published) settle_one(m, effects);
+  }
+}
+
+void Fleet::State::settle_one(Member& member, Effects& effects) {
+  member.evidence = evidence_of(member);
+  WorkerStatus status = judge(member.view, member.seen, block_size_of_most);
+  const bool is_new = !member.published;
+  if (is_new || status.state != member.view.state || status.reason != member.view.reason) {
+    if (is_new || status.state != member.view.state) set_state_metric(member, status.state);
+    member.view.state = status.state;
+    member.view.reason = std::move(status.reason);
+    member.view.revision = revision + 1;
+    effects.tell(level_of(member.view.state), "worker state",
+                 {{"worker", member.spec.name},
+                  {"state", name_of(member.view.state)},
+                  {"reason", member.view.reason}});
+  }
+  if (!is_new && *member.published == member.view) return;
+  member.published = std::make_shared<const Worker>(member.view);
+  is_changed = true;
+}
+
+void Fleet::State::set_state_metric(const Member& member, WorkerState now) const {
+  for (const WorkerState state : kWorkerStates) {
+    metrics.gauge(contract::kWorkerState, {member.spec.name, name_of(state)})
+        .set(state == now ? 1 : 0);
+  }
+}
+
+void Fleet::State::publish() {
+  if (!std::exchange(is_changed, false)) return;
+  auto next = std::make_shared<FleetSnapshot>();
+  next->revision = ++revision;
+  for (const Member& member : members) next->workers.push_back(member.published);
+  snapshot.publish(std::move(next));
+}
+
+void Fleet::State::act(const Effects& effects) const {
+  for (const Effects::Line& line : effects.lines) log(line.level, line.message, line.fields);
+  for (const CacheId engine : effects.removed) {
+    if (listeners.engine_removed) listeners.engine_removed(engine);
+  }
+  for (const EngineEndpoints& engine : effects.ready) {
+    if (listeners.engine_ready) listeners.engine_ready(engine);
+  }
+  for (const std::string& worker : effects.gone_workers) metrics.remove_worker(worker);
+}
+
+void Fleet::State::replace_members(const std::vector<WorkerSpec>& workers, Effects& effects) {
+  std::vector<Member> next;
+  for (const WorkerSpec& spec : workers) {
+    Member* old = find(spec.name);
+    if (old != nullptr && is_same_engine(old->spec, spec)) {
+      old->spec = spec;
+      old->seen.is_drained = spec.drain;
+      next.push_back(std::move(*old));
+      old->spec.name.clear();
+    } else {
+      next.push_back(new_member(spec, clock.now()));
+    }
+  }
+  members.swap(next);
+  for (Member& old : next) {
+    if (old.spec.name.empty()) continue;
+    drop_engines(old, effects);
+    forget_failures(old);
+    share.leave(old);
+    if (find(old.spec.name) != nullptr) continue;
+    effects.gone_workers.push_back(old.spec.name);
+    effects.tell(LogLevel::Info, "worker removed", {{"worker", old.spec.name}});
+  }
+  for (Member& member : members) {
+    member.seen.stays_routed = slow_stay_routed;
+    share.count(member);
+  }
+  keep_slow(effects);
+  compare_block_sizes(effects);
+  for (Member& member : members) settle_one(member, effects);
+  is_changed = true;
+}
+
+void Fleet::State::count_failing(const Member& member, std::uint32_t before) {
+  if (before == 0 && member.failed_requests != 0) ++failing_workers;
+  if (before != 0 && member.failed_requests == 0) --failing_workers;
+}
+
+void Fleet::State::forget_failures(Member& member) {
+  count_failing(member, std::exchange(member.failed_requests, 0));
+}
+
+Instant Fleet::State::last_event(std::string_view name) const {
+  Instant last{};
+  const auto worker = snapshot.read()->find(name);
+  if (!worker || !listeners.last_event) return last;
+  for (const EngineEndpoints& engine : worker->engines) {
+    last = std::max(last, listeners.last_event(engine.engine));
+  }
+  return last;
+}
+
+void Fleet::State::probe_answered(Member& member, const Probe& probe, Effects& effects) {
+  const Instant now = clock.now();
+  note_life(member, now, options);
+  note_refused_calls(member, probe);
+  const AdapterNews adapters = take_facts(member.view, probe);
+  if (adapters == AdapterNews::Full) {
+    metrics.counter(contract::kLimitHitsTotal, {content::kAdaptersLimit}).add();
+  }
+  if (adapters != AdapterNews::None) {
+    drop_engines(member, effects);  // learned anew, below
+    effects.tell(LogLevel::Warn, text_of(adapters), {{"worker", member.spec.name}});
+  }
+  if (std::optional<Discovery> found = news_of(member, probe, now, options)) {
+    set_ranks(member.view, found->ranks);
+    learn_rank_conflict(member, found->rank_conflict);
+    member.seen.unknown_events = std::move(found->reason);
+    set_engines(member, std::move(found->engines), effects);
+  }
+  take_load(member.view, probe);
+}
+
+void Fleet::State::tell_block_size(const Member& member, const AnnouncedBlockSize& told,
+                                   Effects& effects) {
+  const BlockSize& size = member.view.block_size;
+  if (!size.is_contradicted_by(told)) return;
+  metrics.counter(contract::kBlockSizeMismatchTotal, {member.spec.name}).add();
+  const bool is_harmless = conflict_of(member.view, member.seen).empty();
+  effects.tell(
+      is_harmless ? LogLevel::Info : LogLevel::Warn, "the events tell another block size",
+      {{"worker", member.spec.name}, {"events", told.tokens}, {"configured", size.configured()}});
+}
+}  // namespace sightline::fleet

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/base/mutex.h"
+#include "common/base/published.h"
+
+#include "router/workers/fleet/effects.h"
+#include "router/workers/fleet/fleet.h"
+
+namespace sightline::fleet {
+
+// What the fleet keeps, and each change of it. Public methods of Fleet lock, change, publish and
+// act on the effects, in this order.
+class Fleet::State {
+ public:
+  State(Options with, FleetListeners told, runtime::Metrics& counts, const Clock& time)
+      : options(with), listeners(std::move(told)), metrics(counts), clock(time) {}
+
+  const Options options;
+  const FleetListeners listeners;
+  runtime::Metrics& metrics;
+  const Clock& clock;
+  Published<FleetSnapshot> snapshot{std::make_shared<const FleetSnapshot>()};
+  std::atomic<std::size_t> failing_workers = 0;  // spares report_success the lock
+
+  Mutex mutex;
+  std::vector<Member> members SL_GUARDED_BY(mutex);
+  std::uint64_t revision SL_GUARDED_BY(mutex) = 0;
+  std::uint32_t next_engine SL_GUARDED_BY(mutex) = 0;
+  std::function<void()> probe_sooner SL_GUARDED_BY(mutex);
+  // A published worker, or the list, since publish().
+  bool is_changed SL_GUARDED_BY(mutex) = true;
+  SlowShare share SL_GUARDED_BY(mutex);
+  bool slow_stay_routed SL_GUARDED_BY(mutex) = false;
+  std::uint32_t block_size_of_most SL_GUARDED_BY(mutex) = 0;  // tokens, 0: none is known
+
+  Member* find(std::string_view name) SL_REQUIRES(mutex);
+  // The member that a probe was taken for, unless it was replaced since.
+  Member* find(const contract::WorkerSpec& spec) SL_REQUIRES(mutex);
+  static void drop_engines(Member& member, Effects& effects);
+  void learn_rank_conflict(Member& member, const std::string& conflict) const;
+  void set_engines(Member& member, std::vector<EngineEndpoints> engines, Effects& effects)
+      SL_REQUIRES(mutex);
+  // Judges the member, and has it published where it changed, with any change of `view`.
+  void settle(Member& member, Effects& effects) SL_REQUIRES(mutex);
+  // Members are judged anew for which what the others have is news.
+  void compare_block_sizes(Effects& effects) SL_REQUIRES(mutex);
+  // After the share of slow workers may have changed.
+  void keep_slow(Effects& effects) SL_REQUIRES(mutex);
+  void settle_one(Member& member, Effects& effects) SL_REQUIRES(mutex);
+  void set_state_metric(const Member& member, WorkerState now) const;
+  void publish() SL_REQUIRES(mutex);
+  void act(const Effects& effects) const SL_EXCLUDES(mutex);
+  void replace_members(const std::vector<contract::WorkerSpec>& workers, Effects& effects)
+      SL_REQUIRES(mutex);
+  // After `failed_requests` was `before`.
+  void count_failing(const Member& member, std::uint32_t before) SL_REQUIRES(mutex);
+  void forget_failures(Member& member) SL_REQUIRES(mutex);
+  // When the last event of the worker came.
+  [[nodiscard]] Instant last_event(std::string_view name) const SL_EXCLUDES(mutex);
+  void probe_answered(Member& member, const Probe& probe, Effects& effects) SL_REQUIRES(mutex);
+  // Changes what is known of an engine; `change` says whether it did.
+  void change(CacheId engine, const auto& change) {
+    Effects effects;
+    {
+      const MutexLock lock(mutex);
+      for (Member& member : members) {
+        for (EngineEndpoints& endpoints : member.view.engines) {
+          if (endpoints.engine != engine || !change(member, endpoints, effects)) continue;
+          settle(member, effects);
+          publish();
+        }
+      }
+    }
+    act(effects);
+  }
+  // `told` is taken over already.
+  void tell_block_size(const Member& member, const AnnouncedBlockSize& told, Effects& effects);
+};
+
+}  // namespace sightline::fleet

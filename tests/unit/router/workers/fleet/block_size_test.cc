@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/workers/fleet/block_size.h"
+
+#include <gtest/gtest.h>
+
+namespace sightline::fleet {
+namespace {
+
+using Source = BlockSizeSource;
+using With = BlockSizeConflict::With;
+using Ranks = std::vector<AnnouncedBlockSize>;
+
+BlockSize told_by_server(std::uint32_t tokens) {
+  BlockSize size;
+  size.take_from_server(tokens);
+  return size;
+}
+
+// Of a worker with one rank.
+BlockSize with_events(BlockSize size, const AnnouncedBlockSize& told) {
+  size.take_from_events(told.tokens, Ranks{told});
+  return size;
+}
+
+TEST(BlockSize, NothingIsKnownUntilSomebodyTells) {
+  BlockSize size;
+  EXPECT_EQ(size.source(), Source::Nobody);
+  EXPECT_EQ(size.tokens(), 0U);
+  size.take_from_server(0);
+  EXPECT_EQ(size, BlockSize());
+}
+
+TEST(BlockSize, TheServerIsBelievedUntilOthersTeachBetter) {
+  BlockSize size = told_by_server(16);
+  EXPECT_EQ(size.source(), Source::Server);
+  EXPECT_EQ(size.tokens(), 16U);
+  size.take_from_others(32);
+  EXPECT_EQ(size.source(), Source::Others);
+  EXPECT_EQ(size.tokens(), 32U);
+  EXPECT_EQ(size.configured(), 16U);
+  size.take_from_server(0);
+  EXPECT_EQ(size.tokens(), 32U) << "no news";
+  size.take_from_server(16);
+  EXPECT_EQ(size.tokens(), 16U) << "the others are to be asked again";
+}
+
+TEST(BlockSize, OthersWhoSayWhatTheServerSaysAddNothing) {
+  BlockSize size = told_by_server(16);
+  size.take_from_others(16);
+  EXPECT_EQ(size, told_by_server(16));
+}
+
+TEST(BlockSize, TheOperatorKnowsBetterThanTheServer) {
+  BlockSize size(32);
+  size.take_from_server(16);
+  EXPECT_EQ(size.source(), Source::Operator);
+  EXPECT_EQ(size.tokens(), 32U);
+  EXPECT_EQ(size.configured(), 32U);
+  EXPECT_EQ(size.by_operator(), 32U);
+}
+
+TEST(BlockSize, EventsWinWhateverElseIsToldAfterwards) {
+  BlockSize size = told_by_server(16);
+  size.take_from_others(64);
+  size = with_events(size, {.tokens = 32});
+  EXPECT_EQ(size.source(), Source::Events);
+  EXPECT_EQ(size.tokens(), 32U);
+  EXPECT_EQ(size.configured(), 16U);
+  EXPECT_EQ(size.conflict(), std::nullopt) << "a server that tells another size is no liar";
+  size.take_from_server(8);
+  EXPECT_EQ(size.tokens(), 32U);
+  EXPECT_EQ(size.configured(), 8U);
+  size.forget_events();
+  EXPECT_EQ(size, told_by_server(8));
+}
+
+TEST(BlockSize, EventsOfAnotherSizeThanTheConfiguredOneAreNews) {
+  EXPECT_FALSE(BlockSize().is_contradicted_by({.tokens = 16}));
+  EXPECT_FALSE(told_by_server(16).is_contradicted_by({.tokens = 16}));
+  EXPECT_TRUE(told_by_server(16).is_contradicted_by({.tokens = 32}));
+  EXPECT_TRUE(BlockSize(16).is_contradicted_by({.tokens = 32}));
+  EXPECT_TRUE(BlockSize().is_contradicted_by({.tokens = 16, .has_several = true}));
+}
+
+TEST(BlockSize, EventsThatContradictTheOperatorAreAConflictUntilTheyAreForgotten) {
+  BlockSize size = with_events(BlockSize(16), {.tokens = 32, .has_several = true});
+  ASSERT_TRUE(size.conflict());
+  EXPECT_EQ(*size.conflict(), (BlockSizeConflict{With::Operator, 32, 16}));
+  EXPECT_EQ(size.tokens(), 32U);
+  EXPECT_EQ(reason_of(*size.conflict()),
+            "its events tell blocks of 32 tokens, configured are 16: correct or remove block_size");
+  size.forget_events();
+  EXPECT_EQ(size, BlockSize(16));
+}
+
+TEST(BlockSize, EventsThatContradictEarlierOnesAreAConflictUntilTheyAgree) {
+  BlockSize size = with_events({}, {.tokens = 8, .has_several = true});
+  ASSERT_TRUE(size.conflict());
+  EXPECT_EQ(reason_of(*size.conflict()),
+            "its events tell blocks of 8 tokens, earlier ones told another size: restart the "
+            "engine with one block size");
+  EXPECT_EQ(with_events(size, {.tokens = 8}).conflict(), std::nullopt);
+}
+
+TEST(BlockSize, RanksThatTellDifferentSizesAreAConflict) {
+  BlockSize size;
+  size.take_from_events(16, Ranks{{16}, {}, {}});
+  EXPECT_EQ(size.conflict(), std::nullopt) << "the others have not told yet";
+  size.take_from_events(32, Ranks{{16}, {}, {32}});
+  ASSERT_TRUE(size.conflict());
+  EXPECT_EQ(*size.conflict(), (BlockSizeConflict{With::OtherRank, 32, 16}));
+  EXPECT_EQ(reason_of(*size.conflict()),
+            "its events tell blocks of 32 tokens, those of another data-parallel rank 16: start "
+            "all ranks with one --block-size");
+  size.take_from_events(32, Ranks{{32}, {}, {32}});
+  EXPECT_EQ(size.conflict(), std::nullopt);
+}
+
+TEST(BlockSizes, WhoOnlyGuessesLearnsFromTheFirstWhoKnowsAndIsConfiguredAlike) {
+  BlockSize guessing = told_by_server(16);
+  BlockSize other = told_by_server(8);
+  BlockSize unknown;
+  BlockSize first = with_events(told_by_server(16), {.tokens = 32});
+  BlockSize second = with_events(told_by_server(16), {.tokens = 64});
+  BlockSize by_operator(8);
+  guess_block_sizes({&guessing, &other, &unknown, &first, &second, &by_operator});
+  EXPECT_EQ(guessing.tokens(), 32U);
+  EXPECT_EQ(other.tokens(), 8U);
+  EXPECT_EQ(unknown.tokens(), 0U);
+  EXPECT_EQ(first.tokens(), 32U);
+  EXPECT_EQ(second.tokens(), 64U);
+  EXPECT_EQ(by_operator.tokens(), 8U);
+  guess_block_sizes({&guessing});
+  EXPECT_EQ(guessing.tokens(), 32U) << "until its server tells again";
+}
+
+TEST(BlockSizes, MostWorkersDecideAndTheFirstOfEqualMany) {
+  const auto common = [](const std::vector<std::uint32_t>& sizes) {
+    return common_block_size(sizes);
+  };
+  EXPECT_EQ(common({}), 0U);
+  EXPECT_EQ(common({0, 0}), 0U);
+  EXPECT_EQ(common({16, 32, 32}), 32U);
+  EXPECT_EQ(common({16, 32, 32, 16}), 16U);
+  EXPECT_EQ(common({0, 0, 0, 8}), 8U);
+}
+
+TEST(BlockSizes, AWorkerUnlikeMostSaysSo) {
+  EXPECT_EQ(reason_unlike_most(BlockSize(16), 0), "");
+  EXPECT_EQ(reason_unlike_most(BlockSize(16), 16), "");
+  EXPECT_EQ(reason_unlike_most(BlockSize(16), 32),
+            "its blocks have 16 tokens, those of most workers 32: start all engines with one "
+            "--block-size");
+}
+
+}  // namespace
+}  // namespace sightline::fleet
