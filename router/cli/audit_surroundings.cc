@@ -2,7 +2,6 @@
 // Copyright The Sightline Authors
 #include "router/cli/audit_surroundings.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "router/cache/operations/facts.h"
@@ -28,26 +27,23 @@ audit::Heard heard_of(const events::FeedStatus& status) {
 
 // Blocks that the rank's cache has; 0: not known. Blocks of another size than those of its events
 // are another number of them.
-std::uint64_t room_of(const fleet::Worker& worker, const fleet::EngineEndpoints& engine) {
-  const auto rank = std::find_if(worker.ranks.begin(), worker.ranks.end(),
-                                 [&](const auto& r) { return r.number == engine.rank; });
-  const bool is_known =
-      rank != worker.ranks.end() && rank->gpu_block_size == engine.block_size.tokens;
-  return is_known ? rank->gpu_blocks : 0;
+std::uint64_t room_of(const fleet::Rank& rank, const fleet::Feed& feed) {
+  return rank.gpu_block_size == feed.block_size.tokens ? rank.gpu_blocks : 0;
 }
 
 std::vector<audit::Overfull> overfull(const AuditSources& sources) {
   std::vector<audit::Overfull> found;
   const auto snapshot = sources.fleet.snapshot();
   for (const auto& worker : snapshot->workers) {
-    for (const fleet::EngineEndpoints& engine : worker->engines) {
-      const std::uint64_t room = room_of(*worker, engine);
+    for (const fleet::Rank& rank : worker->ranks) {
+      const std::uint64_t room = rank.feed ? room_of(rank, *rank.feed) : 0;
       if (room == 0) continue;
-      const std::uint64_t claimed = sources.index.blocks(engine.engine);
+      const CacheId cache = rank.feed->cache;
+      const std::uint64_t claimed = sources.index.blocks(cache);
       if (claimed <= room) continue;
-      const auto status = sources.subscriber.status(engine.engine);
+      const auto status = sources.subscriber.status(cache);
       if (!status || !heard_of(*status).is_sound || status->facts.upper_bound) continue;
-      found.push_back({engine.engine, worker->name, claimed, room});
+      found.push_back({cache, worker->name, claimed, room});
     }
   }
   return found;

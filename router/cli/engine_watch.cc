@@ -36,19 +36,21 @@ EngineWatch::EngineWatch(subscriber::EventSubscriber& subscriber, const prepare:
                          std::string scope_model)
     : subscriber_(subscriber), model_(model), scope_model_(std::move(scope_model)) {}
 
-void EngineWatch::engine_ready(const fleet::EngineEndpoints& engine) {
-  subscriber::FeedEndpoints endpoints{.events = engine.events, .bind = engine.bind};
-  if (!engine.replay.empty()) endpoints.replay = engine.replay;
+void EngineWatch::feed_ready(const fleet::Worker& worker, const fleet::Rank& rank) {
+  const fleet::Feed& feed = *rank.feed;
+  subscriber::FeedEndpoints endpoints{.events = feed.endpoints.events, .bind = feed.endpoints.bind};
+  if (!feed.endpoints.replay.empty()) endpoints.replay = feed.endpoints.replay;
   events::NormaliserOptions options;
-  options.id = engine.engine;
-  options.cache = {.worker = engine.worker, .rank = engine.rank};
-  options.format = &families::family_of(engine.family);
+  options.id = feed.cache;
+  options.cache = {.worker = worker.name, .rank = rank.number};
+  options.format = &families::family_of(worker.family);
   options.model = scope_model_;
-  if (engine.several_ranks) options.rank = engine.rank;
-  options.adapters = engine.adapters;
+  if (worker.has_several_ranks()) options.rank = rank.number;
+  options.adapters = feed.adapters;
   options.hash_seed = seed_nobody_knows();
-  if (engine.copies == contract::Copies::LastCopy) options.copies = events::CopyPolicy::LastCopy;
-  if (engine.block_size_explicit > 0) options.block_size_configured = engine.block_size_explicit;
+  if (feed.copies == contract::Copies::LastCopy) options.copies = events::CopyPolicy::LastCopy;
+  const std::uint32_t by_operator = worker.block_size.by_operator();
+  if (by_operator > 0) options.block_size_configured = by_operator;
   const model::Placeholders& placeholders = model_.profile.placeholders;
   for (const auto& token : {placeholders.image, placeholders.video}) {
     if (token) options.media_tokens.push_back(*token);
@@ -58,7 +60,7 @@ void EngineWatch::engine_ready(const fleet::EngineEndpoints& engine) {
   subscriber_.add(endpoints, std::move(options));
 }
 
-void EngineWatch::engine_removed(CacheId engine) { subscriber_.remove(engine); }
+void EngineWatch::feed_removed(CacheId cache) { subscriber_.remove(cache); }
 
 void tell_fleet(fleet::Fleet& fleet, const events::FeedStatus& status) {
   const auto size =
@@ -75,11 +77,8 @@ void tell_refusal(fleet::Fleet& fleet, CacheId engine, const Error& error) {
   fleet.set_event_health(engine, "its events cannot be read: " + error.message);
   const auto worker = fleet.snapshot()->find(engine);
   if (!worker) return;
-  for (const auto& endpoints : worker->engines) {
-    if (endpoints.engine != engine) continue;
-    log(LogLevel::Error, "cannot follow the events of a worker",
-        {{"worker", worker->name}, {"rank", endpoints.rank}, {"error", error.message}});
-  }
+  log(LogLevel::Error, "cannot follow the events of a worker",
+      {{"worker", worker->name}, {"rank", worker->find(engine)->number}, {"error", error.message}});
 }
 
 }  // namespace sightline::cli

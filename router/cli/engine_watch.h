@@ -11,17 +11,17 @@
 
 namespace sightline::cli {
 
-// Joins the fleet and the event subscriber: engines that become known are followed, engines that
-// leave are forgotten; what their events say of themselves reaches the fleet at once.
-// Thread safety: engine_ready and engine_removed as the fleet calls them.
+// Joins the fleet and the event subscriber: feeds that become known are followed, those that are
+// given up are forgotten; what their events say of themselves reaches the fleet at once.
+// Thread safety: feed_ready and feed_removed as the fleet calls them.
 class EngineWatch {
  public:
   // All outlive this; scope_model as for requests.
   EngineWatch(subscriber::EventSubscriber& subscriber, const prepare::Model& model,
               std::string scope_model);
 
-  void engine_ready(const fleet::EngineEndpoints& engine);
-  void engine_removed(CacheId engine);
+  void feed_ready(const fleet::Worker& worker, const fleet::Rank& rank);
+  void feed_removed(CacheId cache);
 
  private:
   subscriber::EventSubscriber& subscriber_;

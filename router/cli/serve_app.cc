@@ -171,23 +171,21 @@ struct ServeApp::Parts {
 
 Result<Done> ServeApp::Parts::build() {
   const ServeSettings& settings = options.settings;
-  const fleet::FleetListeners listeners{.engine_ready =
-                                            [this](const fleet::EngineEndpoints& e) {
-                                              audit->follow(e.engine);
-                                              workers_view->engine_ready(e);
-                                              watch->engine_ready(e);
-                                            },
-                                        .engine_removed =
-                                            [this](CacheId e) {
-                                              workers_view->engine_removed(e);
-                                              watch->engine_removed(e);
-                                              audit->forget(e);
-                                            },
-                                        .last_event =
-                                            [this](CacheId e) {
-                                              const auto status = subscriber->status(e);
-                                              return status ? status->heard_at : Instant{};
-                                            }};
+  fleet::FleetListeners listeners;
+  listeners.feed_ready = [this](const fleet::Worker& worker, const fleet::Rank& rank) {
+    audit->follow(rank.feed->cache);
+    workers_view->feed_ready(worker, rank);
+    watch->feed_ready(worker, rank);
+  };
+  listeners.feed_removed = [this](CacheId cache) {
+    workers_view->feed_removed(cache);
+    watch->feed_removed(cache);
+    audit->forget(cache);
+  };
+  listeners.last_event = [this](CacheId cache) {
+    const auto status = subscriber->status(cache);
+    return status ? status->heard_at : Instant{};
+  };
   fleet.emplace(fleet::Fleet::Options{.probe_interval = settings.fleet.probe_interval}, listeners,
                 metrics, system_clock());
   SL_TRY(read_events());

@@ -40,8 +40,8 @@ void check_sources(const std::string& text, contract::EngineFamily family) {
   fleet::Probe probe;
   probe.sources = *sources;
   const auto found = fleet::discover(spec, probe);
-  SL_CHECK(found.engines.size() <= contract::kRanksMax);
-  SL_CHECK(!found.engines.empty() || !found.reason.empty());
+  SL_CHECK(!found.ranks.empty() && found.ranks.size() <= contract::kRanksMax);
+  SL_CHECK(found.has_events() == found.reason.empty());
 }
 
 void check_load(const std::string& text, contract::EngineFamily family) {

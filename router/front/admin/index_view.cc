@@ -13,18 +13,18 @@
 namespace sightline::admin {
 namespace {
 
-std::string digests_json(const IndexView& view, const fleet::EngineEndpoints& engine) {
+std::string digests_json(const IndexView& view, CacheId cache) {
   std::string digests = "[";
-  for (const keys::BlockKey key : view.index.held(engine.engine, operations::Tier::Gpu)) {
+  for (const keys::BlockKey key : view.index.held(cache, operations::Tier::Gpu)) {
     digests += (digests.size() == 1 ? "\"" : ",\"") + view.scheme.digest(key) + '"';
   }
   digests += ']';
   return digests;
 }
 
-bool is_believed(const fleet::Worker& worker, const fleet::EngineEndpoints& engine) {
-  const fleet::EngineEndpoints* now = worker.engine_of(engine.rank);
-  return now != nullptr && now->engine == engine.engine && worker.is_precise(*now);
+bool is_believed(const fleet::Worker& worker, CacheId cache) {
+  const fleet::Rank* rank = worker.find(cache);
+  return rank != nullptr && worker.is_precise(*rank);
 }
 
 }  // namespace
@@ -37,15 +37,16 @@ runtime::AdminResponse IndexView::run(const runtime::AdminRequest& request) cons
   const auto worker = fleet.snapshot()->find(*name);
   if (!worker) return runtime::admin_error(404, "no worker of this name; see /v1/workers");
   std::uint64_t blocks = 0;
-  for (const fleet::EngineEndpoints& engine : worker->engines)
-    blocks += index.blocks(engine.engine);
+  for (const fleet::Rank& rank : worker->ranks) {
+    if (rank.feed) blocks += index.blocks(rank.feed->cache);
+  }
   if (blocks > kListedBlocksMax) {
     return runtime::admin_error(
         413, "the worker holds " + std::to_string(blocks) + " blocks, more than can be listed");
   }
   std::vector<std::string> digests;
-  for (const fleet::EngineEndpoints& engine : worker->engines) {
-    digests.push_back(digests_json(*this, engine));
+  for (const fleet::Rank& rank : worker->ranks) {
+    digests.push_back(rank.feed ? digests_json(*this, rank.feed->cache) : "");
   }
   // After the blocks: a worker that was ready now, and before, was ready in between.
   const auto after = fleet.snapshot()->find(*name);
@@ -53,9 +54,11 @@ runtime::AdminResponse IndexView::run(const runtime::AdminRequest& request) cons
   const bool ready = worker->is_precise() && latest.is_precise();
   std::string ranks;
   for (std::size_t i = 0; i < digests.size(); ++i) {
-    const fleet::EngineEndpoints& engine = worker->engines[i];
-    const bool counts = is_believed(*worker, engine) && is_believed(latest, engine);
-    ranks += std::string(i == 0 ? "" : ",") + R"({"rank":)" + std::to_string(engine.rank) +
+    const fleet::Rank& rank = worker->ranks[i];
+    if (!rank.feed) continue;
+    const CacheId cache = rank.feed->cache;
+    const bool counts = is_believed(*worker, cache) && is_believed(latest, cache);
+    ranks += std::string(ranks.empty() ? "" : ",") + R"({"rank":)" + std::to_string(rank.number) +
              R"(,"counts":)" + (counts ? "true" : "false") + R"(,"blocks":)" + digests[i] + "}";
   }
   return {.status = 200,

@@ -56,12 +56,12 @@ std::string audit_json(const audit::Tally& tally) {
 }
 
 // A rank is as its worker is, but for what is known of its own events.
-std::string state_json(const Worker& worker, const fleet::EngineEndpoints* engine) {
+std::string state_json(const Worker& worker, const fleet::Rank& rank) {
   auto state = worker.state;
   std::string reason = worker.reason;
-  if (state == fleet::WorkerState::Ready && engine != nullptr) {
-    if (!engine->unverified.empty()) state = fleet::WorkerState::Unverified;
-    reason = engine->unverified.empty() ? engine->incomplete : engine->unverified;
+  if (state == fleet::WorkerState::Ready && rank.feed) {
+    if (!rank.feed->unverified.empty()) state = fleet::WorkerState::Unverified;
+    reason = rank.feed->unverified.empty() ? rank.feed->incomplete : rank.feed->unverified;
   } else if (state == fleet::WorkerState::Ready) {
     state = fleet::WorkerState::Unverified;
     reason = "the engine tells no event endpoint of this rank";
@@ -70,21 +70,22 @@ std::string state_json(const Worker& worker, const fleet::EngineEndpoints* engin
 }
 
 std::string rank_json(const Worker& worker, const fleet::Rank& rank, const Sources& view) {
-  const fleet::EngineEndpoints* engine = worker.engine_of(rank.number);
   const std::string out =
-      R"({"rank":)" + std::to_string(rank.number) + "," + state_json(worker, engine) +
+      R"({"rank":)" + std::to_string(rank.number) + "," + state_json(worker, rank) +
       R"(,"in_flight":)" + std::to_string(rank.load->read({}).in_flight) + R"(,"running":)" +
       std::to_string(rank.running) + R"(,"waiting":)" + std::to_string(rank.waiting) +
       R"(,"gpu_blocks":)" + count_or_null(rank.gpu_blocks);
-  if (engine == nullptr) {
+  if (!rank.feed) {
     return out + R"(,"events_endpoint":null,"replay_endpoint":null,"blocks":0)" +
            R"(,"events":null,"audit":null})";
   }
-  return out + R"(,"events_endpoint":)" + text_or_null(engine->events) + R"(,"replay_endpoint":)" +
-         text_or_null(engine->replay) + R"(,"blocks":)" +
-         std::to_string(view.index.blocks(engine->engine)) + R"(,"events":)" +
-         events_json(view.subscriber.status(engine->engine)) + R"(,"audit":)" +
-         audit_json(view.audit.tally(engine->engine)) + "}";
+  const fleet::EventEndpoints& endpoints = rank.feed->endpoints;
+  const CacheId cache = rank.feed->cache;
+  return out + R"(,"events_endpoint":)" + text_or_null(endpoints.events) +
+         R"(,"replay_endpoint":)" + text_or_null(endpoints.replay) + R"(,"blocks":)" +
+         std::to_string(view.index.blocks(cache)) + R"(,"events":)" +
+         events_json(view.subscriber.status(cache)) + R"(,"audit":)" +
+         audit_json(view.audit.tally(cache)) + "}";
 }
 
 std::uint32_t in_flight_of(const Worker& worker) {
@@ -96,14 +97,13 @@ std::uint32_t in_flight_of(const Worker& worker) {
 std::string worker_json(const Worker& worker, const Sources& view) {
   std::uint64_t blocks = 0;
   std::string ranks;
-  for (const fleet::EngineEndpoints& engine : worker.engines) {
-    blocks += view.index.blocks(engine.engine);
-  }
   for (const fleet::Rank& rank : worker.ranks) {
+    if (rank.feed) blocks += view.index.blocks(rank.feed->cache);
     ranks += (ranks.empty() ? "" : ",") + rank_json(worker, rank, view);
   }
   std::optional<FeedStatus> first;
-  if (!worker.engines.empty()) first = view.subscriber.status(worker.engines.front().engine);
+  const fleet::Feed* feed = worker.first_feed();
+  if (feed != nullptr) first = view.subscriber.status(feed->cache);
   return R"({"name":)" + json::to_quoted(worker.name) + R"(,"url":)" + json::to_quoted(worker.url) +
          R"(,"state":)" + json::to_quoted(name_of(worker.state)) + R"(,"reason":)" +
          text_or_null(worker.reason) + R"(,"family":)" + json::to_quoted(name_of(worker.family)) +
@@ -129,12 +129,12 @@ std::string WorkersView::json() const {
   return body + "]";
 }
 
-void WorkersView::engine_ready(const fleet::EngineEndpoints& engine) {
-  event_metrics_.follow(engine.engine, engine.worker);
+void WorkersView::feed_ready(const fleet::Worker& worker, const fleet::Rank& rank) {
+  event_metrics_.follow(rank.feed->cache, worker.name);
 }
 
-void WorkersView::engine_removed(CacheId engine) {
-  event_metrics_.forget(engine, sources_.subscriber.status(engine));
+void WorkersView::feed_removed(CacheId cache) {
+  event_metrics_.forget(cache, sources_.subscriber.status(cache));
 }
 
 void WorkersView::refresh() {
@@ -146,9 +146,10 @@ void WorkersView::refresh() {
   for (const auto& worker : snapshot->workers) {
     std::uint64_t blocks = 0;
     std::vector<FeedStatus> statuses;
-    for (const fleet::EngineEndpoints& engine : worker->engines) {
-      blocks += sources_.index.blocks(engine.engine);
-      if (auto status = sources_.subscriber.status(engine.engine))
+    for (const fleet::Rank& rank : worker->ranks) {
+      if (!rank.feed) continue;
+      blocks += sources_.index.blocks(rank.feed->cache);
+      if (auto status = sources_.subscriber.status(rank.feed->cache))
         statuses.push_back(std::move(*status));
     }
     event_metrics_.tell(worker->name, statuses);

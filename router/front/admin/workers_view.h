@@ -32,9 +32,9 @@ class WorkersView {
   // GET /v1/workers: a JSON array, one object per worker in the order of the configuration.
   [[nodiscard]] std::string json() const;
 
-  // As the fleet tells; an engine is removed here before its events are not followed any more.
-  void engine_ready(const fleet::EngineEndpoints& engine);
-  void engine_removed(CacheId engine);
+  // As the fleet tells; a feed is removed here before it is not followed any more.
+  void feed_ready(const fleet::Worker& worker, const fleet::Rank& rank);
+  void feed_removed(CacheId cache);
 
   // Brings the metrics that follow from the same facts up to date; called before each scrape.
   void refresh();

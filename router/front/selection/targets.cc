@@ -44,10 +44,9 @@ std::vector<Target> targets_for(const fleet::FleetSnapshot& fleet, const Tried& 
 
 std::optional<CacheId> precise_cache(const Target& target, std::uint32_t block_size) {
   const fleet::Worker& worker = *target.worker;
-  const fleet::EngineEndpoints* engine = worker.engine_of(target.rank().number);
-  if (engine == nullptr || !worker.is_precise(*engine)) return std::nullopt;
+  if (!worker.is_precise(target.rank())) return std::nullopt;
   if (worker.block_size.tokens() != block_size) return std::nullopt;
-  return engine->engine;
+  return target.rank().feed->cache;
 }
 
 }  // namespace sightline::selection

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -46,18 +45,16 @@ Result<std::string> replay_of(const contract::WorkerSpec& spec, std::uint32_t of
 
 Result<Done> use_explicit(const contract::WorkerSpec& spec, const std::vector<EventSource>& told,
                           Discovery& found) {
-  for (const std::uint32_t rank : found.ranks) {
-    const std::uint32_t offset = rank - found.ranks.front();
+  const std::uint32_t first = found.ranks.front().number;
+  for (FoundRank& rank : found.ranks) {
+    const std::uint32_t offset = rank.number - first;
     ResolvedEndpoint events = SL_TRY(explicit_events(spec, offset));
     const auto source = std::find_if(told.begin(), told.end(),
-                                     [rank](const EventSource& s) { return s.rank == rank; });
-    EngineEndpoints engine;
-    engine.rank = rank;
-    engine.events = std::move(events.endpoint);
-    engine.bind = events.bind;
-    engine.replay =
+                                     [&](const EventSource& s) { return s.rank == rank.number; });
+    EventEndpoints endpoints{.events = std::move(events.endpoint), .bind = events.bind};
+    endpoints.replay =
         SL_TRY(replay_of(spec, offset, source == told.end() ? "" : source->replay_endpoint));
-    found.engines.push_back(std::move(engine));
+    rank.events = std::move(endpoints);
   }
   return Done{};
 }
@@ -71,15 +68,15 @@ Result<Done> use_told(const contract::WorkerSpec& spec, const std::vector<EventS
     }
     auto events = family::resolve_events_endpoint(source.endpoint, spec.host);
     if (!events.ok()) return corrupt("its KV events cannot be read: " + events.error().message);
-    EngineEndpoints engine;
-    engine.rank = source.rank;
-    engine.events = events->endpoint;
-    engine.bind = events->bind;
-    engine.replay =
+    EventEndpoints endpoints{.events = events->endpoint, .bind = events->bind};
+    endpoints.replay =
         SL_TRY(replay_of(spec, source.rank - told.front().rank, source.replay_endpoint));
-    found.engines.push_back(std::move(engine));
+    const auto rank = std::find_if(found.ranks.begin(), found.ranks.end(),
+                                   [&](const FoundRank& r) { return r.number == source.rank; });
+    if (rank != found.ranks.end()) rank->events = std::move(endpoints);
   }
-  return Done{};
+  if (found.has_events()) return Done{};
+  return corrupt("its KV events are those of other data-parallel ranks than its metrics tell");
 }
 
 // The ranks that the engine tells; none: it does not tell. Its event sources are the ranks of this
@@ -107,15 +104,19 @@ bool find_ranks(const contract::WorkerSpec& spec, const std::vector<std::uint32_
                           ": correct or remove dp";
     return false;
   }
-  found.ranks = told;
-  if (told.empty()) {
-    found.ranks.resize(std::max(spec.ranks, 1U));
-    std::iota(found.ranks.begin(), found.ranks.end(), 0U);
-  }
+  found.ranks.clear();
+  for (const std::uint32_t number : told) found.ranks.push_back({.number = number});
+  const std::uint32_t count = std::max(spec.ranks, 1U);
+  for (std::uint32_t i = 0; told.empty() && i < count; ++i) found.ranks.push_back({.number = i});
   return true;
 }
 
 }  // namespace
+
+bool Discovery::has_events() const {
+  return std::any_of(ranks.begin(), ranks.end(),
+                     [](const FoundRank& rank) { return rank.events.has_value(); });
+}
 
 std::string text_of(AdapterNews news) {
   return news == AdapterNews::Full
@@ -123,7 +124,7 @@ std::string text_of(AdapterNews news) {
              : "a name stands for another adapter: blocks are learned anew";
 }
 
-AdapterNews take_facts(Worker& view, const Probe& probe) {
+AdapterNews take_server_facts(Worker& view, const Probe& probe) {
   if (probe.version) {
     view.version.reset();  // it is asked for where another process may be there
     if (probe.version->ok()) view.version = **probe.version;
@@ -171,15 +172,8 @@ Discovery discover(const contract::WorkerSpec& spec, const Probe& probe) {
     used = use_told(spec, told, found);
   }
   if (!used.ok()) {
-    found.engines.clear();
+    for (FoundRank& rank : found.ranks) rank.events.reset();
     found.reason = used.error().message;
-  }
-  for (EngineEndpoints& engine : found.engines) {
-    engine.worker = spec.name;
-    engine.several_ranks = found.ranks.size() > 1;
-    engine.block_size_explicit = spec.block_size;
-    engine.family = spec.family;
-    engine.copies = spec.copies;
   }
   return found;
 }

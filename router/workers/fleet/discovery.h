@@ -44,16 +44,17 @@ enum class AdapterNews : std::uint8_t {
 std::string text_of(AdapterNews news);
 
 // Takes over what the engine told of its models and its version.
-AdapterNews take_facts(Worker& view, const Probe& probe);
+AdapterNews take_server_facts(Worker& view, const Probe& probe);
 
 // What ranks a worker has and where their events are, after its configuration and what the engine
 // tells.
 struct Discovery {
-  std::vector<EngineEndpoints> engines;    // ids not given yet; empty: the reason says why
-  std::vector<std::uint32_t> ranks = {0};  // their numbers, ascending, at least one
-  std::string reason;
+  std::vector<FoundRank> ranks{1};  // by number, at least one
+  std::string reason;               // why no rank's events are known
   // Not empty: the engine contradicts the operator's dp=. It then counts as one rank.
   std::string rank_conflict;
+
+  [[nodiscard]] bool has_events() const;
 };
 
 // Takes over the load, and the block size where the server's event sources tell it.

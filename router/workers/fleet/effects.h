@@ -26,7 +26,7 @@ struct Effects {
 
   std::vector<Line> lines;
   std::vector<CacheId> removed;
-  std::vector<EngineEndpoints> ready;
+  std::vector<CacheId> ready;
   std::vector<std::string> gone_workers;
 };
 

@@ -28,26 +28,26 @@ void Fleet::set_workers(const std::vector<WorkerSpec>& workers) {
   state_->act(effects);
 }
 
-void Fleet::set_block_size_from_events(CacheId engine, std::uint32_t tokens, bool has_several) {
+void Fleet::set_block_size_from_events(CacheId cache, std::uint32_t tokens, bool has_several) {
   if (tokens == 0) return;
   const AnnouncedBlockSize told{tokens, has_several};
-  state_->change(engine, [&](Member& member, EngineEndpoints& endpoints, Effects& effects) {
-    if (!set_block_size(member.view, endpoints, told)) return false;
+  state_->change(cache, [&](Member& member, Rank& rank, Effects& effects) {
+    if (!set_block_size(member.view, *rank.feed, told)) return false;
     state_->tell_block_size(member, told, effects);
     return true;
   });
 }
 
-void Fleet::set_event_health(CacheId engine, std::string_view unverified, EarlierBlocks earlier) {
-  state_->change(engine, [&](Member& member, EngineEndpoints& endpoints, Effects& effects) {
-    if (!fleet::set_event_health(endpoints, unverified, earlier)) return false;
+void Fleet::set_event_health(CacheId cache, std::string_view unverified, EarlierBlocks earlier) {
+  state_->change(cache, [&](Member& member, Rank& rank, Effects& effects) {
+    if (!fleet::set_event_health(*rank.feed, unverified, earlier)) return false;
     if (!member.view.has_several_ranks()) return true;
     // The worker's own line says nothing while another rank is well.
     effects.tell(unverified.empty() ? LogLevel::Info : LogLevel::Warn, "rank state",
                  {{"worker", member.spec.name},
-                  {"rank", endpoints.rank},
+                  {"rank", rank.number},
                   {"state", unverified.empty() ? "ready" : "unverified"},
-                  {"reason", unverified.empty() ? endpoints.incomplete : unverified}});
+                  {"reason", unverified.empty() ? rank.feed->incomplete : unverified}});
     return true;
   });
 }
@@ -118,7 +118,7 @@ void Fleet::apply_probe(const WorkerSpec& spec, const Probe& probe) {
       const bool had_event = last_event > member->probe_began;
       const Moment moment{state_->clock.now(), had_event || member->view.life->raised()};
       if (note_failed_probe(*member, probe, moment, state_->options)) {
-        state_->drop_engines(*member, effects);
+        state_->drop_feeds(*member, effects);
       }
     }
     state_->settle(*member, effects);

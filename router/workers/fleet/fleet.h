@@ -20,14 +20,14 @@
 
 namespace sightline::fleet {
 
-// Told when the events of an engine can be read, and when they must not be any more. CacheIds
-// are never reused: a worker that comes back, or whose configuration changes, gets new ones.
-// Both are to return at once: probes of all workers wait for them. Whether an engine's events can
-// be followed is told later, by set_event_health().
+// Told when the events of a rank can be read, and when they must not be any more. CacheIds are
+// never reused: a worker that comes back, or whose configuration changes, gets new ones.
+// Both are to return at once: probes of all workers wait for them. Whether a feed can be followed
+// is told later, by set_event_health().
 struct FleetListeners {
-  std::function<void(const EngineEndpoints&)> engine_ready;
-  std::function<void(CacheId)> engine_removed;
-  // Asked, not told: when the last event message of the engine came, Instant() for none. Only
+  std::function<void(const Worker&, const Rank&)> feed_ready;  // of that rank, which has one
+  std::function<void(CacheId)> feed_removed;
+  // Asked, not told: when the last event message of the feed came, Instant() for none. Only
   // after a probe or a request failed, on the thread that said so.
   std::function<Instant(CacheId)> last_event;
 };
@@ -48,7 +48,7 @@ class Fleet {
   Fleet& operator=(const Fleet&) = delete;
 
   // Replaces the configured workers: new ones start, missing ones leave, changed ones start anew
-  // (a change of `drain` or of the key alone keeps the worker's engines). Names are unique.
+  // (a change of `drain` or of the key alone keeps the worker's feeds). Names are unique.
   void set_workers(const std::vector<contract::WorkerSpec>& workers);
 
   [[nodiscard]] std::shared_ptr<const FleetSnapshot> snapshot() const;
@@ -56,12 +56,12 @@ class Fleet {
   // What the last events say about an engine's block size, in tokens; 0: nothing. It wins over what
   // the engine tells elsewhere; if it contradicts the operator's configuration, or its other events
   // (has_several), the worker is excluded from overlap. Unknown engines are ignored.
-  void set_block_size_from_events(CacheId engine, std::uint32_t tokens, bool has_several = false);
+  void set_block_size_from_events(CacheId cache, std::uint32_t tokens, bool has_several = false);
 
   // Whether the index may be believed about an engine: `unverified` says why not, empty: it may.
   // earlier: what is known of blocks from before. An engine begins unverified. Known to requests
   // when this returns. Unknown engines are ignored.
-  void set_event_health(CacheId engine, std::string_view unverified,
+  void set_event_health(CacheId cache, std::string_view unverified,
                         EarlierBlocks earlier = EarlierBlocks::Known);
 
   // A request to the worker failed by its fault, or reached it well.

@@ -22,11 +22,11 @@ Member* Fleet::State::find(const WorkerSpec& spec) {
   return member != nullptr && is_same_engine(spec, member->spec) ? member : nullptr;
 }
 
-void Fleet::State::drop_engines(Member& member, Effects& effects) {
-  for (const EngineEndpoints& engine : member.view.engines) {
-    effects.removed.push_back(engine.engine);
+void Fleet::State::drop_feeds(Member& member, Effects& effects) {
+  for (Rank& rank : member.view.ranks) {
+    if (rank.feed) effects.removed.push_back(rank.feed->cache);
+    rank.feed.reset();
   }
-  member.view.engines.clear();
   member.view.block_size.forget_events();
 }
 
@@ -36,15 +36,25 @@ void Fleet::State::learn_rank_conflict(Member& member, const std::string& confli
   metrics.counter(contract::kRankMismatchTotal, {member.spec.name}).add();
 }
 
-void Fleet::State::set_engines(Member& member, std::vector<EngineEndpoints> engines,
-                               Effects& effects) {
-  if (same_endpoints(member.view.engines, engines)) return;
-  drop_engines(member, effects);
-  for (EngineEndpoints& engine : engines) {
-    begin_to_follow(engine, CacheId{next_engine++}, member.view);
-    effects.ready.push_back(engine);
+void Fleet::State::set_ranks(Member& member, const std::vector<FoundRank>& found,
+                             Effects& effects) {
+  const bool goes_on = same_events(found_ranks(member.view), found);
+  if (!goes_on) drop_feeds(member, effects);
+  std::vector<Rank>& before = member.view.ranks;
+  std::vector<Rank> ranks;
+  for (const FoundRank& told : found) {
+    const auto old = std::find_if(before.begin(), before.end(),
+                                  [&](const Rank& rank) { return rank.number == told.number; });
+    Rank& rank = ranks.emplace_back(old == before.end() ? Rank{.number = told.number} : *old);
+    if (goes_on || !told.events) continue;
+    rank.feed = Feed{.cache = CacheId{next_cache++},
+                     .endpoints = *told.events,
+                     .unverified = "waiting for the first event connection",
+                     .copies = member.spec.copies,
+                     .adapters = member.view.adapters.beliefs()};
+    effects.ready.push_back(rank.feed->cache);
   }
-  member.view.engines = std::move(engines);
+  before = std::move(ranks);
 }
 
 void Fleet::State::settle(Member& member, Effects& effects) {
@@ -62,7 +72,7 @@ void Fleet::State::compare_block_sizes(Effects& effects) {
   guess_block_sizes(sound);
   std::vector<std::uint32_t> announced;
   for (const Member& m : members) {
-    const bool counts = m.evidence.is_sound && !m.view.engines.empty();
+    const bool counts = m.evidence.is_sound && m.view.first_feed() != nullptr;
     if (counts) announced.push_back(m.view.block_size.tokens());
   }
   const std::uint32_t most = common_block_size(announced);
@@ -123,11 +133,13 @@ void Fleet::State::publish() {
 
 void Fleet::State::act(const Effects& effects) const {
   for (const Effects::Line& line : effects.lines) log(line.level, line.message, line.fields);
-  for (const CacheId engine : effects.removed) {
-    if (listeners.engine_removed) listeners.engine_removed(engine);
+  for (const CacheId cache : effects.removed) {
+    if (listeners.feed_removed) listeners.feed_removed(cache);
   }
-  for (const EngineEndpoints& engine : effects.ready) {
-    if (listeners.engine_ready) listeners.engine_ready(engine);
+  const auto now = snapshot.read();
+  for (const CacheId cache : effects.ready) {
+    const auto worker = now->find(cache);
+    if (worker && listeners.feed_ready) listeners.feed_ready(*worker, *worker->find(cache));
   }
   for (const std::string& worker : effects.gone_workers) metrics.remove_worker(worker);
 }
@@ -148,7 +160,7 @@ void Fleet::State::replace_members(const std::vector<WorkerSpec>& workers, Effec
   members.swap(next);
   for (Member& old : next) {
     if (old.spec.name.empty()) continue;
-    drop_engines(old, effects);
+    drop_feeds(old, effects);
     forget_failures(old);
     share.leave(old);
     if (find(old.spec.name) != nullptr) continue;
@@ -178,8 +190,8 @@ Instant Fleet::State::last_event(std::string_view name) const {
   Instant last{};
   const auto worker = snapshot.read()->find(name);
   if (!worker || !listeners.last_event) return last;
-  for (const EngineEndpoints& engine : worker->engines) {
-    last = std::max(last, listeners.last_event(engine.engine));
+  for (const Rank& rank : worker->ranks) {
+    if (rank.feed) last = std::max(last, listeners.last_event(rank.feed->cache));
   }
   return last;
 }
@@ -188,19 +200,18 @@ void Fleet::State::probe_answered(Member& member, const Probe& probe, Effects& e
   const Instant now = clock.now();
   note_life(member, now, options);
   note_refused_calls(member, probe);
-  const AdapterNews adapters = take_facts(member.view, probe);
+  const AdapterNews adapters = take_server_facts(member.view, probe);
   if (adapters == AdapterNews::Full) {
     metrics.counter(contract::kLimitHitsTotal, {content::kAdaptersLimit}).add();
   }
   if (adapters != AdapterNews::None) {
-    drop_engines(member, effects);  // learned anew, below
+    drop_feeds(member, effects);  // learned anew, below
     effects.tell(LogLevel::Warn, text_of(adapters), {{"worker", member.spec.name}});
   }
   if (std::optional<Discovery> found = news_of(member, probe, now, options)) {
-    set_ranks(member.view, found->ranks);
     learn_rank_conflict(member, found->rank_conflict);
     member.seen.unknown_events = std::move(found->reason);
-    set_engines(member, std::move(found->engines), effects);
+    set_ranks(member, found->ranks, effects);
   }
   take_load(member.view, probe);
 }

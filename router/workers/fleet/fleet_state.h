@@ -35,7 +35,7 @@ class Fleet::State {
   Mutex mutex;
   std::vector<Member> members SL_GUARDED_BY(mutex);
   std::uint64_t revision SL_GUARDED_BY(mutex) = 0;
-  std::uint32_t next_engine SL_GUARDED_BY(mutex) = 0;
+  std::uint32_t next_cache SL_GUARDED_BY(mutex) = 0;
   std::function<void()> probe_sooner SL_GUARDED_BY(mutex);
   // A published worker, or the list, since publish().
   bool is_changed SL_GUARDED_BY(mutex) = true;
@@ -46,9 +46,11 @@ class Fleet::State {
   Member* find(std::string_view name) SL_REQUIRES(mutex);
   // The member that a probe was taken for, unless it was replaced since.
   Member* find(const contract::WorkerSpec& spec) SL_REQUIRES(mutex);
-  static void drop_engines(Member& member, Effects& effects);
+  static void drop_feeds(Member& member, Effects& effects);
   void learn_rank_conflict(Member& member, const std::string& conflict) const;
-  void set_engines(Member& member, std::vector<EngineEndpoints> engines, Effects& effects)
+  // Feeds go on where they all are as they were; else all begin anew. Ranks that stay keep what is
+  // booked on them.
+  void set_ranks(Member& member, const std::vector<FoundRank>& found, Effects& effects)
       SL_REQUIRES(mutex);
   // Judges the member, and has it published where it changed, with any change of `view`.
   void settle(Member& member, Effects& effects) SL_REQUIRES(mutex);
@@ -68,14 +70,14 @@ class Fleet::State {
   // When the last event of the worker came.
   [[nodiscard]] Instant last_event(std::string_view name) const SL_EXCLUDES(mutex);
   void probe_answered(Member& member, const Probe& probe, Effects& effects) SL_REQUIRES(mutex);
-  // Changes what is known of an engine; `change` says whether it did.
-  void change(CacheId engine, const auto& change) {
+  // Changes what is known of a rank with a feed; `change` says whether it did.
+  void change(CacheId cache, const auto& change) {
     Effects effects;
     {
       const MutexLock lock(mutex);
       for (Member& member : members) {
-        for (EngineEndpoints& endpoints : member.view.engines) {
-          if (endpoints.engine != engine || !change(member, endpoints, effects)) continue;
+        for (Rank& rank : member.view.ranks) {
+          if (!rank.feed || rank.feed->cache != cache || !change(member, rank, effects)) continue;
           settle(member, effects);
           publish();
         }

@@ -33,22 +33,15 @@ void end_suspicion(Member& member) {
   member.seen.is_suspect = false;
 }
 
-std::vector<std::uint32_t> rank_numbers(const Worker& view) {
-  std::vector<std::uint32_t> numbers;
-  for (const Rank& rank : view.ranks) numbers.push_back(rank.number);
-  return numbers;
-}
-
 bool same_discovery(const Discovery& a, const Discovery& b) {
-  return same_endpoints(a.engines, b.engines) && a.ranks == b.ranks &&
-         a.rank_conflict == b.rank_conflict;
+  return a.ranks == b.ranks && a.rank_conflict == b.rank_conflict;
 }
 
 }  // namespace
 
 BlockSizeEvidence evidence_of(const Member& member) {
   return {.is_sound = member.seen.is_alive && conflict_of(member.view, member.seen).empty(),
-          .has_engines = !member.view.engines.empty(),
+          .has_feed = member.view.first_feed() != nullptr,
           .size = member.view.block_size};
 }
 
@@ -135,17 +128,17 @@ RequestBlame note_failed_request(Member& member, const Error& error, Moment mome
 std::optional<Discovery> news_of(Member& member, const Probe& probe, Instant now,
                                  const FleetOptions& options) {
   const Worker& view = member.view;
-  const bool is_open = view.engines.empty() && member.seen.rank_conflict.empty();
+  const bool has_feed = view.first_feed() != nullptr;
+  const bool is_open = !has_feed && member.seen.rank_conflict.empty();
   if (!is_open && !tells_endpoints(probe)) return std::nullopt;
   // Once an engine has told where its events are, "no such path" is no news of them.
-  const bool was_told = !view.engines.empty() && member.spec.events.empty();
+  const bool was_told = has_feed && member.spec.events.empty();
   if (was_told && !probe.sources.ok()) return std::nullopt;
   Discovery found = discover(member.spec, probe);
-  const bool is_same = same_endpoints(view.engines, found.engines) &&
-                       rank_numbers(view) == found.ranks &&
-                       member.seen.rank_conflict == found.rank_conflict;
+  const bool is_same =
+      found_ranks(view) == found.ranks && member.seen.rank_conflict == found.rank_conflict;
   // Where blocks are at stake, a second look must tell the same.
-  if (!is_same && !view.engines.empty() &&
+  if (!is_same && has_feed &&
       (!member.told_otherwise || !same_discovery(*member.told_otherwise, found))) {
     member.told_otherwise = std::move(found);
     member.next_probe = std::min(member.next_probe, now + options.suspect_backoff);

@@ -51,7 +51,7 @@ struct FleetOptions {
 // All of a worker that the states of the others depend on.
 struct BlockSizeEvidence {
   bool is_sound = false;  // alive, and nothing it says contradicts itself or the operator
-  bool has_engines = false;
+  bool has_feed = false;
   BlockSize size;
 
   bool operator==(const BlockSizeEvidence&) const = default;
@@ -83,7 +83,7 @@ struct Moment {
 Member new_member(const contract::WorkerSpec& spec, Instant now);
 BlockSizeEvidence evidence_of(const Member& member);
 
-// True: its engines are to be given up.
+// True: its feeds are to be given up.
 bool note_failed_probe(Member& member, const Probe& probe, Moment moment,
                        const FleetOptions& options);
 // The worker answered. What it tells of itself is the caller's.

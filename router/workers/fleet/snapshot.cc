@@ -12,13 +12,11 @@ std::shared_ptr<const Worker> FleetSnapshot::find(std::string_view name) const {
   return found == workers.end() ? nullptr : *found;
 }
 
-std::shared_ptr<const Worker> FleetSnapshot::find(CacheId engine) const {
-  for (const auto& worker : workers) {
-    for (const EngineEndpoints& endpoints : worker->engines) {
-      if (endpoints.engine == engine) return worker;
-    }
-  }
-  return nullptr;
+std::shared_ptr<const Worker> FleetSnapshot::find(CacheId cache) const {
+  const auto found = std::find_if(workers.begin(), workers.end(), [cache](const auto& worker) {
+    return worker->find(cache) != nullptr;
+  });
+  return found == workers.end() ? nullptr : *found;
 }
 
 }  // namespace sightline::fleet

@@ -20,7 +20,7 @@ struct FleetSnapshot {
 
   // Nothing when there is no such worker.
   [[nodiscard]] std::shared_ptr<const Worker> find(std::string_view name) const;
-  [[nodiscard]] std::shared_ptr<const Worker> find(CacheId engine) const;
+  [[nodiscard]] std::shared_ptr<const Worker> find(CacheId cache) const;
 };
 
 }  // namespace sightline::fleet

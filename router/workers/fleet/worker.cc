@@ -41,10 +41,17 @@ bool Worker::serves(std::string_view model) const {
                                        [model](const auto& served) { return served.id == model; });
 }
 
-const EngineEndpoints* Worker::engine_of(std::uint32_t rank) const {
-  const auto found = std::find_if(engines.begin(), engines.end(),
-                                  [rank](const auto& engine) { return engine.rank == rank; });
-  return found == engines.end() ? nullptr : &*found;
+const Rank* Worker::find(CacheId cache) const {
+  const auto found = std::find_if(ranks.begin(), ranks.end(), [cache](const Rank& rank) {
+    return rank.feed && rank.feed->cache == cache;
+  });
+  return found == ranks.end() ? nullptr : &*found;
+}
+
+const Feed* Worker::first_feed() const {
+  const auto found = std::find_if(ranks.begin(), ranks.end(),
+                                  [](const Rank& rank) { return rank.feed.has_value(); });
+  return found == ranks.end() ? nullptr : &*found->feed;
 }
 
 Worker view_of(const contract::WorkerSpec& spec) {
@@ -58,14 +65,13 @@ Worker view_of(const contract::WorkerSpec& spec) {
   return view;
 }
 
-void set_ranks(Worker& view, const std::vector<std::uint32_t>& numbers) {
-  std::vector<Rank> next;
-  for (const std::uint32_t number : numbers) {
-    const auto old = std::find_if(view.ranks.begin(), view.ranks.end(),
-                                  [number](const Rank& rank) { return rank.number == number; });
-    next.push_back(old == view.ranks.end() ? Rank{.number = number} : *old);
+std::vector<FoundRank> found_ranks(const Worker& view) {
+  std::vector<FoundRank> ranks;
+  for (const Rank& rank : view.ranks) {
+    FoundRank& found = ranks.emplace_back(FoundRank{.number = rank.number});
+    if (rank.feed) found.events = rank.feed->endpoints;
   }
-  view.ranks = std::move(next);
+  return ranks;
 }
 
 void set_load(Worker& view, const EngineLoad& load) {
@@ -89,31 +95,27 @@ void set_load(Worker& view, const EngineLoad& load) {
   view.block_size.take_from_server(load.block_size);
 }
 
-bool set_block_size(Worker& view, EngineEndpoints& engine, const AnnouncedBlockSize& told) {
-  if (engine.block_size == told) return false;
-  engine.block_size = told;
+bool set_block_size(Worker& view, Feed& feed, const AnnouncedBlockSize& told) {
+  if (feed.block_size == told) return false;
+  feed.block_size = told;
   std::vector<AnnouncedBlockSize> ranks;
-  for (const EngineEndpoints& rank : view.engines) ranks.push_back(rank.block_size);
+  for (const Rank& rank : view.ranks) {
+    if (rank.feed) ranks.push_back(rank.feed->block_size);
+  }
   view.block_size.take_from_events(told.tokens, ranks);
   return true;
 }
 
-void begin_to_follow(EngineEndpoints& engine, CacheId id, const Worker& view) {
-  engine.engine = id;
-  engine.unverified = "waiting for the first event connection";
-  engine.adapters = view.adapters.beliefs();
-}
-
-bool set_event_health(EngineEndpoints& engine, std::string_view unverified, EarlierBlocks earlier) {
+bool set_event_health(Feed& feed, std::string_view unverified, EarlierBlocks earlier) {
   std::string_view incomplete;
   if (earlier == EarlierBlocks::Refused) {
     incomplete = "its replay endpoint gives no answer: blocks stored before are unknown";
-  } else if (earlier == EarlierBlocks::Missed && engine.replay.empty()) {
+  } else if (earlier == EarlierBlocks::Missed && feed.endpoints.replay.empty()) {
     incomplete = "joined late and has no replay endpoint: blocks stored before are unknown";
   }
-  const bool is_known = engine.unverified == unverified && engine.incomplete == incomplete;
-  engine.unverified = unverified;
-  engine.incomplete = incomplete;
+  const bool is_known = feed.unverified == unverified && feed.incomplete == incomplete;
+  feed.unverified = unverified;
+  feed.incomplete = incomplete;
   return !is_known;
 }
 
@@ -154,11 +156,12 @@ WorkerStatus judge_blocks(const Worker& worker, const Observations& seen,
                           std::uint32_t common_block_size) {
   std::string conflict = conflict_of(worker, seen);
   if (!conflict.empty()) return {WorkerState::Excluded, std::move(conflict)};
-  if (worker.engines.empty()) return {WorkerState::Unverified, seen.unknown_events};
-  const bool none_is_verified =
-      std::none_of(worker.engines.begin(), worker.engines.end(),
-                   [](const EngineEndpoints& engine) { return engine.unverified.empty(); });
-  if (none_is_verified) return {WorkerState::Unverified, worker.engines.front().unverified};
+  const Feed* first = worker.first_feed();
+  if (first == nullptr) return {WorkerState::Unverified, seen.unknown_events};
+  const bool is_verified =
+      std::any_of(worker.ranks.begin(), worker.ranks.end(),
+                  [](const Rank& rank) { return rank.feed && rank.feed->unverified.empty(); });
+  if (!is_verified) return {WorkerState::Unverified, first->unverified};
   if (worker.block_size.tokens() == 0) {
     return {WorkerState::Unverified,
             "the engine does not tell its block size, and no event has come yet"};
@@ -166,9 +169,9 @@ WorkerStatus judge_blocks(const Worker& worker, const Observations& seen,
   std::string unlike = reason_unlike_most(worker.block_size, common_block_size);
   if (!unlike.empty()) return {WorkerState::Excluded, std::move(unlike)};
   const auto incomplete =
-      std::find_if(worker.engines.begin(), worker.engines.end(),
-                   [](const EngineEndpoints& engine) { return !engine.incomplete.empty(); });
-  return {WorkerState::Ready, incomplete == worker.engines.end() ? "" : incomplete->incomplete};
+      std::find_if(worker.ranks.begin(), worker.ranks.end(),
+                   [](const Rank& rank) { return rank.feed && !rank.feed->incomplete.empty(); });
+  return {WorkerState::Ready, incomplete == worker.ranks.end() ? "" : incomplete->feed->incomplete};
 }
 
 // Silent or suspect, and not routed all the same.
@@ -203,13 +206,6 @@ bool is_same_engine(contract::WorkerSpec a, const contract::WorkerSpec& b) {
   a.drain = b.drain;
   a.api_key_file = b.api_key_file;
   return a == b;
-}
-
-bool same_endpoints(const std::vector<EngineEndpoints>& a, const std::vector<EngineEndpoints>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
-    return x.rank == y.rank && x.several_ranks == y.several_ranks && x.events == y.events &&
-           x.bind == y.bind && x.replay == y.replay;
-  });
 }
 
 }  // namespace sightline::fleet

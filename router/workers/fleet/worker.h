@@ -19,6 +19,7 @@
 #include "router/engine/family/server_facts.h"
 #include "router/engine/family/version.h"
 #include "router/workers/fleet/block_size.h"
+#include "router/workers/fleet/feed.h"
 #include "router/workers/fleet/life_sign.h"
 #include "router/workers/fleet/load.h"
 
@@ -48,26 +49,6 @@ LogLevel level_of(WorkerState state);
 // come; missed, as the router joined late or lost events; and its replay endpoint gives no answer.
 enum class EarlierBlocks : std::uint8_t { Known, Missed, Refused };
 
-// Where one engine core (data-parallel rank) publishes its KV events.
-struct EngineEndpoints {
-  CacheId engine;
-  std::string worker;          // its worker's name
-  std::uint32_t rank = 0;      // data-parallel rank
-  bool several_ranks = false;  // its worker has others too
-  std::string events;          // ZMQ endpoint to subscribe at: "tcp://10.0.0.7:5557"
-  bool bind = false;           // the engine connects to it: we bind
-  std::string replay;          // ZMQ endpoint of the replay socket, empty: no replay
-  std::string unverified;      // why the index must not be believed about it, empty: it may
-  std::string incomplete;      // why the index lacks blocks of it, for good; empty: no such reason
-  std::uint32_t block_size_explicit = 0;  // tokens per block by the operator, 0: not given
-  AnnouncedBlockSize block_size;
-  // What its events mean where it holds several copies of a block, and by the names of adapters.
-  contract::EngineFamily family = contract::EngineFamily::Vllm;
-  contract::Copies copies = contract::Copies::RefCount;
-  content::AdapterBeliefs adapters;
-  bool operator==(const EngineEndpoints&) const = default;
-};
-
 // One data-parallel rank of a worker: an engine core with a cache, a queue and load of its own. A
 // request is sent to a rank of a worker.
 struct Rank {
@@ -78,6 +59,7 @@ struct Rank {
   // Blocks that its cache has and their tokens, as its metrics tell; 0: not told.
   std::uint32_t gpu_blocks = 0;
   std::uint32_t gpu_block_size = 0;
+  std::optional<Feed> feed;  // nothing: where its events are is not known
   // Work booked on it by this router: one cell for all snapshots of the rank, never null.
   std::shared_ptr<LoadCell> load = std::make_shared<LoadCell>();
 
@@ -95,8 +77,6 @@ struct Worker {
   std::string host;
   std::uint16_t port = 0;
   contract::EngineFamily family = contract::EngineFamily::Vllm;
-  // One per data-parallel rank whose events are known; empty when none are.
-  std::vector<EngineEndpoints> engines;
   std::vector<Rank> ranks{1};  // behind the URL, by number; at least one
   BlockSize block_size;
   std::vector<ServedModel> models;         // empty: not known yet
@@ -122,13 +102,16 @@ struct Worker {
   }
   // Its index entries may be believed.
   [[nodiscard]] bool is_precise() const { return state == WorkerState::Ready; }
-  [[nodiscard]] bool is_precise(const EngineEndpoints& engine) const {
-    return is_precise() && engine.unverified.empty();
+  // Likewise of this rank of it.
+  [[nodiscard]] bool is_precise(const Rank& rank) const {
+    return is_precise() && rank.feed && rank.feed->unverified.empty();
   }
   // True if a request must say which rank is to answer it.
   [[nodiscard]] bool has_several_ranks() const { return ranks.size() > 1; }
-  // Of the rank of this number; null: its events are not known.
-  [[nodiscard]] const EngineEndpoints* engine_of(std::uint32_t rank) const;
+  // Null: no rank of it has this cache.
+  [[nodiscard]] const Rank* find(CacheId cache) const;
+  // Of the first rank that has one; null: no rank's events are known.
+  [[nodiscard]] const Feed* first_feed() const;
   // True also while its models are not known.
   [[nodiscard]] bool serves(std::string_view model) const;
 };
@@ -136,14 +119,13 @@ struct Worker {
 // A worker of which nothing is known but its configuration.
 Worker view_of(const contract::WorkerSpec& spec);
 
-// What an engine told, taken over into the view that is to be published next. Ranks that stay keep
-// what is booked on them.
-void set_ranks(Worker& view, const std::vector<std::uint32_t>& numbers);
-// What its events say of an engine's block size. False: it is no news.
-bool set_block_size(Worker& view, EngineEndpoints& engine, const AnnouncedBlockSize& told);
-void begin_to_follow(EngineEndpoints& engine, CacheId id, const Worker& view);
-// Whether the index may be believed about it, and what it lacks. False: it is no news.
-bool set_event_health(EngineEndpoints& engine, std::string_view unverified, EarlierBlocks earlier);
+// Its ranks with where their events are, as they were found.
+std::vector<FoundRank> found_ranks(const Worker& view);
+
+// What its events say of the block size. False: it is no news.
+bool set_block_size(Worker& view, Feed& feed, const AnnouncedBlockSize& told);
+// Whether the index may be believed about the cache, and what it lacks. False: it is no news.
+bool set_event_health(Feed& feed, std::string_view unverified, EarlierBlocks earlier);
 void set_models(Worker& view, const std::vector<ServedModel>& models);
 
 // What the fleet has seen of a worker: with its view, all that its state follows from.
@@ -157,7 +139,7 @@ struct Observations {
   bool is_drained = false;    // the operator wants no new requests there
   std::string failure = "not asked yet";  // of the last failed probe or request
   std::string refused_calls;              // what the engine answers 401, and the remedy
-  std::string unknown_events;             // why there are no engines
+  std::string unknown_events;             // why no rank has a feed
   std::string rank_conflict;              // why its number of ranks is not sure, empty: it is
 };
 
@@ -167,9 +149,6 @@ void set_load(Worker& view, const EngineLoad& load);
 
 // The same engine at the same place, perhaps with another wish to drain it, or another key.
 bool is_same_engine(contract::WorkerSpec a, const contract::WorkerSpec& b);
-
-// The same engines, apart from their ids and what was learnt of their block size.
-bool same_endpoints(const std::vector<EngineEndpoints>& a, const std::vector<EngineEndpoints>& b);
 
 // Why no block of the worker can be believed, whatever the others have; empty: they can. Pure.
 std::string conflict_of(const Worker& worker, const Observations& seen);

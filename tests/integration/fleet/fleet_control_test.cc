@@ -27,11 +27,11 @@ class FleetControlTest : public testing::Test {
  protected:
   FleetControlTest()
       : fleet_({.probe_interval = kSettings.probe_interval, .suspect_backoff = milliseconds(20)},
-               {[this](const EngineEndpoints& engine) {
-                  ++live_engines_;
-                  fleet_.set_event_health(engine.engine, "");
+               {[this](const Worker&, const Rank& rank) {
+                  ++live_feeds_;
+                  fleet_.set_event_health(rank.feed->cache, "");
                 },
-                [this](CacheId) { --live_engines_; }},
+                [this](CacheId) { --live_feeds_; }},
                metrics_, system_clock()),
         control_(kSettings, {fleet_, names_, metrics_, system_clock()}) {}
 
@@ -47,7 +47,7 @@ class FleetControlTest : public testing::Test {
                                                         .probe_timeout = milliseconds(300)};
   runtime::Metrics metrics_;
   hosts::Lookup names_{system_clock()};
-  std::atomic<int> live_engines_ = 0;
+  std::atomic<int> live_feeds_ = 0;
   Fleet fleet_;
   FleetControl control_;
 };
@@ -66,11 +66,12 @@ TEST_F(FleetControlTest, AWorkerThatComesLateIsFoundAndConfiguresItself) {
   }));
   EngineFactsServer engine(port);
   ASSERT_TRUE(comes_to("w", WorkerState::Ready));
-  EXPECT_EQ(fleet_.snapshot()->find("w")->engines.at(0).events, "tcp://127.0.0.1:5557");
-  EXPECT_EQ(live_engines_, 1);
+  EXPECT_EQ(fleet_.snapshot()->find("w")->ranks.at(0).feed.value().endpoints.events,
+            "tcp://127.0.0.1:5557");
+  EXPECT_EQ(live_feeds_, 1);
   engine.stop();
   ASSERT_TRUE(comes_to("w", WorkerState::Down));
-  EXPECT_TRUE(eventually([this] { return live_engines_ == 0; }));
+  EXPECT_TRUE(eventually([this] { return live_feeds_ == 0; }));
 }
 
 TEST_F(FleetControlTest, LoadIsReadAgainAndAgain) {
@@ -134,7 +135,7 @@ TEST_F(FleetControlTest, ASuspectWorkerIsProbedAndComesBack) {
   ASSERT_TRUE(comes_to("w", WorkerState::Ready));
   fleet_.report_failure("w", worker_error(ErrorCode::Overloaded, "cannot serve now", true));
   EXPECT_TRUE(comes_to("w", WorkerState::Ready));
-  EXPECT_EQ(live_engines_, 1);
+  EXPECT_EQ(live_feeds_, 1);
 }
 
 TEST_F(FleetControlTest, AWorkerThatFailedARequestAndIsGoneIsDownAtOnce) {
@@ -144,7 +145,7 @@ TEST_F(FleetControlTest, AWorkerThatFailedARequestAndIsGoneIsDownAtOnce) {
   engine.stop();
   fleet_.report_failure("w", worker_error(ErrorCode::Unavailable, "no connection", true));
   ASSERT_TRUE(comes_to("w", WorkerState::Down));
-  EXPECT_TRUE(eventually([this] { return live_engines_ == 0; }));
+  EXPECT_TRUE(eventually([this] { return live_feeds_ == 0; }));
 }
 
 TEST_F(FleetControlTest, ChangedListsAreTakenOverAndBadOnesAreNot) {
@@ -156,7 +157,7 @@ TEST_F(FleetControlTest, ChangedListsAreTakenOverAndBadOnesAreNot) {
   control_.reload_workers(std::vector<WorkerSpec>{spec_of("b", second.url())});
   ASSERT_TRUE(comes_to("b", WorkerState::Ready));
   EXPECT_EQ(fleet_.snapshot()->find("a"), nullptr);
-  EXPECT_EQ(live_engines_, 1);
+  EXPECT_EQ(live_feeds_, 1);
   const std::string text = metrics_.scrape();
   EXPECT_NE(text.find("sightline_config_reloads_total{result=\"applied\"} 1\n"), std::string::npos);
   EXPECT_NE(text.find("sightline_config_reloads_total{result=\"refused\"} 1\n"), std::string::npos);

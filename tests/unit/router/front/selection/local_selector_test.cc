@@ -92,10 +92,11 @@ class LocalSelection : public testing::TestWithParam<bool> {
   std::map<std::string, CacheId> caches;
   std::vector<contract::WorkerSpec> specs;
   fleet::Fleet fleet{{},
-                     {[this](const fleet::EngineEndpoints& engine) {
-                        caches[engine.worker] = engine.engine;
-                        fleet.set_block_size_from_events(engine.engine, kBlockSize);
-                        fleet.set_event_health(engine.engine, "");
+                     {[this](const fleet::Worker& worker, const fleet::Rank& rank) {
+                        const CacheId cache = rank.feed->cache;
+                        caches[worker.name] = cache;
+                        fleet.set_block_size_from_events(cache, kBlockSize);
+                        fleet.set_event_health(cache, "");
                       },
                       [](CacheId) {}, [](CacheId) { return Instant{}; }},
                      metrics,

@@ -66,7 +66,7 @@ class BlameTest : public FleetFixture {
 };
 
 TEST_F(BlameTest, ASilentWorkerIsLeftOutAndItsBlocksAreBelievedWhenItIsBack) {
-  const auto before = worker()->engines;
+  const auto before = feeds();
   probe(silent());
   EXPECT_EQ(state(), WorkerState::Suspect);
   for (int i = 0; i < 5; ++i) {
@@ -74,18 +74,18 @@ TEST_F(BlameTest, ASilentWorkerIsLeftOutAndItsBlocksAreBelievedWhenItIsBack) {
     EXPECT_EQ(state(), WorkerState::Down);
     EXPECT_EQ(worker()->reason, "no answer in time");
   }
-  EXPECT_EQ(worker()->engines, before);
+  EXPECT_EQ(feeds(), before);
   EXPECT_EQ(live_.size(), 3u);
-  fleet_.set_event_health(before[0].engine, "event connection lost");
+  fleet_.set_event_health(before[0].cache, "event connection lost");
   probe(healthy());
   EXPECT_EQ(state(), WorkerState::Unverified) << "the event stream does not vouch for them";
-  fleet_.set_event_health(before[0].engine, "");
+  fleet_.set_event_health(before[0].cache, "");
   EXPECT_EQ(state(), WorkerState::Ready);
-  EXPECT_EQ(worker()->engines, before);
+  EXPECT_EQ(feeds(), before);
 }
 
 TEST_F(BlameTest, OnlyARefusedConnectionGivesTheBlocksUpAndThatAtOnce) {
-  const CacheId engine = worker()->engines[0].engine;
+  const CacheId engine = cache_of(0);
   worker()->life->raise();
   last_event_[engine] = clock_.now() + seconds(6);
   probe(refused());
@@ -95,7 +95,7 @@ TEST_F(BlameTest, OnlyARefusedConnectionGivesTheBlocksUpAndThatAtOnce) {
 
 TEST_F(BlameTest, AnswersOrEventsDuringAProbeOutweighItsSilence) {
   const auto before = worker();
-  const CacheId engine = before->engines[0].engine;
+  const CacheId engine = cache_of(0);
   for (const bool by_events : {true, false, true, false}) {
     clock_.advance(seconds(5));
     (void)fleet_.take_due_probes();
@@ -220,7 +220,7 @@ TEST_F(BlameTest, AWorkerThatStaysRoutedIsLeftOutForAFailureOfAnotherKind) {
 }
 
 TEST_F(BlameTest, ARequestWithoutAnAnswerInTimeIsNoFailureWhileOthersOrEventsFlow) {
-  const CacheId engine = worker()->engines[0].engine;
+  const CacheId engine = cache_of(0);
   worker()->life->raise();
   fleet_.report_failure("w", timeout());
   EXPECT_EQ(state(), WorkerState::Ready);
@@ -301,23 +301,23 @@ TEST_F(BlameTest, AWorkerThatSaysItCannotServeIsSuspectForALongerTimeEachTime) {
 }
 
 TEST_F(BlameTest, EndpointsThatAreToldOnceOtherwiseAreAskedForAgainBeforeBlocksGo) {
-  const auto before = worker()->engines;
+  const auto before = feeds();
   Probe none = healthy();
   none.sources = std::vector<EventSource>{};
   Probe missing = healthy();
   missing.sources = worker_error(ErrorCode::NotFound, "/kv_event_sources answers 404", false);
   probe(none);
-  EXPECT_EQ(worker()->engines, before);
+  EXPECT_EQ(feeds(), before);
   EXPECT_EQ(fleet_.take_due_probes().next, clock_.now() + milliseconds(500));
   probe(healthy());
   probe(none);
-  EXPECT_EQ(worker()->engines, before) << "not twice in a row";
+  EXPECT_EQ(feeds(), before) << "not twice in a row";
   for (int i = 0; i < 3; ++i) probe(missing);
-  EXPECT_EQ(worker()->engines, before);
+  EXPECT_EQ(feeds(), before);
   EXPECT_EQ(state(), WorkerState::Ready);
   probe(none);
   probe(none);
-  EXPECT_TRUE(worker()->engines.empty());
+  EXPECT_TRUE(feeds().empty());
   EXPECT_EQ(state(), WorkerState::Unverified);
 }
 
@@ -331,13 +331,13 @@ TEST_F(BlameTest, OneReadingOfTheMetricsTakesNoRankAway) {
   Probe one = two;
   one.load->ranks = {{0, 0, 0, 0}};
   fleet_.apply_probe(specs_[0], two);
-  ASSERT_EQ(worker()->engines.size(), 2u);
+  ASSERT_EQ(feeds().size(), 2u);
   probe(one);
-  EXPECT_EQ(worker()->engines.size(), 2u);
+  EXPECT_EQ(feeds().size(), 2u);
   EXPECT_EQ(state(), WorkerState::Ready);
   probe(two);
   probe(one);
-  EXPECT_EQ(worker()->engines.size(), 2u);
+  EXPECT_EQ(feeds().size(), 2u);
   probe(one);
   EXPECT_EQ(state(), WorkerState::Excluded);
 }
@@ -358,10 +358,10 @@ TEST_F(BlameTest, CallsThatAreRefusedLeaveTheWorkerRoutedAndSayWhatToDo) {
 }
 
 TEST_F(BlameTest, AnotherKeyFileIsNoOtherEngine) {
-  const auto before = worker()->engines;
+  const auto before = feeds();
   specs_[0] = spec_of("name=w,url=http://h:1,api_key_file=/run/key");
   fleet_.set_workers(specs_);
-  EXPECT_EQ(worker()->engines, before);
+  EXPECT_EQ(feeds(), before);
   EXPECT_EQ(state(), WorkerState::Ready);
   Probe guarded = healthy();
   guarded.models = worker_error(ErrorCode::Unauthorized, "/v1/models answers 401", false);

@@ -30,26 +30,36 @@ Probe recorded_probe() {
   return probe;
 }
 
+using Numbers = std::vector<std::uint32_t>;
+Numbers numbers_of(const Discovery& found) {
+  Numbers numbers;
+  for (const FoundRank& rank : found.ranks) numbers.push_back(rank.number);
+  return numbers;
+}
+
+std::size_t with_events(const Discovery& found) {
+  std::size_t count = 0;
+  for (const FoundRank& rank : found.ranks) count += rank.events ? 1 : 0;
+  return count;
+}
+
 TEST(Discovery, AnUrlAloneIsEnough) {
   const Discovery found = discover(spec_of("name=w,url=http://10.0.0.7:8000"), recorded_probe());
   EXPECT_EQ(found.reason, "");
-  EXPECT_EQ(found.ranks, (std::vector<std::uint32_t>{0}));
-  ASSERT_EQ(found.engines.size(), 1u);
-  EXPECT_EQ(found.engines[0].worker, "w");
-  EXPECT_EQ(found.engines[0].events, "tcp://10.0.0.7:15557");
-  EXPECT_EQ(found.engines[0].replay, "tcp://10.0.0.7:15657");
-  EXPECT_FALSE(found.engines[0].bind);
-  EXPECT_EQ(found.engines[0].block_size_explicit, 0u) << "what it tells elsewhere is a guess";
+  EXPECT_EQ(numbers_of(found), (Numbers{0}));
+  ASSERT_EQ(with_events(found), 1u);
+  EXPECT_EQ(found.ranks.at(0).events.value().events, "tcp://10.0.0.7:15557");
+  EXPECT_EQ(found.ranks.at(0).events.value().replay, "tcp://10.0.0.7:15657");
+  EXPECT_FALSE(found.ranks.at(0).events.value().bind);
 }
 
 TEST(Discovery, ExplicitSettingsWin) {
   const Discovery found = discover(
       spec_of("url=http://10.0.0.7:8000,events=tcp://relay:1,block_size=16"), recorded_probe());
-  ASSERT_EQ(found.engines.size(), 1u);
-  EXPECT_EQ(found.engines[0].events, "tcp://relay:1");
-  EXPECT_FALSE(found.engines[0].bind);
-  EXPECT_EQ(found.engines[0].replay, "tcp://10.0.0.7:15657");
-  EXPECT_EQ(found.engines[0].block_size_explicit, 16u);
+  ASSERT_EQ(with_events(found), 1u);
+  EXPECT_EQ(found.ranks.at(0).events.value().events, "tcp://relay:1");
+  EXPECT_FALSE(found.ranks.at(0).events.value().bind);
+  EXPECT_EQ(found.ranks.at(0).events.value().replay, "tcp://10.0.0.7:15657");
 }
 
 TEST(Discovery, AnExplicitEndpointMayBeBoundHere) {
@@ -57,23 +67,21 @@ TEST(Discovery, AnExplicitEndpointMayBeBoundHere) {
   probe.sources = worker_error(ErrorCode::NotFound, "404", false);
   const Discovery found =
       discover(spec_of("url=http://h:8000,events=@tcp://*:5557,replay=tcp://*:5657"), probe);
-  ASSERT_EQ(found.engines.size(), 1u);
-  EXPECT_EQ(found.engines[0].events, "tcp://*:5557");
-  EXPECT_TRUE(found.engines[0].bind);
-  EXPECT_EQ(found.engines[0].replay, "tcp://h:5657");
+  ASSERT_EQ(with_events(found), 1u);
+  EXPECT_EQ(found.ranks.at(0).events.value().events, "tcp://*:5557");
+  EXPECT_TRUE(found.ranks.at(0).events.value().bind);
+  EXPECT_EQ(found.ranks.at(0).events.value().replay, "tcp://h:5657");
 }
 
 TEST(Discovery, EveryRankHasItsOwnEndpoints) {
   Probe probe = recorded_probe();
   probe.sources = vllm::parse_event_sources(recorded("kv_event_sources-dp2.json"));
   const Discovery found = discover(spec_of("url=http://h:1"), probe);
-  EXPECT_EQ(found.ranks, (std::vector<std::uint32_t>{0, 1}));
-  ASSERT_EQ(found.engines.size(), 2u);
-  EXPECT_EQ(found.engines[1].rank, 1u);
-  EXPECT_EQ(found.engines[1].events, "tcp://h:15558");
-  EXPECT_EQ(found.engines[1].replay, "tcp://h:15658");
-  EXPECT_TRUE(found.engines[0].several_ranks);
-  EXPECT_TRUE(found.engines[1].several_ranks);
+  EXPECT_EQ(numbers_of(found), (Numbers{0, 1}));
+  ASSERT_EQ(with_events(found), 2u);
+  EXPECT_EQ(found.ranks[1].number, 1u);
+  EXPECT_EQ(found.ranks.at(1).events.value().events, "tcp://h:15558");
+  EXPECT_EQ(found.ranks.at(1).events.value().replay, "tcp://h:15658");
 }
 
 TEST(Discovery, GivenEndpointsAreThoseOfTheFirstRankAndPortsCountUp) {
@@ -82,17 +90,16 @@ TEST(Discovery, GivenEndpointsAreThoseOfTheFirstRankAndPortsCountUp) {
   probe.load = worker_error(ErrorCode::NotFound, "404", false);
   const Discovery found = discover(
       spec_of("name=w,url=http://h:1,events=tcp://*:5557,replay=tcp://r:5657,dp=3"), probe);
-  EXPECT_EQ(found.ranks, (std::vector<std::uint32_t>{0, 1, 2}));
-  ASSERT_EQ(found.engines.size(), 3u);
+  EXPECT_EQ(numbers_of(found), (Numbers{0, 1, 2}));
+  ASSERT_EQ(with_events(found), 3u);
   for (std::uint32_t rank = 0; rank < 3; ++rank) {
-    EXPECT_EQ(found.engines[rank].rank, rank);
-    EXPECT_EQ(found.engines[rank].worker, "w");
-    EXPECT_EQ(found.engines[rank].events, "tcp://h:" + std::to_string(5557 + rank));
-    EXPECT_EQ(found.engines[rank].replay, "tcp://r:" + std::to_string(5657 + rank));
+    EXPECT_EQ(found.ranks[rank].number, rank);
+    EXPECT_EQ(found.ranks.at(rank).events.value().events, "tcp://h:" + std::to_string(5557 + rank));
+    EXPECT_EQ(found.ranks.at(rank).events.value().replay, "tcp://r:" + std::to_string(5657 + rank));
   }
   const Discovery bound = discover(spec_of("url=http://h:1,events=@tcp://*:5557,dp=2"), probe);
-  EXPECT_EQ(bound.engines[1].events, "tcp://*:5558");
-  EXPECT_TRUE(bound.engines[1].bind);
+  EXPECT_EQ(bound.ranks.at(1).events.value().events, "tcp://*:5558");
+  EXPECT_TRUE(bound.ranks.at(1).events.value().bind);
 }
 
 TEST(Discovery, AGivenEndpointServesTheRanksThatTheEngineTells) {
@@ -100,12 +107,12 @@ TEST(Discovery, AGivenEndpointServesTheRanksThatTheEngineTells) {
   probe.sources = worker_error(ErrorCode::NotFound, "404", false);
   probe.load = vllm::parse_metrics(recorded("metrics-dp2.txt"));
   const Discovery found = discover(spec_of("url=http://h:1,events=tcp://*:7000"), probe);
-  EXPECT_EQ(found.ranks, (std::vector<std::uint32_t>{0, 1}));
-  ASSERT_EQ(found.engines.size(), 2u);
-  EXPECT_EQ(found.engines[1].events, "tcp://h:7001");
-  EXPECT_EQ(found.engines[1].replay, "");
+  EXPECT_EQ(numbers_of(found), (Numbers{0, 1}));
+  ASSERT_EQ(with_events(found), 2u);
+  EXPECT_EQ(found.ranks.at(1).events.value().events, "tcp://h:7001");
+  EXPECT_EQ(found.ranks.at(1).events.value().replay, "");
   const Discovery ipc = discover(spec_of("url=http://h:1,events=ipc:///run/kv"), probe);
-  EXPECT_TRUE(ipc.engines.empty());
+  EXPECT_FALSE(ipc.has_events());
   EXPECT_NE(ipc.reason.find("one data-parallel rank"), std::string::npos) << ipc.reason;
 }
 
@@ -113,9 +120,19 @@ TEST(Discovery, ARankWithoutEventSourceIsARankAllTheSame) {
   Probe probe = recorded_probe();
   probe.load = vllm::parse_metrics(recorded("metrics-dp2.txt"));
   const Discovery found = discover(spec_of("url=http://h:1"), probe);
-  EXPECT_EQ(found.ranks, (std::vector<std::uint32_t>{0, 1}));
-  ASSERT_EQ(found.engines.size(), 1u);
-  EXPECT_EQ(found.engines[0].rank, 0u);
+  EXPECT_EQ(numbers_of(found), (Numbers{0, 1}));
+  ASSERT_EQ(with_events(found), 1u);
+  EXPECT_TRUE(found.ranks[0].events);
+}
+
+TEST(Discovery, EventsOfRanksThatTheMetricsDoNotTellBelongToNone) {
+  Probe probe = recorded_probe();
+  probe.load = vllm::parse_metrics(recorded("metrics-dp2.txt"));
+  probe.sources = std::vector<EventSource>{{.rank = 5, .enabled = true, .endpoint = "tcp://*:1"}};
+  const Discovery found = discover(spec_of("url=http://h:1"), probe);
+  EXPECT_EQ(numbers_of(found), (Numbers{0, 1}));
+  EXPECT_FALSE(found.has_events());
+  EXPECT_NE(found.reason.find("other data-parallel ranks"), std::string::npos) << found.reason;
 }
 
 TEST(Discovery, ServersOfSingleRanksKeepTheirNumbers) {
@@ -124,11 +141,10 @@ TEST(Discovery, ServersOfSingleRanksKeepTheirNumbers) {
       {.rank = 5, .enabled = true, .endpoint = "tcp://*:5562", .replay_endpoint = "tcp://*:5662"}};
   const Discovery found = discover(spec_of("url=http://h:1,replay=tcp://*:9000,dp=1"), probe);
   EXPECT_EQ(found.rank_conflict, "");
-  EXPECT_EQ(found.ranks, (std::vector<std::uint32_t>{5}));
-  ASSERT_EQ(found.engines.size(), 1u);
-  EXPECT_EQ(found.engines[0].events, "tcp://h:5562");
-  EXPECT_FALSE(found.engines[0].several_ranks);
-  EXPECT_EQ(found.engines[0].replay, "tcp://h:9000");
+  EXPECT_EQ(numbers_of(found), (Numbers{5}));
+  ASSERT_EQ(with_events(found), 1u);
+  EXPECT_EQ(found.ranks.at(0).events.value().events, "tcp://h:5562");
+  EXPECT_EQ(found.ranks.at(0).events.value().replay, "tcp://h:9000");
 }
 
 TEST(Discovery, AnotherNumberOfRanksThanConfiguredIsAContradiction) {
@@ -139,7 +155,7 @@ TEST(Discovery, AnotherNumberOfRanksThanConfiguredIsAContradiction) {
   for (const char* dp : {"1", "3"}) {
     const Discovery found = discover(spec_of("url=http://h:1,dp=" + std::string(dp)), probe);
     EXPECT_NE(found.rank_conflict.find("dp=" + std::string(dp)), std::string::npos);
-    EXPECT_TRUE(found.engines.empty());
+    EXPECT_FALSE(found.has_events());
     EXPECT_EQ(found.ranks.size(), 1u);
   }
 }
@@ -159,7 +175,7 @@ TEST(Discovery, WhatCannotBeKnownIsSaid) {
       std::vector<EventSource>{{.rank = 0, .enabled = true, .endpoint = "tcp://0.0.0.0:5557"}};
   const Discovery found = discover(spec, probe);
   EXPECT_NE(found.reason.find("configure it with tcp://*:5557"), std::string::npos);
-  EXPECT_TRUE(found.engines.empty());
+  EXPECT_FALSE(found.has_events());
 }
 
 }  // namespace

@@ -31,12 +31,12 @@ class FleetFixture : public testing::Test {
  protected:
   FleetFixture()
       : fleet_({.probe_interval = seconds(5)},
-               {[this](const EngineEndpoints& engine) {
-                  live_[engine.engine] = engine;
-                  if (follows_events_) fleet_.set_event_health(engine.engine, "");
+               {[this](const Worker&, const Rank& rank) {
+                  live_[rank.feed->cache] = *rank.feed;
+                  if (follows_events_) fleet_.set_event_health(rank.feed->cache, "");
                 },
-                [this](CacheId engine) { EXPECT_EQ(live_.erase(engine), 1u); },
-                [this](CacheId engine) { return last_event_[engine]; }},
+                [this](CacheId cache) { EXPECT_EQ(live_.erase(cache), 1u); },
+                [this](CacheId cache) { return last_event_[cache]; }},
                metrics_, clock_) {}
 
   [[nodiscard]] std::shared_ptr<const Worker> worker(const std::string& name = "w") const {
@@ -45,14 +45,27 @@ class FleetFixture : public testing::Test {
   [[nodiscard]] WorkerState state(const std::string& name = "w") const {
     return worker(name)->state;
   }
+  // Of all its ranks that have one.
+  [[nodiscard]] std::vector<Feed> feeds(const std::string& name = "w") const {
+    std::vector<Feed> found;
+    for (const Rank& rank : worker(name)->ranks) {
+      if (rank.feed) found.push_back(*rank.feed);
+    }
+    return found;
+  }
+  // Of the first feed of the worker; of a rank that has one.
+  [[nodiscard]] CacheId cache_of(const std::string& name) const { return feeds(name).at(0).cache; }
+  [[nodiscard]] CacheId cache_of(std::size_t rank) const {
+    return worker()->ranks.at(rank).feed.value().cache;
+  }
   [[nodiscard]] bool metric_has(const std::string& line) const {
     return metrics_.scrape().find(line) != std::string::npos;
   }
 
   runtime::Metrics metrics_;
   test::ManualClock clock_;
-  std::map<CacheId, EngineEndpoints> live_;  // engines announced and not removed
-  bool follows_events_ = true;               // and says so
+  std::map<CacheId, Feed> live_;  // feeds announced and not removed
+  bool follows_events_ = true;    // and says so
   std::map<CacheId, Instant> last_event_;
   Fleet fleet_;
 };

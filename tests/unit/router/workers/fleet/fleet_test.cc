@@ -38,9 +38,6 @@ class FleetTest : public FleetFixture {
     fleet_.set_workers(specs);
     for (const WorkerSpec& spec : specs) fleet_.apply_probe(spec, healthy_probe());
   }
-  [[nodiscard]] CacheId engine_of(const std::string& name) const {
-    return worker(name)->engines.front().engine;
-  }
 
   WorkerSpec spec_;
 };
@@ -64,10 +61,11 @@ TEST_F(FleetTest, AWorkerStartsUntilItAnswers) {
 TEST_F(FleetTest, AnUrlAloneConfiguresItself) {
   start_ready();
   ASSERT_EQ(live_.size(), 1u);
-  EXPECT_EQ(live_.begin()->second.events, "tcp://h:5557");
-  EXPECT_EQ(live_.begin()->second.replay, "tcp://h:5657");
+  EXPECT_EQ(live_.begin()->second.endpoints.events, "tcp://h:5557");
+  EXPECT_EQ(live_.begin()->second.endpoints.replay, "tcp://h:5657");
   EXPECT_EQ(worker()->block_size.tokens(), 16u);
   EXPECT_EQ(worker()->block_size.configured(), 16u);
+  EXPECT_EQ(worker()->block_size.by_operator(), 0u) << "what it tells elsewhere is a guess";
   EXPECT_EQ(worker()->max_model_len, 4096u);
   EXPECT_EQ(worker()->running, 1u);
   EXPECT_EQ(worker()->waiting, 2u);
@@ -86,11 +84,11 @@ TEST_F(FleetTest, AWorkerIsUnverifiedUntilItsEventsAreFollowedAndWheneverTheyAre
   fleet_.set_event_health(engine, "replaying events");
   EXPECT_EQ(worker()->reason, "replaying events");
   EXPECT_TRUE(worker()->is_routable());
-  EXPECT_FALSE(worker()->is_precise(worker()->engines.front()));
+  EXPECT_FALSE(worker()->is_precise(worker()->ranks.front()));
   fleet_.set_event_health(engine, "");
   EXPECT_EQ(state(), WorkerState::Ready);
   EXPECT_EQ(worker()->reason, "");
-  EXPECT_TRUE(worker()->is_precise(worker()->engines.front()));
+  EXPECT_TRUE(worker()->is_precise(worker()->ranks.front()));
   fleet_.set_event_health(engine, "event connection lost");
   EXPECT_EQ(state(), WorkerState::Unverified);
   EXPECT_EQ(worker()->reason, "event connection lost");
@@ -130,6 +128,7 @@ TEST_F(FleetTest, EveryRankIsACacheWithEventsLoadAndBookingsOfItsOwn) {
   fleet_.apply_probe(spec_, probe_of_two_ranks());
   EXPECT_EQ(state(), WorkerState::Ready);
   ASSERT_EQ(worker()->ranks.size(), 2u);
+  EXPECT_TRUE(worker()->has_several_ranks());
   const Rank& second = worker()->ranks[1];
   EXPECT_EQ(second.number, 1u);
   EXPECT_EQ(second.running, 7u);
@@ -137,20 +136,21 @@ TEST_F(FleetTest, EveryRankIsACacheWithEventsLoadAndBookingsOfItsOwn) {
   EXPECT_EQ(second.kv_usage, 0.25);
   EXPECT_NE(second.load, worker()->ranks[0].load);
   ASSERT_EQ(live_.size(), 2u);
-  ASSERT_NE(worker()->engine_of(1), nullptr);
-  EXPECT_EQ(worker()->engine_of(1)->events, "tcp://h:5558");
-  EXPECT_NE(worker()->engine_of(1)->engine, worker()->engine_of(0)->engine);
-  EXPECT_EQ(worker()->engine_of(2), nullptr);
+  ASSERT_TRUE(second.feed);
+  EXPECT_EQ(second.feed->endpoints.events, "tcp://h:5558");
+  EXPECT_NE(cache_of(1), cache_of(0));
+  EXPECT_EQ(worker()->find(cache_of(1)), &worker()->ranks[1]);
+  EXPECT_EQ(worker()->find(CacheId{99}), nullptr);
 }
 
 TEST_F(FleetTest, ARankThatIsNotHeardLeavesTheOthersVerified) {
   start();
   fleet_.apply_probe(spec_, probe_of_two_ranks());
-  fleet_.set_event_health(worker()->engine_of(1)->engine, "event connection lost");
+  fleet_.set_event_health(cache_of(1), "event connection lost");
   EXPECT_EQ(state(), WorkerState::Ready);
-  EXPECT_TRUE(worker()->is_precise(*worker()->engine_of(0)));
-  EXPECT_FALSE(worker()->is_precise(*worker()->engine_of(1)));
-  fleet_.set_event_health(worker()->engine_of(0)->engine, "event connection lost");
+  EXPECT_TRUE(worker()->is_precise(worker()->ranks[0]));
+  EXPECT_FALSE(worker()->is_precise(worker()->ranks[1]));
+  fleet_.set_event_health(cache_of(0), "event connection lost");
   EXPECT_EQ(state(), WorkerState::Unverified);
 }
 
@@ -180,7 +180,8 @@ TEST_F(FleetTest, AnEngineThatIsSilentForAMomentHasNotLostARank) {
   fleet_.apply_probe(spec_, silent);
   EXPECT_EQ(worker()->ranks.size(), 2u);
   EXPECT_EQ(worker()->ranks[1].load, before->ranks[1].load);
-  EXPECT_EQ(worker()->engines, before->engines);
+  EXPECT_EQ(worker()->ranks[0].feed, before->ranks[0].feed);
+  EXPECT_EQ(worker()->ranks[1].feed, before->ranks[1].feed);
 }
 
 TEST_F(FleetTest, ANumberOfRanksThatContradictsTheOperatorExcludesTheWorkerLoudly) {
@@ -242,6 +243,7 @@ TEST_F(FleetTest, ABlockSizeThatNobodyToldComesWithTheFirstEvent) {
 
 TEST_F(FleetTest, EventsThatContradictTheOperatorExcludeTheWorkerLoudly) {
   start_ready("name=w,url=http://h:1,block_size=16");
+  EXPECT_EQ(worker()->block_size.by_operator(), 16u);
   const CacheId engine = live_.begin()->first;
   fleet_.set_block_size_from_events(engine, 16);
   EXPECT_EQ(state(), WorkerState::Ready);
@@ -284,13 +286,13 @@ TEST_F(FleetTest, EventsThatTellTwoBlockSizesExcludeEvenALoneWorkerUntilTheyAgre
 TEST_F(FleetTest, RanksWhoseEventsTellDifferentBlockSizesExcludeTheirWorker) {
   start();
   fleet_.apply_probe(spec_, probe_of_two_ranks());
-  fleet_.set_block_size_from_events(worker()->engine_of(0)->engine, 16);
+  fleet_.set_block_size_from_events(cache_of(0), 16);
   EXPECT_EQ(state(), WorkerState::Ready);
-  fleet_.set_block_size_from_events(worker()->engine_of(1)->engine, 32);
+  fleet_.set_block_size_from_events(cache_of(1), 32);
   EXPECT_EQ(state(), WorkerState::Excluded);
   EXPECT_NE(worker()->reason.find("32 tokens, those of another data-parallel rank 16"),
             std::string::npos);
-  fleet_.set_block_size_from_events(worker()->engine_of(0)->engine, 32);
+  fleet_.set_block_size_from_events(cache_of(0), 32);
   EXPECT_EQ(state(), WorkerState::Ready);
 }
 
@@ -373,10 +375,10 @@ TEST_F(FleetTest, MovedEventEndpointsAreFollowed) {
   Probe probe = healthy_probe();
   probe.sources->at(0).endpoint = "tcp://*:6000";
   fleet_.apply_probe(spec_, probe);
-  EXPECT_EQ(live_.begin()->second.events, "tcp://h:5557") << "told once";
+  EXPECT_EQ(live_.begin()->second.endpoints.events, "tcp://h:5557") << "told once";
   fleet_.apply_probe(spec_, probe);
   ASSERT_EQ(live_.size(), 1u);
-  EXPECT_EQ(live_.begin()->second.events, "tcp://h:6000");
+  EXPECT_EQ(live_.begin()->second.endpoints.events, "tcp://h:6000");
 }
 
 TEST_F(FleetTest, AnEngineThatDoesNotTellForAMomentKeepsItsEvents) {
@@ -417,7 +419,7 @@ TEST_F(FleetTest, ABlockSizeToldWithTheLoadIsJudgedAtOnce) {
 
 TEST_F(FleetTest, AWorkerThatContradictsItsConfigurationExcludesNoOther) {
   start_all({spec_of("name=a,url=http://a:1,block_size=16"), spec_of("name=b,url=http://b:1")});
-  fleet_.set_block_size_from_events(engine_of("a"), 32);
+  fleet_.set_block_size_from_events(cache_of("a"), 32);
   EXPECT_EQ(state("a"), WorkerState::Excluded);
   EXPECT_EQ(state("b"), WorkerState::Ready);
 }
@@ -425,7 +427,7 @@ TEST_F(FleetTest, AWorkerThatContradictsItsConfigurationExcludesNoOther) {
 TEST_F(FleetTest, WhereEventsTellOtherSizesThanMetricsOneWorkerTeachesItOfAll) {
   start_all({spec_of("name=a,url=http://a:1"), spec_of("name=b,url=http://b:1"),
              spec_of("name=c,url=http://c:1"), spec_of("name=d,url=http://d:1")});
-  fleet_.set_block_size_from_events(engine_of("b"), 32);
+  fleet_.set_block_size_from_events(cache_of("b"), 32);
   for (const char* name : {"a", "b", "c", "d"}) {
     EXPECT_EQ(state(name), WorkerState::Ready) << name;
     EXPECT_EQ(worker(name)->block_size.tokens(), 32u) << name;
@@ -435,7 +437,7 @@ TEST_F(FleetTest, WhereEventsTellOtherSizesThanMetricsOneWorkerTeachesItOfAll) {
     fleet_.apply_load(spec_of("name=c,url=http://c:1"), {.block_size = 16});
     EXPECT_EQ(worker("c")->block_size.tokens(), 32u) << "the next reading tells nothing new";
   }
-  fleet_.set_block_size_from_events(engine_of("c"), 16);
+  fleet_.set_block_size_from_events(cache_of("c"), 16);
   EXPECT_EQ(state("c"), WorkerState::Excluded);
   EXPECT_EQ(state("a"), WorkerState::Ready);
 }
@@ -445,7 +447,7 @@ TEST_F(FleetTest, OddEventsDoNotOutvoteWorkersThatWereToldAnotherSize) {
                           spec_of("name=odd,url=http://c:1")};
   start_all(specs);
   fleet_.apply_load(specs[2], {.block_size = 32});
-  fleet_.set_block_size_from_events(engine_of("odd"), 32);
+  fleet_.set_block_size_from_events(cache_of("odd"), 32);
   EXPECT_EQ(state("odd"), WorkerState::Excluded);
   EXPECT_EQ(state("a"), WorkerState::Ready);
   EXPECT_EQ(worker("a")->block_size.tokens(), 16u);
@@ -458,21 +460,21 @@ TEST_F(FleetTest, AWorkerWhosePastIsNotKnownStaysReadyAndSaysSo) {
   fleet_.apply_probe(spec_, probe);
   ASSERT_EQ(state(), WorkerState::Ready);
   EXPECT_EQ(worker()->reason, "");
-  fleet_.set_event_health(engine_of("w"), "", EarlierBlocks::Missed);
+  fleet_.set_event_health(cache_of("w"), "", EarlierBlocks::Missed);
   EXPECT_EQ(state(), WorkerState::Ready);
   EXPECT_EQ(worker()->reason,
             "joined late and has no replay endpoint: blocks stored before are unknown");
-  EXPECT_TRUE(worker()->is_precise(worker()->engines.at(0)));
+  EXPECT_TRUE(worker()->is_precise(worker()->ranks.at(0)));
   // A cleared cache holds nothing from before.
-  fleet_.set_event_health(engine_of("w"), "", EarlierBlocks::Known);
+  fleet_.set_event_health(cache_of("w"), "", EarlierBlocks::Known);
   EXPECT_EQ(worker()->reason, "");
 }
 
 TEST_F(FleetTest, WithAReplayEndpointThatAnswersTheBufferIsAllThereIs) {
   start_ready();
-  fleet_.set_event_health(engine_of("w"), "", EarlierBlocks::Missed);
+  fleet_.set_event_health(cache_of("w"), "", EarlierBlocks::Missed);
   EXPECT_EQ(worker()->reason, "");
-  fleet_.set_event_health(engine_of("w"), "", EarlierBlocks::Refused);
+  fleet_.set_event_health(cache_of("w"), "", EarlierBlocks::Refused);
   EXPECT_EQ(state(), WorkerState::Ready);
   EXPECT_EQ(worker()->reason,
             "its replay endpoint gives no answer: blocks stored before are unknown");
@@ -489,10 +491,10 @@ TEST_F(FleetTest, AnAdapterOfAnotherPathIsLearnedAnewAndNotFromWhatWasAnnouncedB
   start();
   fleet_.apply_probe(spec_, probe_with_adapter("/one", 100));
   fleet_.apply_probe(spec_, probe_with_adapter("/one", 105));
-  const CacheId first = engine_of("w");
+  const CacheId first = cache_of("w");
   EXPECT_TRUE(live_.at(first).adapters.believes("ad", 1));
   fleet_.apply_probe(spec_, probe_with_adapter("/other", 110));
-  const CacheId second = engine_of("w");
+  const CacheId second = cache_of("w");
   EXPECT_NE(first, second);
   EXPECT_FALSE(live_.contains(first));
   EXPECT_FALSE(live_.at(second).adapters.believes("ad", 110));
@@ -501,7 +503,7 @@ TEST_F(FleetTest, AnAdapterOfAnotherPathIsLearnedAnewAndNotFromWhatWasAnnouncedB
   // What the next engine replays is not older because the worker was down.
   fleet_.apply_probe(spec_, failed_probe(true));
   fleet_.apply_probe(spec_, probe_with_adapter("/other", 120));
-  EXPECT_FALSE(live_.at(engine_of("w")).adapters.believes("ad", 110));
+  EXPECT_FALSE(live_.at(cache_of("w")).adapters.believes("ad", 110));
 }
 
 TEST_F(FleetTest, AProbeThatTellsNothingNewPublishesNothing) {
@@ -530,12 +532,12 @@ TEST_F(FleetTest, AdaptersBeyondThoseThatAreRememberedAreCounted) {
 TEST_F(FleetTest, AModelListThatIsMissedChangesNoAdapter) {
   start();
   fleet_.apply_probe(spec_, probe_with_adapter("/one", 100));
-  const CacheId first = engine_of("w");
+  const CacheId first = cache_of("w");
   Probe probe = healthy_probe();
   probe.models = worker_error(ErrorCode::NotFound, "/v1/models answers 404", false);
   fleet_.apply_probe(spec_, probe);
   fleet_.apply_probe(spec_, probe_with_adapter("/one", 110));
-  EXPECT_EQ(engine_of("w"), first);
+  EXPECT_EQ(cache_of("w"), first);
 }
 
 }  // namespace

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/base/ids.h"
+#include "common/contract/worker_spec.h"
+
+#include "router/cache/content/adapters.h"
+#include "router/workers/fleet/block_size.h"
+
+namespace sightline::fleet {
+
+// Where an engine core publishes its KV events, as seen from here.
+struct EventEndpoints {
+  std::string events;  // ZMQ endpoint to subscribe at: "tcp://10.0.0.7:5557"
+  bool bind = false;   // the engine connects to it: we bind
+  std::string replay;  // ZMQ endpoint of the replay socket, empty: no replay
+
+  bool operator==(const EventEndpoints&) const = default;
+};
+
+// A data-parallel rank as it is found behind a worker's URL.
+struct FoundRank {
+  std::uint32_t number = 0;              // as the engine counts
+  std::optional<EventEndpoints> events;  // nothing: not known
+
+  bool operator==(const FoundRank&) const = default;
+};
+
+// The events of the same ranks come from the same places, and are told apart alike: those of a
+// worker's only rank may state any rank.
+bool same_events(const std::vector<FoundRank>& a, const std::vector<FoundRank>& b);
+
+// The KV events of one rank, and what they tell of its cache.
+struct Feed {
+  CacheId cache;  // another one when the feed begins anew
+  EventEndpoints endpoints;
+  std::string unverified;  // why the index must not be believed about the cache, empty: it may
+  std::string incomplete;  // why the index lacks blocks of it, for good; empty: no such reason
+  AnnouncedBlockSize block_size;
+  // What the events mean where the engine holds several copies of a block, and by the names of
+  // adapters.
+  contract::Copies copies = contract::Copies::RefCount;
+  content::AdapterBeliefs adapters;
+
+  bool operator==(const Feed&) const = default;
+};
+
+}  // namespace sightline::fleet
