@@ -7,9 +7,8 @@
 #include <unistd.h>
 
 #include "common/base/check.h"
-#include "common/base/log.h"
 
-#include "router/cache/operations/facts.h"
+#include "router/cache/events/normaliser_options.h"
 #include "router/engine/families/families.h"
 
 namespace sightline::cli {
@@ -20,14 +19,6 @@ std::uint64_t seed_nobody_knows() {
   std::uint64_t seed = 0;
   SL_CHECK(::getentropy(&seed, sizeof seed) == 0);
   return seed;
-}
-
-// An engine that has announced nothing may have nothing, unless nobody can say.
-fleet::EarlierBlocks earlier_blocks(const events::FeedStatus& status) {
-  if (status.facts.missing.forgotten && status.facts.replay_silent)
-    return fleet::EarlierBlocks::Refused;
-  const bool is_missed = status.facts.sequence && status.facts.missing.forgotten;
-  return is_missed ? fleet::EarlierBlocks::Missed : fleet::EarlierBlocks::Known;
 }
 
 }  // namespace
@@ -61,24 +52,5 @@ void EngineWatch::feed_ready(const fleet::Worker& worker, const fleet::Rank& ran
 }
 
 void EngineWatch::feed_removed(CacheId cache) { subscriber_.remove(cache); }
-
-void tell_fleet(fleet::Fleet& fleet, const events::FeedStatus& status) {
-  const auto size =
-      status.facts.block_size_conflict ? status.facts.block_size_conflict : status.facts.block_size;
-  // A configured size that no event has confirmed is not news.
-  if (size && status.facts.sequence) {
-    fleet.set_block_size_from_events(status.cache, *size,
-                                     status.facts.block_size_conflict.has_value());
-  }
-  fleet.set_event_health(status.cache, reason_of(status.facts.health), earlier_blocks(status));
-}
-
-void tell_refusal(fleet::Fleet& fleet, CacheId engine, const Error& error) {
-  fleet.set_event_health(engine, "its events cannot be read: " + error.message);
-  const auto worker = fleet.snapshot()->find(engine);
-  if (!worker) return;
-  log(LogLevel::Error, "cannot follow the events of a worker",
-      {{"worker", worker->name}, {"rank", worker->find(engine)->number}, {"error", error.message}});
-}
 
 }  // namespace sightline::cli

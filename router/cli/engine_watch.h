@@ -4,7 +4,6 @@
 
 #include <string>
 
-#include "router/cache/events/event_feed.h"
 #include "router/cache/subscriber/zmq_subscriber.h"
 #include "router/prompt/prepare/model.h"
 #include "router/workers/fleet/fleet.h"
@@ -12,7 +11,7 @@
 namespace sightline::cli {
 
 // Joins the fleet and the event subscriber: feeds that become known are followed, those that are
-// given up are forgotten; what their events say of themselves reaches the fleet at once.
+// given up are forgotten.
 // Thread safety: feed_ready and feed_removed as the fleet calls them.
 class EngineWatch {
  public:
@@ -28,12 +27,5 @@ class EngineWatch {
   const prepare::Model& model_;
   const std::string scope_model_;
 };
-
-// Tells the fleet what has changed in an engine's events: SubscriberOptions::on_change.
-void tell_fleet(fleet::Fleet& fleet, const events::FeedStatus& status);
-
-// Tells the fleet, and the log, that an engine's events cannot be followed: on_refused. An engine
-// that the fleet does not have any more is passed over.
-void tell_refusal(fleet::Fleet& fleet, CacheId engine, const Error& error);
 
 }  // namespace sightline::cli

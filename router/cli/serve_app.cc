@@ -229,8 +229,12 @@ Result<Done> ServeApp::Parts::build() {
 Result<Done> ServeApp::Parts::read_events() {
   subscriber::SubscriberOptions subscription;
   subscription.held_bytes_max = options.settings.events.held_bytes_max;
-  subscription.on_change = [this](const events::FeedStatus& s) { tell_fleet(*fleet, s); };
-  subscription.on_refused = [this](CacheId e, const Error& why) { tell_refusal(*fleet, e, why); };
+  subscription.on_change = [this](const events::FeedStatus& status) {
+    fleet->take_facts(status.cache, status.facts);
+  };
+  subscription.on_refused = [this](CacheId cache, const Error& error) {
+    fleet->refuse_feed(cache, error.message);
+  };
   subscription.names = &names;
   const auto sinks = [this](CacheId cache) {
     return std::make_unique<index::IndexedCache>(cache, index, &removals);

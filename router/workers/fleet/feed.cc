@@ -15,12 +15,52 @@ std::vector<FoundRank> with_events(const std::vector<FoundRank>& ranks) {
   return known;
 }
 
+// False: that is no news.
+bool set_health(Feed& feed, std::string_view unverified, std::string_view incomplete) {
+  const bool is_known = feed.unverified == unverified && feed.incomplete == incomplete;
+  feed.unverified = unverified;
+  feed.incomplete = incomplete;
+  return !is_known;
+}
+
+// Why blocks from before the first message heard, or from lost ones, are missing for good. Without
+// a replay endpoint nobody can tell; one that answers tells all that there is.
+std::string_view why_incomplete(const Feed& feed, const operations::CacheFacts& facts) {
+  if (!facts.missing.forgotten) return {};
+  if (facts.replay_silent) {
+    return "its replay endpoint gives no answer: blocks stored before are unknown";
+  }
+  if (!facts.sequence || !feed.endpoints.replay.empty()) return {};
+  return "joined late and has no replay endpoint: blocks stored before are unknown";
+}
+
+// What the events tell; nothing: none has told it.
+std::optional<AnnouncedBlockSize> announced_by(const operations::CacheFacts& facts) {
+  const auto tokens = facts.block_size_conflict ? facts.block_size_conflict : facts.block_size;
+  if (!facts.sequence || tokens.value_or(0) == 0) return std::nullopt;
+  return AnnouncedBlockSize{*tokens, facts.block_size_conflict.has_value()};
+}
+
 }  // namespace
 
 bool same_events(const std::vector<FoundRank>& a, const std::vector<FoundRank>& b) {
   const std::vector<FoundRank> known = with_events(a);
   if (known != with_events(b)) return false;
   return known.empty() || (a.size() > 1) == (b.size() > 1);
+}
+
+FeedNews take_facts(Feed& feed, const operations::CacheFacts& facts) {
+  FeedNews news;
+  news.health = set_health(feed, reason_of(facts.health), why_incomplete(feed, facts));
+  if (const auto announced = announced_by(facts)) {
+    news.block_size = feed.block_size != *announced;
+    feed.block_size = *announced;
+  }
+  return news;
+}
+
+bool refuse(Feed& feed, std::string_view reason) {
+  return set_health(feed, "its events cannot be read: " + std::string(reason), {});
 }
 
 }  // namespace sightline::fleet

@@ -5,12 +5,14 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/base/ids.h"
 #include "common/contract/worker_spec.h"
 
 #include "router/cache/content/adapters.h"
+#include "router/cache/operations/facts.h"
 #include "router/workers/fleet/block_size.h"
 
 namespace sightline::fleet {
@@ -50,5 +52,17 @@ struct Feed {
 
   bool operator==(const Feed&) const = default;
 };
+
+struct FeedNews {
+  bool health = false;  // `unverified` or `incomplete` is another
+  bool block_size = false;
+};
+
+// What the facts of its cache mean for a feed. An engine that has announced nothing may have
+// nothing from before, unless its replay endpoint was asked and is silent. A block size that no
+// event has told is no news. Pure.
+FeedNews take_facts(Feed& feed, const operations::CacheFacts& facts);
+// The feed cannot be read, for good. False: that is no news. Pure.
+bool refuse(Feed& feed, std::string_view reason);
 
 }  // namespace sightline::fleet

@@ -28,27 +28,22 @@ void Fleet::set_workers(const std::vector<WorkerSpec>& workers) {
   state_->act(effects);
 }
 
-void Fleet::set_block_size_from_events(CacheId cache, std::uint32_t tokens, bool has_several) {
-  if (tokens == 0) return;
-  const AnnouncedBlockSize told{tokens, has_several};
+void Fleet::take_facts(CacheId cache, const operations::CacheFacts& facts) {
   state_->change(cache, [&](Member& member, Rank& rank, Effects& effects) {
-    if (!set_block_size(member.view, *rank.feed, told)) return false;
-    state_->tell_block_size(member, told, effects);
-    return true;
+    const FeedNews news = fleet::take_facts(*rank.feed, facts);
+    if (news.block_size) state_->take_block_size(member, rank.feed->block_size, effects);
+    if (news.health) State::tell_rank(member, rank, effects);
+    return news.block_size || news.health;
   });
 }
 
-void Fleet::set_event_health(CacheId cache, std::string_view unverified, EarlierBlocks earlier) {
+void Fleet::refuse_feed(CacheId cache, std::string_view reason) {
   state_->change(cache, [&](Member& member, Rank& rank, Effects& effects) {
-    if (!fleet::set_event_health(*rank.feed, unverified, earlier)) return false;
-    if (!member.view.has_several_ranks()) return true;
-    // The worker's own line says nothing while another rank is well.
-    effects.tell(unverified.empty() ? LogLevel::Info : LogLevel::Warn, "rank state",
-                 {{"worker", member.spec.name},
-                  {"rank", rank.number},
-                  {"state", unverified.empty() ? "ready" : "unverified"},
-                  {"reason", unverified.empty() ? rank.feed->incomplete : unverified}});
-    return true;
+    const bool is_news = refuse(*rank.feed, reason);
+    if (is_news) State::tell_rank(member, rank, effects);
+    effects.tell(LogLevel::Error, "cannot follow the events of a worker",
+                 {{"worker", member.spec.name}, {"rank", rank.number}, {"error", reason}});
+    return is_news;
   });
 }
 

@@ -13,6 +13,7 @@
 #include "common/contract/worker_spec.h"
 #include "common/runtime/metrics.h"
 
+#include "router/cache/operations/facts.h"
 #include "router/workers/fleet/discovery.h"
 #include "router/workers/fleet/member.h"
 #include "router/workers/fleet/snapshot.h"
@@ -23,7 +24,7 @@ namespace sightline::fleet {
 // Told when the events of a rank can be read, and when they must not be any more. CacheIds are
 // never reused: a worker that comes back, or whose configuration changes, gets new ones.
 // Both are to return at once: probes of all workers wait for them. Whether a feed can be followed
-// is told later, by set_event_health().
+// is told later, by take_facts().
 struct FleetListeners {
   std::function<void(const Worker&, const Rank&)> feed_ready;  // of that rank, which has one
   std::function<void(CacheId)> feed_removed;
@@ -53,16 +54,14 @@ class Fleet {
 
   [[nodiscard]] std::shared_ptr<const FleetSnapshot> snapshot() const;
 
-  // What the last events say about an engine's block size, in tokens; 0: nothing. It wins over what
-  // the engine tells elsewhere; if it contradicts the operator's configuration, or its other events
-  // (has_several), the worker is excluded from overlap. Unknown engines are ignored.
-  void set_block_size_from_events(CacheId cache, std::uint32_t tokens, bool has_several = false);
+  // What is known of the cache of a feed: whether the index may be believed about it, and the block
+  // size that its events tell. That wins over what the engine tells elsewhere; where it contradicts
+  // the operator's configuration, or other events, the worker is excluded from overlap. Known to
+  // requests when this returns. Unknown feeds are ignored.
+  void take_facts(CacheId cache, const operations::CacheFacts& facts);
 
-  // Whether the index may be believed about an engine: `unverified` says why not, empty: it may.
-  // earlier: what is known of blocks from before. An engine begins unverified. Known to requests
-  // when this returns. Unknown engines are ignored.
-  void set_event_health(CacheId cache, std::string_view unverified,
-                        EarlierBlocks earlier = EarlierBlocks::Known);
+  // The feed cannot be followed, for good, and why: told in the log too. Unknown feeds are ignored.
+  void refuse_feed(CacheId cache, std::string_view reason);
 
   // A request to the worker failed by its fault, or reached it well.
   void report_failure(std::string_view worker, const Error& error);

@@ -49,7 +49,7 @@ void Fleet::State::set_ranks(Member& member, const std::vector<FoundRank>& found
     if (goes_on || !told.events) continue;
     rank.feed = Feed{.cache = CacheId{next_cache++},
                      .endpoints = *told.events,
-                     .unverified = "waiting for the first event connection",
+                     .unverified = std::string(reason_of(operations::FeedHealth::Waiting)),
                      .copies = member.spec.copies,
                      .adapters = member.view.adapters.beliefs()};
     effects.ready.push_back(rank.feed->cache);
@@ -216,14 +216,27 @@ void Fleet::State::probe_answered(Member& member, const Probe& probe, Effects& e
   take_load(member.view, probe);
 }
 
-void Fleet::State::tell_block_size(const Member& member, const AnnouncedBlockSize& told,
-                                   Effects& effects) {
+void Fleet::State::take_block_size(Member& member, const AnnouncedBlockSize& latest,
+                                   Effects& effects) const {
   const BlockSize& size = member.view.block_size;
-  if (!size.is_contradicted_by(told)) return;
+  fleet::take_block_size(member.view, latest);
+  if (!size.is_contradicted_by(latest)) return;
   metrics.counter(contract::kBlockSizeMismatchTotal, {member.spec.name}).add();
   const bool is_harmless = conflict_of(member.view, member.seen).empty();
   effects.tell(
       is_harmless ? LogLevel::Info : LogLevel::Warn, "the events tell another block size",
-      {{"worker", member.spec.name}, {"events", told.tokens}, {"configured", size.configured()}});
+      {{"worker", member.spec.name}, {"events", latest.tokens}, {"configured", size.configured()}});
 }
+
+void Fleet::State::tell_rank(const Member& member, const Rank& rank, Effects& effects) {
+  if (!member.view.has_several_ranks()) return;
+  const std::string& unverified = rank.feed->unverified;
+  const bool is_ready = unverified.empty();
+  effects.tell(is_ready ? LogLevel::Info : LogLevel::Warn, "rank state",
+               {{"worker", member.spec.name},
+                {"rank", rank.number},
+                {"state", is_ready ? "ready" : "unverified"},
+                {"reason", is_ready ? rank.feed->incomplete : unverified}});
+}
+
 }  // namespace sightline::fleet

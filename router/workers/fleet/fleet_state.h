@@ -85,8 +85,10 @@ class Fleet::State {
     }
     act(effects);
   }
-  // `told` is taken over already.
-  void tell_block_size(const Member& member, const AnnouncedBlockSize& told, Effects& effects);
+  // `latest` is news from one of its feeds, which has taken it over.
+  void take_block_size(Member& member, const AnnouncedBlockSize& latest, Effects& effects) const;
+  // Of one of several: the worker's own line says nothing while another rank is well.
+  static void tell_rank(const Member& member, const Rank& rank, Effects& effects);
 };
 
 }  // namespace sightline::fleet

@@ -95,28 +95,12 @@ void set_load(Worker& view, const EngineLoad& load) {
   view.block_size.take_from_server(load.block_size);
 }
 
-bool set_block_size(Worker& view, Feed& feed, const AnnouncedBlockSize& told) {
-  if (feed.block_size == told) return false;
-  feed.block_size = told;
+void take_block_size(Worker& view, const AnnouncedBlockSize& latest) {
   std::vector<AnnouncedBlockSize> ranks;
   for (const Rank& rank : view.ranks) {
     if (rank.feed) ranks.push_back(rank.feed->block_size);
   }
-  view.block_size.take_from_events(told.tokens, ranks);
-  return true;
-}
-
-bool set_event_health(Feed& feed, std::string_view unverified, EarlierBlocks earlier) {
-  std::string_view incomplete;
-  if (earlier == EarlierBlocks::Refused) {
-    incomplete = "its replay endpoint gives no answer: blocks stored before are unknown";
-  } else if (earlier == EarlierBlocks::Missed && feed.endpoints.replay.empty()) {
-    incomplete = "joined late and has no replay endpoint: blocks stored before are unknown";
-  }
-  const bool is_known = feed.unverified == unverified && feed.incomplete == incomplete;
-  feed.unverified = unverified;
-  feed.incomplete = incomplete;
-  return !is_known;
+  view.block_size.take_from_events(latest.tokens, ranks);
 }
 
 void set_models(Worker& view, const std::vector<ServedModel>& models) {

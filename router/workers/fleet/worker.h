@@ -45,10 +45,6 @@ std::string_view name_of(WorkerState state);
 // At which a worker's entry into the state is logged.
 LogLevel level_of(WorkerState state);
 
-// The blocks that an engine stored before its events were heard: known, or none of its events has
-// come; missed, as the router joined late or lost events; and its replay endpoint gives no answer.
-enum class EarlierBlocks : std::uint8_t { Known, Missed, Refused };
-
 // One data-parallel rank of a worker: an engine core with a cache, a queue and load of its own. A
 // request is sent to a rank of a worker.
 struct Rank {
@@ -122,10 +118,9 @@ Worker view_of(const contract::WorkerSpec& spec);
 // Its ranks with where their events are, as they were found.
 std::vector<FoundRank> found_ranks(const Worker& view);
 
-// What its events say of the block size. False: it is no news.
-bool set_block_size(Worker& view, Feed& feed, const AnnouncedBlockSize& told);
-// Whether the index may be believed about the cache, and what it lacks. False: it is no news.
-bool set_event_health(Feed& feed, std::string_view unverified, EarlierBlocks earlier);
+// What an engine told, taken over into the view that is to be published next: block sizes that the
+// events of its ranks tell, of which this is the latest; models.
+void take_block_size(Worker& view, const AnnouncedBlockSize& latest);
 void set_models(Worker& view, const std::vector<ServedModel>& models);
 
 // What the fleet has seen of a worker: with its view, all that its state follows from.

@@ -29,7 +29,7 @@ class FleetControlTest : public testing::Test {
       : fleet_({.probe_interval = kSettings.probe_interval, .suspect_backoff = milliseconds(20)},
                {[this](const Worker&, const Rank& rank) {
                   ++live_feeds_;
-                  fleet_.set_event_health(rank.feed->cache, "");
+                  fleet_.take_facts(rank.feed->cache, {.health = operations::FeedHealth::Verified});
                 },
                 [this](CacheId) { --live_feeds_; }},
                metrics_, system_clock()),

@@ -95,8 +95,9 @@ class LocalSelection : public testing::TestWithParam<bool> {
                      {[this](const fleet::Worker& worker, const fleet::Rank& rank) {
                         const CacheId cache = rank.feed->cache;
                         caches[worker.name] = cache;
-                        fleet.set_block_size_from_events(cache, kBlockSize);
-                        fleet.set_event_health(cache, "");
+                        fleet.take_facts(cache, {.health = operations::FeedHealth::Verified,
+                                                 .block_size = kBlockSize,
+                                                 .sequence = 1});
                       },
                       [](CacheId) {}, [](CacheId) { return Instant{}; }},
                      metrics,
@@ -217,7 +218,7 @@ TEST_P(LocalSelection, AViewOfAnotherBlockSizeClaimsNoOverlap) {
 TEST_P(LocalSelection, AnUnverifiedWorkerIsNotBelieved) {
   add_worker("a");
   hold("a", 10);
-  fleet.set_event_health(cache("a"), "replaying events");
+  fleet.take_facts(cache("a"), {.health = operations::FeedHealth::Replaying});
   EXPECT_EQ(chosen(inquiry()).overlap_blocks, 0U);
 }
 

@@ -76,10 +76,10 @@ TEST_F(BlameTest, ASilentWorkerIsLeftOutAndItsBlocksAreBelievedWhenItIsBack) {
   }
   EXPECT_EQ(feeds(), before);
   EXPECT_EQ(live_.size(), 3u);
-  fleet_.set_event_health(before[0].cache, "event connection lost");
+  tell_health(before[0].cache, FeedHealth::Disconnected);
   probe(healthy());
   EXPECT_EQ(state(), WorkerState::Unverified) << "the event stream does not vouch for them";
-  fleet_.set_event_health(before[0].cache, "");
+  tell_health(before[0].cache, FeedHealth::Verified);
   EXPECT_EQ(state(), WorkerState::Ready);
   EXPECT_EQ(feeds(), before);
 }

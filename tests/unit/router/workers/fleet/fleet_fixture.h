@@ -14,6 +14,7 @@
 namespace sightline::fleet {
 
 using contract::WorkerSpec;
+using operations::FeedHealth;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
@@ -25,15 +26,14 @@ inline std::vector<EventSource> one_source() {
       {.rank = 0, .enabled = true, .endpoint = "tcp://*:5557", .replay_endpoint = "tcp://*:5657"}};
 }
 
-// A fleet probed every five seconds, the engines that it announced, and what the tests say of their
-// events.
+// A fleet probed every five seconds, the feeds that it announced, and what the tests say of them.
 class FleetFixture : public testing::Test {
  protected:
   FleetFixture()
       : fleet_({.probe_interval = seconds(5)},
                {[this](const Worker&, const Rank& rank) {
                   live_[rank.feed->cache] = *rank.feed;
-                  if (follows_events_) fleet_.set_event_health(rank.feed->cache, "");
+                  if (follows_events_) tell_health(rank.feed->cache, FeedHealth::Verified);
                 },
                 [this](CacheId cache) { EXPECT_EQ(live_.erase(cache), 1u); },
                 [this](CacheId cache) { return last_event_[cache]; }},
@@ -62,11 +62,37 @@ class FleetFixture : public testing::Test {
     return metrics_.scrape().find(line) != std::string::npos;
   }
 
+  // Each tells the fleet all that was told of the cache so far.
+  void tell_health(CacheId cache, FeedHealth health) {
+    facts_of(cache).health = health;
+    tell(cache);
+  }
+  void tell_block_size(CacheId cache, std::uint32_t tokens, bool has_several = false) {
+    operations::CacheFacts& facts = facts_of(cache);
+    facts.sequence = 1;
+    (has_several ? facts.block_size_conflict : facts.block_size) = tokens;
+    if (!has_several) facts.block_size_conflict.reset();
+    tell(cache);
+  }
+  void tell_forgotten(CacheId cache, bool forgotten, bool replay_silent = false) {
+    operations::CacheFacts& facts = facts_of(cache);
+    facts.sequence = 1;
+    facts.missing.forgotten = forgotten;
+    facts.replay_silent = replay_silent;
+    tell(cache);
+  }
+  void tell(CacheId cache) { fleet_.take_facts(cache, facts_of(cache)); }
+  operations::CacheFacts& facts_of(CacheId cache) {
+    return facts_.try_emplace(cache, operations::CacheFacts{.missing = {.forgotten = false}})
+        .first->second;
+  }
+
   runtime::Metrics metrics_;
   test::ManualClock clock_;
   std::map<CacheId, Feed> live_;  // feeds announced and not removed
   bool follows_events_ = true;    // and says so
   std::map<CacheId, Instant> last_event_;
+  std::map<CacheId, operations::CacheFacts> facts_;
   Fleet fleet_;
 };
 

@@ -81,15 +81,15 @@ TEST_F(FleetTest, AWorkerIsUnverifiedUntilItsEventsAreFollowedAndWheneverTheyAre
   EXPECT_EQ(state(), WorkerState::Unverified);
   EXPECT_EQ(worker()->reason, "waiting for the first event connection");
   const CacheId engine = live_.begin()->first;
-  fleet_.set_event_health(engine, "replaying events");
+  tell_health(engine, FeedHealth::Replaying);
   EXPECT_EQ(worker()->reason, "replaying events");
   EXPECT_TRUE(worker()->is_routable());
   EXPECT_FALSE(worker()->is_precise(worker()->ranks.front()));
-  fleet_.set_event_health(engine, "");
+  tell_health(engine, FeedHealth::Verified);
   EXPECT_EQ(state(), WorkerState::Ready);
   EXPECT_EQ(worker()->reason, "");
   EXPECT_TRUE(worker()->is_precise(worker()->ranks.front()));
-  fleet_.set_event_health(engine, "event connection lost");
+  tell_health(engine, FeedHealth::Disconnected);
   EXPECT_EQ(state(), WorkerState::Unverified);
   EXPECT_EQ(worker()->reason, "event connection lost");
   EXPECT_TRUE(metric_has("sightline_worker_state{worker=\"w\",state=\"unverified\"} 1\n"));
@@ -101,8 +101,36 @@ TEST_F(FleetTest, TheHealthOfAnEngineThatIsGoneIsIgnored) {
   fleet_.apply_probe(spec_, failed_probe(true));
   fleet_.apply_probe(spec_, healthy_probe());
   ASSERT_EQ(state(), WorkerState::Ready);
-  fleet_.set_event_health(old, "event connection lost");
+  tell_health(old, FeedHealth::Disconnected);
   EXPECT_EQ(state(), WorkerState::Ready);
+}
+
+TEST_F(FleetTest, AFeedThatCannotBeFollowedLeavesItsWorkerUnverifiedAndSaysWhy) {
+  start_ready();
+  const CacheId cache = cache_of("w");
+  fleet_.refuse_feed(cache, "tcp://h:5557 is no endpoint");
+  EXPECT_EQ(state(), WorkerState::Unverified);
+  EXPECT_EQ(worker()->reason, "its events cannot be read: tcp://h:5557 is no endpoint");
+  fleet_.apply_probe(spec_, failed_probe(true));
+  const auto before = worker();
+  fleet_.refuse_feed(cache, "too late");
+  EXPECT_EQ(worker(), before);
+}
+
+TEST_F(FleetTest, FactsOfOneCacheAreTakenOverTogether) {
+  follows_events_ = false;
+  start();
+  Probe probe = healthy_probe();
+  probe.load->block_size = 0;
+  fleet_.apply_probe(spec_, probe);
+  const auto revision = worker()->revision;
+  fleet_.take_facts(cache_of("w"), {.health = FeedHealth::Verified,
+                                    .block_size = 32,
+                                    .missing = {.forgotten = false},
+                                    .sequence = 1});
+  EXPECT_EQ(state(), WorkerState::Ready);
+  EXPECT_EQ(worker()->block_size.tokens(), 32u);
+  EXPECT_EQ(worker()->revision, revision + 1);
 }
 
 TEST_F(FleetTest, WithoutEventsItIsRoutedUnverified) {
@@ -146,11 +174,11 @@ TEST_F(FleetTest, EveryRankIsACacheWithEventsLoadAndBookingsOfItsOwn) {
 TEST_F(FleetTest, ARankThatIsNotHeardLeavesTheOthersVerified) {
   start();
   fleet_.apply_probe(spec_, probe_of_two_ranks());
-  fleet_.set_event_health(cache_of(1), "event connection lost");
+  tell_health(cache_of(1), FeedHealth::Disconnected);
   EXPECT_EQ(state(), WorkerState::Ready);
   EXPECT_TRUE(worker()->is_precise(worker()->ranks[0]));
   EXPECT_FALSE(worker()->is_precise(worker()->ranks[1]));
-  fleet_.set_event_health(cache_of(0), "event connection lost");
+  tell_health(cache_of(0), FeedHealth::Disconnected);
   EXPECT_EQ(state(), WorkerState::Unverified);
 }
 
@@ -236,7 +264,7 @@ TEST_F(FleetTest, ABlockSizeThatNobodyToldComesWithTheFirstEvent) {
   probe.load->block_size = 0;
   fleet_.apply_probe(spec_, probe);
   EXPECT_EQ(state(), WorkerState::Unverified);
-  fleet_.set_block_size_from_events(live_.begin()->first, 32);
+  tell_block_size(live_.begin()->first, 32);
   EXPECT_EQ(state(), WorkerState::Ready);
   EXPECT_EQ(worker()->block_size.tokens(), 32u);
 }
@@ -245,9 +273,9 @@ TEST_F(FleetTest, EventsThatContradictTheOperatorExcludeTheWorkerLoudly) {
   start_ready("name=w,url=http://h:1,block_size=16");
   EXPECT_EQ(worker()->block_size.by_operator(), 16u);
   const CacheId engine = live_.begin()->first;
-  fleet_.set_block_size_from_events(engine, 16);
+  tell_block_size(engine, 16);
   EXPECT_EQ(state(), WorkerState::Ready);
-  fleet_.set_block_size_from_events(engine, 32);
+  tell_block_size(engine, 32);
   EXPECT_EQ(state(), WorkerState::Excluded);
   EXPECT_EQ(worker()->block_size.tokens(), 32u);
   EXPECT_EQ(worker()->block_size.configured(), 16u);
@@ -261,7 +289,7 @@ TEST_F(FleetTest, EventsThatContradictTheOperatorExcludeTheWorkerLoudly) {
 TEST_F(FleetTest, EventsWinOverWhatTheEngineToldElsewhere) {
   start_ready();
   const auto revision = worker()->revision;
-  fleet_.set_block_size_from_events(live_.begin()->first, 32);
+  tell_block_size(live_.begin()->first, 32);
   EXPECT_EQ(state(), WorkerState::Ready);
   EXPECT_EQ(worker()->revision, revision) << "it was ready all the time";
   EXPECT_EQ(worker()->block_size.tokens(), 32u);
@@ -273,12 +301,12 @@ TEST_F(FleetTest, EventsWinOverWhatTheEngineToldElsewhere) {
 TEST_F(FleetTest, EventsThatTellTwoBlockSizesExcludeEvenALoneWorkerUntilTheyAgree) {
   start_ready();
   const CacheId engine = live_.begin()->first;
-  fleet_.set_block_size_from_events(engine, 16);
-  fleet_.set_block_size_from_events(engine, 8, true);
+  tell_block_size(engine, 16);
+  tell_block_size(engine, 8, true);
   EXPECT_EQ(state(), WorkerState::Excluded);
   EXPECT_NE(worker()->reason.find("8 tokens, earlier ones told another size"), std::string::npos);
   EXPECT_TRUE(metric_has("sightline_block_size_mismatch_total{worker=\"w\"} 1\n"));
-  fleet_.set_block_size_from_events(engine, 8, false);
+  tell_block_size(engine, 8, false);
   EXPECT_EQ(state(), WorkerState::Ready);
   EXPECT_EQ(worker()->block_size.tokens(), 8u);
 }
@@ -286,13 +314,13 @@ TEST_F(FleetTest, EventsThatTellTwoBlockSizesExcludeEvenALoneWorkerUntilTheyAgre
 TEST_F(FleetTest, RanksWhoseEventsTellDifferentBlockSizesExcludeTheirWorker) {
   start();
   fleet_.apply_probe(spec_, probe_of_two_ranks());
-  fleet_.set_block_size_from_events(cache_of(0), 16);
+  tell_block_size(cache_of(0), 16);
   EXPECT_EQ(state(), WorkerState::Ready);
-  fleet_.set_block_size_from_events(cache_of(1), 32);
+  tell_block_size(cache_of(1), 32);
   EXPECT_EQ(state(), WorkerState::Excluded);
   EXPECT_NE(worker()->reason.find("32 tokens, those of another data-parallel rank 16"),
             std::string::npos);
-  fleet_.set_block_size_from_events(cache_of(0), 32);
+  tell_block_size(cache_of(0), 32);
   EXPECT_EQ(state(), WorkerState::Ready);
 }
 
@@ -312,7 +340,7 @@ TEST_F(FleetTest, AWorkerThatComesBackGetsNewEngineIds) {
   EXPECT_EQ(state(), WorkerState::Ready);
   ASSERT_EQ(live_.size(), 1u);
   EXPECT_GT(live_.begin()->first, old);
-  fleet_.set_block_size_from_events(old, 64);
+  tell_block_size(old, 64);
   EXPECT_EQ(worker()->block_size.tokens(), 16u);
 }
 
@@ -419,7 +447,7 @@ TEST_F(FleetTest, ABlockSizeToldWithTheLoadIsJudgedAtOnce) {
 
 TEST_F(FleetTest, AWorkerThatContradictsItsConfigurationExcludesNoOther) {
   start_all({spec_of("name=a,url=http://a:1,block_size=16"), spec_of("name=b,url=http://b:1")});
-  fleet_.set_block_size_from_events(cache_of("a"), 32);
+  tell_block_size(cache_of("a"), 32);
   EXPECT_EQ(state("a"), WorkerState::Excluded);
   EXPECT_EQ(state("b"), WorkerState::Ready);
 }
@@ -427,7 +455,7 @@ TEST_F(FleetTest, AWorkerThatContradictsItsConfigurationExcludesNoOther) {
 TEST_F(FleetTest, WhereEventsTellOtherSizesThanMetricsOneWorkerTeachesItOfAll) {
   start_all({spec_of("name=a,url=http://a:1"), spec_of("name=b,url=http://b:1"),
              spec_of("name=c,url=http://c:1"), spec_of("name=d,url=http://d:1")});
-  fleet_.set_block_size_from_events(cache_of("b"), 32);
+  tell_block_size(cache_of("b"), 32);
   for (const char* name : {"a", "b", "c", "d"}) {
     EXPECT_EQ(state(name), WorkerState::Ready) << name;
     EXPECT_EQ(worker(name)->block_size.tokens(), 32u) << name;
@@ -437,7 +465,7 @@ TEST_F(FleetTest, WhereEventsTellOtherSizesThanMetricsOneWorkerTeachesItOfAll) {
     fleet_.apply_load(spec_of("name=c,url=http://c:1"), {.block_size = 16});
     EXPECT_EQ(worker("c")->block_size.tokens(), 32u) << "the next reading tells nothing new";
   }
-  fleet_.set_block_size_from_events(cache_of("c"), 16);
+  tell_block_size(cache_of("c"), 16);
   EXPECT_EQ(state("c"), WorkerState::Excluded);
   EXPECT_EQ(state("a"), WorkerState::Ready);
 }
@@ -447,7 +475,7 @@ TEST_F(FleetTest, OddEventsDoNotOutvoteWorkersThatWereToldAnotherSize) {
                           spec_of("name=odd,url=http://c:1")};
   start_all(specs);
   fleet_.apply_load(specs[2], {.block_size = 32});
-  fleet_.set_block_size_from_events(cache_of("odd"), 32);
+  tell_block_size(cache_of("odd"), 32);
   EXPECT_EQ(state("odd"), WorkerState::Excluded);
   EXPECT_EQ(state("a"), WorkerState::Ready);
   EXPECT_EQ(worker("a")->block_size.tokens(), 16u);
@@ -460,21 +488,21 @@ TEST_F(FleetTest, AWorkerWhosePastIsNotKnownStaysReadyAndSaysSo) {
   fleet_.apply_probe(spec_, probe);
   ASSERT_EQ(state(), WorkerState::Ready);
   EXPECT_EQ(worker()->reason, "");
-  fleet_.set_event_health(cache_of("w"), "", EarlierBlocks::Missed);
+  tell_forgotten(cache_of("w"), true);
   EXPECT_EQ(state(), WorkerState::Ready);
   EXPECT_EQ(worker()->reason,
             "joined late and has no replay endpoint: blocks stored before are unknown");
   EXPECT_TRUE(worker()->is_precise(worker()->ranks.at(0)));
   // A cleared cache holds nothing from before.
-  fleet_.set_event_health(cache_of("w"), "", EarlierBlocks::Known);
+  tell_forgotten(cache_of("w"), false);
   EXPECT_EQ(worker()->reason, "");
 }
 
 TEST_F(FleetTest, WithAReplayEndpointThatAnswersTheBufferIsAllThereIs) {
   start_ready();
-  fleet_.set_event_health(cache_of("w"), "", EarlierBlocks::Missed);
+  tell_forgotten(cache_of("w"), true);
   EXPECT_EQ(worker()->reason, "");
-  fleet_.set_event_health(cache_of("w"), "", EarlierBlocks::Refused);
+  tell_forgotten(cache_of("w"), true, true);
   EXPECT_EQ(state(), WorkerState::Ready);
   EXPECT_EQ(worker()->reason,
             "its replay endpoint gives no answer: blocks stored before are unknown");
