@@ -72,7 +72,7 @@ std::string state_json(const Worker& worker, const fleet::Rank& rank) {
 std::string rank_json(const Worker& worker, const fleet::Rank& rank, const Sources& view) {
   const std::string out =
       R"({"rank":)" + std::to_string(rank.number) + "," + state_json(worker, rank) +
-      R"(,"in_flight":)" + std::to_string(rank.load->read({}).in_flight) + R"(,"running":)" +
+      R"(,"in_flight":)" + std::to_string(rank.load->own({}).in_flight) + R"(,"running":)" +
       std::to_string(rank.running) + R"(,"waiting":)" + std::to_string(rank.waiting) +
       R"(,"gpu_blocks":)" + count_or_null(rank.gpu_blocks);
   if (!rank.feed) {
@@ -90,7 +90,7 @@ std::string rank_json(const Worker& worker, const fleet::Rank& rank, const Sourc
 
 std::uint32_t in_flight_of(const Worker& worker) {
   std::uint32_t sum = 0;
-  for (const fleet::Rank& rank : worker.ranks) sum += rank.load->read({}).in_flight;
+  for (const fleet::Rank& rank : worker.ranks) sum += rank.load->own({}).in_flight;
   return sum;
 }
 

@@ -18,7 +18,7 @@
 #include "router/front/retry/budget.h"
 #include "router/front/retry/lost_bodies.h"
 #include "router/openai/edits.h"
-#include "router/workers/fleet/load.h"
+#include "router/workers/fleet/served.h"
 
 namespace sightline::proxy {
 

@@ -13,7 +13,7 @@ using contract::WorkerSpec;
 
 Fleet::Fleet(Options options, FleetListeners listeners, runtime::Metrics& metrics,
              const Clock& clock)
-    : state_(std::make_unique<State>(options, std::move(listeners), metrics, clock)) {}
+    : state_(std::make_unique<State>(std::move(options), std::move(listeners), metrics, clock)) {}
 Fleet::~Fleet() = default;
 
 std::shared_ptr<const FleetSnapshot> Fleet::snapshot() const { return state_->snapshot.read(); }
@@ -46,6 +46,8 @@ void Fleet::refuse_feed(CacheId cache, std::string_view reason) {
     return is_news;
   });
 }
+
+LoadBook& Fleet::load_book() { return state_->book; }
 
 void Fleet::report_failure(std::string_view worker, const Error& error) {
   const Instant last_event = state_->last_event(worker);

@@ -63,6 +63,9 @@ class Fleet {
   // The feed cannot be followed, for good, and why: told in the log too. Unknown feeds are ignored.
   void refuse_feed(CacheId cache, std::string_view reason);
 
+  // What is booked on the ranks; it lives as long as the fleet.
+  [[nodiscard]] LoadBook& load_book();
+
   // A request to the worker failed by its fault, or reached it well.
   void report_failure(std::string_view worker, const Error& error);
   void report_success(std::string_view worker);

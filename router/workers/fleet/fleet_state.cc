@@ -45,7 +45,12 @@ void Fleet::State::set_ranks(Member& member, const std::vector<FoundRank>& found
   for (const FoundRank& told : found) {
     const auto old = std::find_if(before.begin(), before.end(),
                                   [&](const Rank& rank) { return rank.number == told.number; });
-    Rank& rank = ranks.emplace_back(old == before.end() ? Rank{.number = told.number} : *old);
+    if (old != before.end()) {
+      ranks.push_back(*old);
+    } else {
+      ranks.push_back({.number = told.number, .load = book.open({member.spec.name, told.number})});
+    }
+    Rank& rank = ranks.back();
     if (goes_on || !told.events) continue;
     rank.feed = Feed{.cache = CacheId{next_cache++},
                      .endpoints = *told.events,
@@ -154,7 +159,7 @@ void Fleet::State::replace_members(const std::vector<WorkerSpec>& workers, Effec
       next.push_back(std::move(*old));
       old->spec.name.clear();
     } else {
-      next.push_back(new_member(spec, clock.now()));
+      next.push_back(new_member(spec, clock.now(), book));
     }
   }
   members.swap(next);

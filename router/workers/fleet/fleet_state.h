@@ -23,12 +23,13 @@ namespace sightline::fleet {
 class Fleet::State {
  public:
   State(Options with, FleetListeners told, runtime::Metrics& counts, const Clock& time)
-      : options(with), listeners(std::move(told)), metrics(counts), clock(time) {}
+      : options(std::move(with)), listeners(std::move(told)), metrics(counts), clock(time) {}
 
   const Options options;
   const FleetListeners listeners;
   runtime::Metrics& metrics;
   const Clock& clock;
+  LoadBook book{options.load};
   Published<FleetSnapshot> snapshot{std::make_shared<const FleetSnapshot>()};
   std::atomic<std::size_t> failing_workers = 0;  // spares report_success the lock
 

@@ -2,80 +2,86 @@
 // Copyright The Sightline Authors
 #pragma once
 
+#include <cmath>
+#include <compare>
 #include <cstdint>
-#include <memory>
+#include <string>
 
 #include "common/base/clock.h"
-#include "common/base/mutex.h"
-#include "common/base/result.h"
+#include "common/base/ids.h"
 
 namespace sightline::fleet {
 
-// Work that one request brings to a worker: what of its prompt is not expected in the cache.
+// A data-parallel rank, named alike in every router.
+struct RankName {
+  std::string worker;
+  std::uint32_t rank = 0;  // as the engine counts
+
+  auto operator<=>(const RankName&) const = default;
+};
+
+// Work that one request brings to a rank: what of its prompt is not expected in the cache.
 // Blocks that are reused cost neither computing nor memory, and requests that share them would
 // else count them many times.
 struct Booking {
   std::uint64_t prefill_tokens = 0;  // weigh until the first token
   std::uint64_t blocks = 0;          // the same in KV blocks: weigh from the first token on
   std::uint32_t block_size = 1;      // tokens
+
+  [[nodiscard]] double prefill_blocks() const {
+    return static_cast<double>(prefill_tokens) / block_size;
+  }
 };
 
-// Work booked on a worker at one moment.
+// Work booked on a rank at one moment.
 struct Load {
   std::uint32_t in_flight = 0;       // requests
   std::uint64_t prefill_tokens = 0;  // of requests without a first token yet
   std::uint64_t blocks = 0;          // of requests that decode
   double recent_prefill_blocks = 0;  // computed lately, halved every kRecentHalfLife
+
+  Load& operator+=(const Load& more) {
+    in_flight += more.in_flight;
+    prefill_tokens += more.prefill_tokens;
+    blocks += more.blocks;
+    recent_prefill_blocks += more.recent_prefill_blocks;
+    return *this;
+  }
+  bool operator==(const Load&) const = default;
 };
 
 inline constexpr Duration kRecentHalfLife = std::chrono::seconds(30);
 
-class Reservation;
-
-// The booked work of one worker, shared by all snapshots of it.
-// Thread safety: all methods from any thread.
-class LoadCell : public std::enable_shared_from_this<LoadCell> {
+// Work that counts less the longer ago it was. Thread safety: none.
+class RecentWork {
  public:
-  [[nodiscard]] Load read(Instant now) const;
+  RecentWork() = default;
+  RecentWork(double blocks, Instant now) : blocks_(blocks), since_(now) {}
 
-  // Books a request. The booking ends with the reservation, on whatever way.
-  [[nodiscard]] Reservation reserve(const Booking& booking, Instant now);
+  [[nodiscard]] double at(Instant now) const {
+    if (now <= since_ || blocks_ == 0) return blocks_;
+    return blocks_ * std::exp2(-std::chrono::duration<double>(now - since_) /
+                               std::chrono::duration<double>(kRecentHalfLife));
+  }
+  void add(double blocks, Instant now) { *this = {at(now) + blocks, now}; }
 
  private:
-  friend class Reservation;
-  void begin_decoding(const Booking& booking);
-  void end(const Booking& booking, bool decoding);
-  [[nodiscard]] double recent_at(Instant now) const SL_REQUIRES(mutex_);
-
-  mutable Mutex mutex_;
-  Load load_ SL_GUARDED_BY(mutex_);
-  Instant recent_since_ SL_GUARDED_BY(mutex_){};
+  double blocks_ = 0;
+  Instant since_{};
 };
 
-// A request's booked work: released exactly once, at the latest when this is destroyed.
-// Thread safety: none; one owner.
-class Reservation {
- public:
-  Reservation() = default;
-  Reservation(Reservation&& other) noexcept;
-  Reservation& operator=(Reservation&& other) noexcept;
-  Reservation(const Reservation&) = delete;
-  Reservation& operator=(const Reservation&) = delete;
-  ~Reservation() { release(); }
+// Of a book, never used again in it.
+using BookingId = StrongId<struct BookingIdTag, std::uint64_t>;
 
-  // The first token has come: the prefill is done, decoding begins. An answer that comes as a
-  // whole has no such moment; its prefill weighs to the end.
-  void first_token();
-  void release();
+// One step in the life of a booking: reserved; perhaps its first token; ended, exactly once.
+struct LoadChange {
+  enum class Step : std::uint8_t { Reserved, FirstToken, Ended };
 
- private:
-  friend class LoadCell;
-  Reservation(std::shared_ptr<LoadCell> cell, const Booking& booking)
-      : cell_(std::move(cell)), booking_(booking) {}
-
-  std::shared_ptr<LoadCell> cell_;
-  Booking booking_;
-  bool decoding_ = false;
+  const RankName& rank;  // lives as long as the call
+  BookingId id;
+  Step step = Step::Reserved;
+  Booking booking;               // the same at each step
+  bool had_first_token = false;  // Ended: after its first token
 };
 
 }  // namespace sightline::fleet

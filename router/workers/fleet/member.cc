@@ -45,12 +45,13 @@ BlockSizeEvidence evidence_of(const Member& member) {
           .size = member.view.block_size};
 }
 
-Member new_member(const contract::WorkerSpec& spec, Instant now) {
+Member new_member(const contract::WorkerSpec& spec, Instant now, LoadBook& book) {
   Member member;
   member.spec = spec;
   member.seen.is_drained = spec.drain;
   member.next_probe = now;
   member.view = view_of(spec);
+  for (Rank& rank : member.view.ranks) rank.load = book.open({spec.name, rank.number});
   return member;
 }
 

@@ -13,6 +13,7 @@
 
 #include "router/workers/fleet/block_size.h"
 #include "router/workers/fleet/discovery.h"
+#include "router/workers/fleet/load_book.h"
 #include "router/workers/fleet/worker.h"
 
 // One worker as the fleet keeps it, and what its probes and requests change about it.
@@ -46,6 +47,7 @@ struct FleetOptions {
   Duration probe_interval = std::chrono::seconds(5);
   Duration suspect_backoff = std::chrono::milliseconds(500);  // after the first failure
   Duration suspect_backoff_max = std::chrono::seconds(30);    // it doubles up to this
+  LoadBook::Options load = {};
 };
 
 // All of a worker that the states of the others depend on.
@@ -80,7 +82,7 @@ struct Moment {
   bool shows_life = false;
 };
 
-Member new_member(const contract::WorkerSpec& spec, Instant now);
+Member new_member(const contract::WorkerSpec& spec, Instant now, LoadBook& book);
 BlockSizeEvidence evidence_of(const Member& member);
 
 // True: its feeds are to be given up.

@@ -21,7 +21,7 @@
 #include "router/workers/fleet/block_size.h"
 #include "router/workers/fleet/feed.h"
 #include "router/workers/fleet/life_sign.h"
-#include "router/workers/fleet/load.h"
+#include "router/workers/fleet/load_book.h"
 
 namespace sightline::fleet {
 
@@ -56,7 +56,7 @@ struct Rank {
   std::uint32_t gpu_blocks = 0;
   std::uint32_t gpu_block_size = 0;
   std::optional<Feed> feed;  // nothing: where its events are is not known
-  // Work booked on it by this router: one cell for all snapshots of the rank, never null.
+  // Work booked on it: one cell for all snapshots of the rank, never null.
   std::shared_ptr<LoadCell> load = std::make_shared<LoadCell>();
 
   bool operator==(const Rank&) const = default;

@@ -198,6 +198,22 @@ TEST_F(FleetTest, ARankKeepsItsBookingsFromLookToLook) {
   EXPECT_EQ(before->ranks[1].load->read(clock_.now()).in_flight, 1u);
 }
 
+TEST_F(FleetTest, TheLoadBookKnowsEachRankByItsWorkersNameAndNumber) {
+  start();
+  fleet_.apply_probe(spec_, probe_of_two_ranks());
+  LoadBook& book = fleet_.load_book();
+  EXPECT_TRUE(book.set_others("peer", {"w", 1}, {.in_flight = 3}, clock_.now()));
+  EXPECT_FALSE(book.set_others("peer", {"w", 2}, {.in_flight = 3}, clock_.now()));
+  EXPECT_EQ(worker()->ranks[0].load->read(clock_.now()).in_flight, 0u);
+  EXPECT_EQ(worker()->ranks[1].load->read(clock_.now()).in_flight, 3u);
+  const Reservation reservation = worker()->ranks[0].load->reserve({}, clock_.now());
+  EXPECT_TRUE(book.set_others("peer", {"w", 0}, {.in_flight = 4}, clock_.now()));
+  // Another server of the same name: what runs on the one before is not its work.
+  fleet_.set_workers({spec_of("name=w,url=http://elsewhere:1")});
+  EXPECT_EQ(worker()->ranks[0].load->own(clock_.now()).in_flight, 0u);
+  EXPECT_EQ(worker()->ranks[0].load->read(clock_.now()).in_flight, 4u) << "until the peer knows";
+}
+
 TEST_F(FleetTest, AnEngineThatIsSilentForAMomentHasNotLostARank) {
   start();
   fleet_.apply_probe(spec_, probe_of_two_ranks());
