@@ -1,12 +1,51 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
 """What all Python tests share: a skipped or expected-to-fail test counts as failed, and so does a
-test during which any program left a sanitizer's report."""
+test during which any program left a sanitizer's report. Tests may run in several processes (-n)."""
 
+import contextlib
+import fcntl
 import os
 import pathlib
 
 import pytest
+
+
+def pytest_configure():
+    """A process of several has reports of its own: none of another one's test."""
+    prefix = os.environ.get("SL_SANITIZER_REPORTS")
+    process = os.environ.get("PYTEST_XDIST_WORKER")
+    if not prefix or not process:
+        return
+    own = f"{prefix}-{process}"
+    os.environ["SL_SANITIZER_REPORTS"] = own
+    for tool in ("ASAN", "UBSAN", "LSAN", "TSAN"):
+        name = f"{tool}_OPTIONS"
+        os.environ[name] = os.environ[name].replace(f"log_path={prefix}", f"log_path={own}")
+
+
+def pytest_collection_modifyitems(items):
+    # First, so that few wait for the end of long ones.
+    items.sort(key=lambda item: item.get_closest_marker("alone") is None)
+
+
+@contextlib.contextmanager
+def locked(path, how):
+    with open(path, encoding="utf-8") as file:
+        fcntl.flock(file, how)
+        yield
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    """A test marked `alone` has the room for itself. Whoever waits for the room holds its door, so
+    that those who come later cannot keep him out. Both are locks on files that nobody writes."""
+    is_alone = item.get_closest_marker("alone") is not None
+    door, room = pathlib.Path(__file__), pathlib.Path(__file__).with_name("pytest.ini")
+    with contextlib.ExitStack() as inside:
+        with locked(door, fcntl.LOCK_EX):
+            inside.enter_context(locked(room, fcntl.LOCK_EX if is_alone else fcntl.LOCK_SH))
+        return (yield)
 
 
 def take_sanitizer_reports():

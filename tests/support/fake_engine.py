@@ -27,13 +27,28 @@ def read_request(stream):
     return method, path, headers, stream.read(int(headers.get("content-length", 0)))
 
 
+def bound_to(port):
+    """A socket with that port, any if 0, which does not listen: each connection is refused, nobody
+    else is given the port, and a server of the test may listen there."""
+    bound = socket.socket()
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        bound.bind(("127.0.0.1", port))
+    except OSError:
+        bound.close()
+        raise
+    return bound
+
+
 class FakeEngine:
     def __init__(self, name, behave):
         self.name = name
         self.behave = behave  # behave(connection, request) for generation requests
         self.requests = []    # (method, path, headers, body) of generation requests
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self._listener.getsockname()[1]
+        # Kept when the engine has died: another test's server there would bring it to life.
+        self._keeper = bound_to(0)
+        self.port = self._keeper.getsockname()[1]
+        self._listener = socket.create_server(("127.0.0.1", self.port))
         self._open = set()
         self._lock = threading.Lock()
         threading.Thread(target=self._accept, daemon=True).start()
@@ -60,6 +75,7 @@ class FakeEngine:
     def __exit__(self, *_):
         if self._listener.fileno() >= 0:
             self.close()
+        self._keeper.close()
 
     def _accept(self):
         while True:

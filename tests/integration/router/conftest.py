@@ -19,3 +19,9 @@ def build():
 @pytest.fixture
 def logs(build, request):
     return build / "test-output" / request.node.name.replace("/", "_")
+
+
+@pytest.fixture(scope="session")
+def shared_logs(build, worker_id):
+    """For programs that several tests share: each process of the test runner has its own."""
+    return build / "test-output" / f"shared-{worker_id}"

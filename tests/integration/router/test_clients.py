@@ -19,10 +19,10 @@ from stack import SLOWDOWN, Stack, post
 
 
 @pytest.fixture(scope="module")
-def stack(build):
+def stack(build, shared_logs):
     flags = ["--media-allow-private-addresses"]
     with Stack(build, engines=2, router_flags=flags, engine_flags=["--block-size", "16"],
-               logs=build / "test-output/clients") as running:
+               logs=shared_logs / "clients") as running:
         yield running
 
 
@@ -171,10 +171,10 @@ def test_explaining_tells_a_chat_from_a_prompt_that_speaks_of_messages(stack):
 
 
 @pytest.fixture(scope="module")
-def slow_stack(build):
+def slow_stack(build, shared_logs):
     flags = ["--prefill-tokens-per-s", "100", "--decode-tokens-per-s", "25", "--block-size", "16"]
     with Stack(build, engines=1, engine_flags=flags,
-               logs=build / "test-output/slow_clients") as running:
+               logs=shared_logs / "slow_clients") as running:
         yield running
 
 
@@ -262,6 +262,7 @@ def test_a_client_that_closes_at_the_last_event_has_a_whole_answer(build, logs):
         assert "sightline_client_disconnects_total 1" not in stack.router_metrics()
 
 
+@pytest.mark.alone
 def test_nothing_is_computed_for_clients_that_left_before_their_turn(build, logs):
     def cpu_s(stack):
         fields = open(f"/proc/{stack.router.process.pid}/stat").read().rsplit(")", 1)[1].split()
@@ -291,6 +292,7 @@ def test_nothing_is_computed_for_clients_that_left_before_their_turn(build, logs
         assert cpu_s(stack) - begin_s - one_s < 4 * one_s
 
 
+@pytest.mark.alone
 def test_a_prompt_far_too_long_is_refused_before_it_is_tokenized(build, logs):
     engine = FakeEngine("a", answer_ok)
     with router(build, logs, engine, flags=["--max-model-len", "600"]) as stack:

@@ -168,6 +168,7 @@ def test_no_download_begins_for_a_request_that_is_refused(router):
         assert not stuck.connections
 
 
+@pytest.mark.alone
 def test_hosts_that_never_answer_do_not_hold_up_the_images_of_others(router):
     with SilentHost() as stuck, PictureHost(PICTURE) as host, router() as stack:
         waiting = [send(stack.port, images(*stuck.urls(64))) for _ in range(10)]

@@ -6,6 +6,7 @@ import contextlib
 import random
 import re
 import signal
+import socket
 
 import pytest
 from name_server import FAILS, HALF, SILENT, NameServer
@@ -55,10 +56,25 @@ def stack_of(build, logs, names, records, **options):
             yield stack, server
 
 
+def are_free(ports):
+    with contextlib.ExitStack() as bound:
+        try:
+            for port in ports:
+                bound.enter_context(socket.create_server(("127.0.0.1", port)))
+        except OSError:
+            return False
+    return True
+
+
 @pytest.fixture
-def ports():
-    """Successive ports of engines, so that those of all can be given again."""
-    base = random.randint(20, 28) * 1000 + random.randint(0, 90) * 10
+def ports(worker_id):
+    """Successive ports of engines, so that those of all can be given again: below those that the
+    system gives, and others for each process of the test runner."""
+    number = int(worker_id.removeprefix("gw")) if worker_id != "master" else 0
+    while True:
+        base = (20 + number % 9) * 1000 + random.randint(0, 29) * 10
+        if are_free(base + k + i for k in (0, 300, 600) for i in range(4)):
+            break
     return {"engines": (base, base + 300, base + 600), "router": 0, "admin": 0}
 
 

@@ -37,13 +37,13 @@ def limit_hits(stack, limit):
 
 
 @pytest.fixture(scope="module")
-def small(build):
+def small(build, shared_logs):
     """A router with low limits in front of one engine."""
     flags = ["--body-bytes-max", "256KiB", "--header-bytes-max", "4KiB", "--media-images-max", "2",
              "--media-image-bytes-max", "2KiB", "--max-model-len", "600",
              "--connections-max", "50"]
     with Stack(build, engines=1, router_flags=flags,
-               logs=build / "test-output/small") as running:
+               logs=shared_logs / "small") as running:
         yield running
 
 

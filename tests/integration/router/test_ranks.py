@@ -3,6 +3,7 @@
 """Engines with several data-parallel ranks behind one URL, judged by the engines' own counters."""
 
 import collections
+import contextlib
 import http.client
 import json
 import random
@@ -11,7 +12,7 @@ import socket
 import threading
 
 import pytest
-from fake_engine import FakeEngine, answer_ok
+from fake_engine import FakeEngine, answer_ok, bound_to
 from pictures import png
 from predictions import BLOCK, cached, picture_body, predicted, reusable, send_all
 from stack import SLOWDOWN, Stack, post
@@ -46,9 +47,9 @@ def ranks_of(stack, worker=0):
 
 
 @pytest.fixture(scope="module")
-def stack(build):
+def stack(build, shared_logs):
     with Stack(build, engines=ENGINES, engine_flags=ENGINE_FLAGS,
-               logs=build / "test-output/ranks") as running:
+               logs=shared_logs / "ranks") as running:
         yield running
 
 
@@ -153,20 +154,17 @@ def test_paths_that_are_not_read_go_to_a_rank_too(stack):
 class Relay:
     """A TCP port in front of another one that can be cut off."""
 
-    def __init__(self, target):
+    def __init__(self, target, keeper):
         self.target = target
+        # Bound, not listening: while nothing listens nobody else is given the relay's port.
+        self.keeper = keeper
+        self.port = keeper.getsockname()[1]
         self.listener = None
-        self.keeper = None
         self.open = []
         self.lock = threading.Lock()
 
-    def listen(self, port):
-        if self.keeper is None:
-            # Bound, not listening: while the relay is cut nobody else is given its port.
-            self.keeper = socket.socket()
-            self.keeper.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            self.keeper.bind(("127.0.0.1", port))
-        self.listener = socket.create_server(("127.0.0.1", port))
+    def listen(self):
+        self.listener = socket.create_server(("127.0.0.1", self.port))
         threading.Thread(target=self._accept, args=(self.listener,), daemon=True).start()
 
     def cut(self):
@@ -210,31 +208,34 @@ class Pipe:
                 pass
 
 
-def free_ports_in_a_row(count):
-    """The first of so many ports that were free a moment ago."""
+def bound_in_a_row(count):
+    """Sockets bound to so many successive ports."""
     for _ in range(100):
-        with socket.create_server(("127.0.0.1", 0)) as probe:
-            first = probe.getsockname()[1]
-        try:
-            for port in range(first, first + count):
-                socket.create_server(("127.0.0.1", port)).close()
-        except OSError:
-            continue
-        return first
+        first = 0
+        with contextlib.ExitStack() as attempt:
+            bound = []
+            try:
+                for i in range(count):
+                    bound.append(attempt.enter_context(bound_to(first + i if first else 0)))
+                    first = first or bound[0].getsockname()[1]
+            except OSError:
+                continue
+            attempt.pop_all()
+            return bound
     raise RuntimeError("no free ports in a row")
 
 
 def test_a_rank_whose_events_are_lost_counts_without_overlap_until_they_are_back(build, logs):
     with Stack(build, engines=1, engine_flags=ENGINE_FLAGS, logs=logs) as stack:
         sources = json.loads(stack.get(stack.engine_port(0), "/kv_event_sources")[1])
-        first = free_ports_in_a_row(RANKS)
         relays = []
-        for rank in range(RANKS):
-            relays.append(Relay(int(sources[str(rank)]["endpoint"].rsplit(":", 1)[1])))
-            relays[rank].listen(first + rank)
+        for rank, keeper in enumerate(bound_in_a_row(RANKS)):
+            engine_port = int(sources[str(rank)]["endpoint"].rsplit(":", 1)[1])
+            relays.append(Relay(engine_port, keeper))
+            relays[rank].listen()
         # The same engine again, with endpoints given: those of the first rank, ports counting up.
         stack.router.stop()
-        stack.workers[0].update(events=f"tcp://127.0.0.1:{first}", dp=RANKS)
+        stack.workers[0].update(events=f"tcp://127.0.0.1:{relays[0].port}", dp=RANKS)
         stack.start_router()
         # Large enough that recent work, not the draw, sends some of them to each rank.
         bodies = [picture_body(png(896, 896, seed=i)) for i in range(8)]
@@ -254,7 +255,7 @@ def test_a_rank_whose_events_are_lost_counts_without_overlap_until_they_are_back
             overlap = {w["rank"]: w["overlap_blocks"] for w in plan["workers"]}
             assert overlap[1] == 0 and (overlap[0] > 0) == (rank_of(before) == "0")
         assert all(predicted(a) <= cached(a) for a in send_all(stack, bodies, parallel=1))
-        relays[1].listen(first + 1)
+        relays[1].listen()
         stack.wait_until(lambda: ranks_of(stack)[1]["state"] == "ready")
         stack.wait_until_heard()
         again = send_all(stack, bodies, parallel=1)

@@ -19,9 +19,9 @@ ENGINE_FLAGS = ["--blocks", "32768", "--block-size", str(BLOCK)]
 
 
 @pytest.fixture(scope="module")
-def stack(build):
+def stack(build, shared_logs):
     with Stack(build, engines=ENGINES, engine_flags=ENGINE_FLAGS,
-               logs=build / "test-output/routing_truth") as running:
+               logs=shared_logs / "routing_truth") as running:
         yield running
 
 
@@ -147,7 +147,7 @@ def test_a_prompt_of_whole_blocks_computes_its_last_block_again(stack):
 def test_a_batch_is_routed_by_its_first_prompt_and_proves_nothing_about_predictions(stack):
     def audited():
         # A request leaves this gauge last, after its metrics are counted.
-        stack.wait_until(lambda: "\nsightline_requests_active 0\n" in stack.router_metrics())
+        stack.wait_until(lambda: stack.router_count("sightline_requests_active") == 0)
         return [line for line in stack.router_metrics().splitlines()
                 if line.startswith(("sightline_predictions_total",
                                     "sightline_prompt_token_mismatch_total"))]
