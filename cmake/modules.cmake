@@ -9,6 +9,17 @@ function(sl_add_modules)
   endforeach()
 endfunction()
 
+# Headers of the standard library that most sources read, compiled once: a fifth of the time that
+# instrumented builds take. Only there: in the others a source that lacks an include fails.
+if(SL_SANITIZE AND NOT SL_FUZZ)
+  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/no_code.cc CONTENT "")
+  add_library(sl_module_headers OBJECT ${CMAKE_BINARY_DIR}/no_code.cc)
+  target_link_libraries(sl_module_headers PRIVATE sl_warnings)
+  target_precompile_headers(sl_module_headers PRIVATE <algorithm> <array> <atomic> <charconv>
+    <chrono> <deque> <functional> <map> <memory> <mutex> <optional> <set> <span> <string>
+    <string_view> <unordered_map> <utility> <variant> <vector>)
+endif()
+
 # sl_module(<name> [DEPS module…] [LIBS third-party target…])
 # Sources are all *.cc and *.c of the calling directory. DEPS are other modules (their headers are
 # visible), LIBS are private: a third-party type may not appear in a public header unless the
@@ -21,6 +32,9 @@ function(sl_module name)
     add_library(${target} STATIC ${sources})
     set(scope PUBLIC)
     target_link_libraries(${target} PRIVATE sl_warnings ${ARG_LIBS})
+    if(TARGET sl_module_headers)
+      target_precompile_headers(${target} REUSE_FROM sl_module_headers)
+    endif()
   else()
     add_library(${target} INTERFACE)
     set(scope INTERFACE)
@@ -32,26 +46,61 @@ function(sl_module name)
   endforeach()
 endfunction()
 
+# Test bodies run once: compiling them at -O3 costs a quarter more time and buys nothing, at -O1
+# with AddressSanitizer twice that of -O0.
+set(SL_TEST_OPTIONS $<$<CONFIG:Release>:-O1>)
+if(SL_SANITIZE MATCHES "address")
+  set(SL_TEST_OPTIONS -O0)
+endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # With a precompiled header, g++ 12 tells its false positives on strings (GCC bug 105651) as if
+  # the library's code were ours.
+  list(APPEND SL_TEST_OPTIONS -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread)
+endif()
+
 # Everything that tests run: test programs (their data with them) and products.
 add_custom_target(tested)
 
-# sl_test(<name> DEPS module… [LIBS …] [LABELS …] [SOURCES …]): one GoogleTest binary `test_<name>`
-# from all *_test.cc below the calling directory. A skipped test fails the run: a test that can
-# not run here must be registered elsewhere, not skipped.
+# sl_test_starts_no_thread(<target> <variable>): such a test aborts when it starts one, and where
+# only races are looked for, it is not built with the others; the variable tells whether it is run.
+function(sl_test_starts_no_thread target variable)
+  target_link_libraries(${target} PRIVATE sl_test_no_threads)
+  set(${variable} TRUE PARENT_SCOPE)
+  if(SL_SANITIZE MATCHES "thread")
+    set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL TRUE)
+    set(${variable} FALSE PARENT_SCOPE)
+  endif()
+endfunction()
+
+# sl_test(<name> DEPS module… [LIBS …] [LABELS …] [SOURCES …] [SINGLE_THREAD] [THREADED source…]):
+# one GoogleTest binary `test_<name>` from all *_test.cc below the calling directory. A skipped test
+# fails the run: a test that can not run here must be registered elsewhere, not skipped.
+# SINGLE_THREAD: it starts no thread, which is checked, so that ThreadSanitizer can find nothing.
+# THREADED: the only tests of it that start threads; under ThreadSanitizer it has no others.
 function(sl_test name)
-  cmake_parse_arguments(ARG "" "" "DEPS;LIBS;LABELS;SOURCES" ${ARGN})
+  cmake_parse_arguments(ARG "SINGLE_THREAD" "" "DEPS;LIBS;LABELS;SOURCES;THREADED" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS *_test.cc)
+  if(ARG_THREADED AND SL_SANITIZE MATCHES "thread")
+    set(sources ${ARG_THREADED})
+  endif()
   set(target test_${name})
   add_executable(${target} ${sources} ${ARG_SOURCES})
   target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR})
   target_compile_definitions(${target} PRIVATE
     SL_SOURCE_DIR="${CMAKE_SOURCE_DIR}" SL_BINARY_DIR="${CMAKE_BINARY_DIR}")
   target_link_libraries(${target} PRIVATE sl_warnings GTest::gtest_main ${ARG_LIBS})
-  # Test bodies run once: compiling them at -O3 costs a quarter more time and buys nothing.
-  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+  target_compile_options(${target} PRIVATE ${SL_TEST_OPTIONS})
+  target_precompile_headers(${target} REUSE_FROM sl_test_headers)
   foreach(dep IN LISTS ARG_DEPS)
     target_link_libraries(${target} PRIVATE sightline::${dep})
   endforeach()
+  set(is_run TRUE)
+  if(ARG_SINGLE_THREAD)
+    sl_test_starts_no_thread(${target} is_run)
+  endif()
+  if(NOT is_run)
+    return()
+  endif()
   add_dependencies(tested ${target})
   add_test(NAME ${name} COMMAND ${target} --gtest_brief=1)
   set_tests_properties(${name} PROPERTIES

@@ -4,7 +4,6 @@
 
 #include <array>
 #include <sstream>
-#include <thread>
 
 #include <gtest/gtest.h>
 #include <openssl/sha.h>
@@ -214,25 +213,6 @@ TEST(Tokenizer, TwoTokenizersInTurnOnOneThreadDoNotMixUpTheirWords) {
     EXPECT_EQ(ids_of(test_tokenizer("qwen3"), word), of_qwen3);
     EXPECT_EQ(ids_of(**small, word), want);
   }
-}
-
-TEST(Tokenizer, ManyThreadsGetTheSameIds) {
-  const Tokenizer& qwen3 = test_tokenizer("qwen3");
-  Rng rng(7);
-  std::vector<std::string> texts;
-  for (int i = 0; i < 300; ++i) texts.push_back(random_text(rng, 40));
-  std::vector<std::vector<TokenId>> want;
-  for (const std::string& text : texts) want.push_back(ids_of(qwen3, text));
-  std::vector<std::vector<std::vector<TokenId>>> got(4);
-  {
-    std::vector<std::jthread> threads;
-    for (auto& mine : got) {
-      threads.emplace_back([&] {
-        for (const std::string& text : texts) mine.push_back(ids_of(qwen3, text));
-      });
-    }
-  }
-  for (const auto& mine : got) EXPECT_EQ(mine, want);
 }
 
 TEST(Tokenizer, TheLowerBoundOfIdsHoldsForEveryPiece) {
