@@ -26,7 +26,9 @@ using fakes::RawListener;
 using fakes::run_task;
 using std::chrono::milliseconds;
 
-constexpr std::string_view kHello = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+// Closed after it, so that no connection is used twice.
+constexpr std::string_view kHello =
+    "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello";
 const hosts::Found kHere{{asio::ip::make_address("127.0.0.1")}};
 
 class HostNames : public testing::Test {
