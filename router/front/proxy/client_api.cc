@@ -149,7 +149,7 @@ Task<void> ClientApi::generate(openai::Endpoint endpoint, http::Request& http,
                      endpoint == openai::Endpoint::Chat ? "chat_completions" : "completions",
                      request_id_of(http));
   auto result = admit(active.number());
-  HttpRelay relay(engines_, client);
+  relay::HttpRelay relay(engines_, client);
   if (result.ok()) result = co_await proxy_.serve(endpoint, http, relay, trace);
   co_await conclude(std::move(result), trace, client);
 }
@@ -158,7 +158,7 @@ Task<void> ClientApi::pass(http::Request& http, http::ResponseWriter& client) {
   const retry::Budget::Live active(proxy_.budget());
   RequestTrace trace(services_, "other", request_id_of(http));
   auto result = admit(active.number());
-  HttpRelay relay(engines_, client);
+  relay::HttpRelay relay(engines_, client);
   if (result.ok()) result = co_await proxy_.serve_unread(http, relay, trace);
   co_await conclude(std::move(result), trace, client);
 }

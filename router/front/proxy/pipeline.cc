@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "router/engine/families/families.h"
-#include "router/front/proxy/offload.h"
+#include "router/prompt/prepare/weights.h"
 
 namespace sightline::proxy {
 namespace {
@@ -64,7 +64,7 @@ Task<Result<openai::Request>> Pipeline::parse(openai::Endpoint endpoint, std::st
                                               std::stop_token left) const {
   const openai::RequestLimits limits{.images_max = services_.settings.media.images_max};
   const auto now = static_cast<std::uint64_t>(services_.clock.now().time_since_epoch().count());
-  const std::size_t weight = parse_weight(body, Rng(seed_ ^ now));
+  const std::size_t weight = prepare::parse_weight(body, Rng(seed_ ^ now));
   auto work = [endpoint, &body, &limits] {
     return openai::parse_request(endpoint, std::move(body), limits);
   };
@@ -111,7 +111,7 @@ Task<Result<prepare::Prepared>> Pipeline::prepare(const openai::Request& request
     auto media = SL_TRY(prepare::resolve_media(request, *downloads, rules));
     return prepare::prepare_prompt(model, request, std::move(media), prompt_options);
   };
-  const std::size_t weight = prepare_weight(request, *downloads);
+  const std::size_t weight = prepare::prepare_weight(request, *downloads);
   auto prepared = co_await offload(services_.pool, weight, left, std::move(work));
   co_return prepared;
 }

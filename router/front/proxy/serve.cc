@@ -4,10 +4,9 @@
 
 #include <stop_token>
 #include <utility>
-#include <vector>
 
-#include "common/contract/metric_table.h"
-#include "common/contract/names.h"
+#include "router/front/proxy/request_bodies.h"
+#include "router/front/selection/selector.h"
 
 namespace sightline::proxy {
 namespace {
@@ -20,7 +19,7 @@ bool is_safe(std::string_view method) {
 }  // namespace
 
 // The whole life of a request. Each step takes what it needs and gives a new value.
-Task<Result<Done>> Proxy::serve(openai::Endpoint endpoint, http::Request& http, Relay& relay,
+Task<Result<Done>> Proxy::serve(openai::Endpoint endpoint, http::Request& http, relay::Relay& relay,
                                 RequestTrace& trace) {
   // Until the request is forwarded, which watches for it too: nothing is begun for who has left.
   std::stop_source left;
@@ -32,8 +31,9 @@ Task<Result<Done>> Proxy::serve(openai::Endpoint endpoint, http::Request& http, 
   if (!parsed.ok()) co_return std::move(parsed).error();
   const openai::Request& request = *parsed;
   trace.parsed(request.stream);
-  Sends sends(budget_, {http.method, http.target, request.document.text()});
-  SL_CO_TRY(recall(sends, trace));
+  Attempts attempts(services_, retries_, trace,
+                    {{http.method, http.target, request.document.text()}});
+  SL_CO_TRY(attempts.recall());
 
   // 2 prepare: media to identities and sizes, text to tokens, placeholders expanded.
   auto prepared = co_await pipeline_.prepare(request, *served, left.get_token());
@@ -44,21 +44,22 @@ Task<Result<Done>> Proxy::serve(openai::Endpoint endpoint, http::Request& http, 
   trace.prepared(keyed.inquiry.job.prompt_tokens, keyed.prompt_estimated, prepared->media.size(),
                  prepare::name_of(prepared->gap));
 
-  auto bodies = co_await edit(request, *prepared, *served, left.get_token());
-  if (!bodies.ok()) co_return bodies.error();
+  RequestBodies bodies(services_, request, *prepared);
+  const auto edited = co_await bodies.edit(*served, left.get_token());
+  if (!edited.ok()) co_return edited.error();
   for (;;) {
     // 4 match, 5 select, 6 reserve: leading blocks that each worker holds, the rank of a worker
     // with the least work, its load booked before the first byte goes out.
-    const auto chosen = co_await choose(keyed.inquiry, sends, trace);
+    const auto chosen = co_await attempts.choose(keyed.inquiry);
     if (!chosen.ok()) co_return chosen.error();
     selection::Reservation reservation(services_.selector, chosen->reservation);
 
     // 7 forward: the spliced body to the engine, its answer to the client as it comes.
-    Attempt attempt = attempt_of(http, *chosen, sends, trace);
-    const auto pieces = pieces_for(*bodies, chosen->family, request, *prepared);
+    relay::Attempt attempt = attempts.begin(http, *chosen);
+    const auto pieces = bodies.pieces_for(chosen->family);
     attempt.call.body = pieces;
     attempt.life = reservation.life();
-    attempt.strip_usage = asks_for_usage(request);
+    attempt.strip_usage = asks_for_usage(services_, request);
     attempt.on_first_token = [&] {
       reservation.first_token();
       trace.first_token();
@@ -68,36 +69,39 @@ Task<Result<Done>> Proxy::serve(openai::Endpoint endpoint, http::Request& http, 
     // 8 account: how it ended, with the engine's own count; the reservation ends here.
     reservation.end(ending_of(forwarded, trace));
     if (!forwarded.answer.ok()) {
-      SL_CO_TRY(try_again(*chosen, std::move(forwarded), sends, trace));
+      SL_CO_TRY(attempts.failed(*chosen, std::move(forwarded)));
       continue;
     }
-    settled(sends);
+    attempts.answered();
     trace.answered(forwarded.answer->status, forwarded.answer->usage);
     co_return Done{};
   }
 }
 
-Task<Result<Done>> Proxy::serve_unread(http::Request& http, Relay& relay, RequestTrace& trace) {
+Task<Result<Done>> Proxy::serve_unread(http::Request& http, relay::Relay& relay,
+                                       RequestTrace& trace) {
   const std::string_view body[] = {http.body};
-  Sends sends(budget_, {http.method, http.target, http.body});
-  sends.repeatable = is_safe(http.method) ? retry::Repeatable::WhenKept : retry::Repeatable::Never;
-  SL_CO_TRY(recall(sends, trace));
+  const auto repeatable =
+      is_safe(http.method) ? retry::Repeatable::WhenKept : retry::Repeatable::Never;
+  Attempts attempts(services_, retries_, trace,
+                    {{http.method, http.target, http.body}, repeatable});
+  SL_CO_TRY(attempts.recall());
   selection::Inquiry inquiry;
   inquiry.is_read = false;
   for (;;) {
-    const auto chosen = co_await choose(inquiry, sends, trace);
+    const auto chosen = co_await attempts.choose(inquiry);
     if (!chosen.ok()) co_return chosen.error();
     selection::Reservation reservation(services_.selector, chosen->reservation);
-    Attempt attempt = attempt_of(http, *chosen, sends, trace);
+    relay::Attempt attempt = attempts.begin(http, *chosen);
     attempt.call.body = body;
     attempt.life = reservation.life();
     auto forwarded = co_await relay.pass_through(attempt);
     reservation.end(ending_of(forwarded, trace));
     if (!forwarded.answer.ok()) {
-      SL_CO_TRY(try_again(*chosen, std::move(forwarded), sends, trace));
+      SL_CO_TRY(attempts.failed(*chosen, std::move(forwarded)));
       continue;
     }
-    settled(sends);
+    attempts.answered();
     trace.answered(forwarded.answer->status, forwarded.answer->usage);
     co_return Done{};
   }

@@ -83,7 +83,7 @@ class FakeSelector : public selection::Selector {
 };
 
 // Ends each attempt as the test says, and keeps what was sent.
-class FakeRelay : public Relay {
+class FakeRelay : public relay::Relay {
  public:
   struct Sent {
     http::Endpoint endpoint;
@@ -97,17 +97,21 @@ class FakeRelay : public Relay {
   void on_leave(std::function<void()> left) override {
     if (has_left) left();
   }
-  Task<Forwarded> forward(const Attempt& attempt) override { co_return carry_out(attempt); }
-  Task<Forwarded> pass_through(const Attempt& attempt) override { co_return carry_out(attempt); }
+  Task<relay::Forwarded> forward(const relay::Attempt& attempt) override {
+    co_return carry_out(attempt);
+  }
+  Task<relay::Forwarded> pass_through(const relay::Attempt& attempt) override {
+    co_return carry_out(attempt);
+  }
 
   explicit FakeRelay(test::ManualClock& clock) : clock_(clock) {}
 
   bool has_left = false;
-  std::deque<Forwarded> endings;  // of the attempts in turn; then answers of status 200
+  std::deque<relay::Forwarded> endings;  // of the attempts in turn; then answers of status 200
   std::vector<Sent> sent;
 
  private:
-  Forwarded carry_out(const Attempt& attempt) {
+  relay::Forwarded carry_out(const relay::Attempt& attempt) {
     Sent now{.endpoint = attempt.call.endpoint,
              .headers = attempt.call.head.headers,
              .answer_headers = attempt.answer_headers,
@@ -120,11 +124,11 @@ class FakeRelay : public Relay {
     attempt.life->raise();
     if (endings.empty()) {
       if (attempt.on_first_token) attempt.on_first_token();
-      return {Answer{.status = 200, .usage = openai::Usage{.prompt_tokens = 9}},
+      return {relay::Answer{.status = 200, .usage = openai::Usage{.prompt_tokens = 9}},
               retry::Ending::Final,
               {}};
     }
-    Forwarded ending = std::move(endings.front());
+    relay::Forwarded ending = std::move(endings.front());
     endings.pop_front();
     return ending;
   }
@@ -132,7 +136,7 @@ class FakeRelay : public Relay {
   test::ManualClock& clock_;
 };
 
-Forwarded failed(retry::Ending ending, ErrorCode code = ErrorCode::Unavailable) {
+relay::Forwarded failed(retry::Ending ending, ErrorCode code = ErrorCode::Unavailable) {
   return {worker_error(code, "it failed", true), ending, {}};
 }
 
@@ -165,14 +169,14 @@ class Serving : public testing::TestWithParam<bool> {
     return R"({"model":"m","messages":[{"role":"user","content":")" + text + "\"}]" + more + "}";
   }
   Result<Done> serve(const std::string& body) {
-    return run([&](Relay& to, RequestTrace& trace) -> Task<Result<Done>> {
+    return run([&](relay::Relay& to, RequestTrace& trace) -> Task<Result<Done>> {
       auto request = post(body);
       auto done = co_await proxy.serve(openai::Endpoint::Chat, request, to, trace);
       co_return done;
     });
   }
   Result<Done> serve_unread(const std::string& method) {
-    return run([&](Relay& to, RequestTrace& trace) -> Task<Result<Done>> {
+    return run([&](relay::Relay& to, RequestTrace& trace) -> Task<Result<Done>> {
       auto request = post("{}");
       request.method = method;
       auto done = co_await proxy.serve_unread(request, to, trace);
@@ -382,7 +386,7 @@ TEST_P(Serving, AnAnswerAfterALossForgetsIt) {
 }
 
 TEST_P(Serving, WhatAnEngineSaysWithItsRefusalReachesTheClient) {
-  Forwarded declined = failed(retry::Ending::Declined, ErrorCode::Overloaded);
+  relay::Forwarded declined = failed(retry::Ending::Declined, ErrorCode::Overloaded);
   declined.refusal.body = "{}";
   declined.refusal.retry_after_s = 7;
   relay.endings.push_back(declined);
@@ -395,7 +399,7 @@ TEST_P(Serving, WhatAnEngineSaysWithItsRefusalReachesTheClient) {
 
 TEST_P(Serving, ARefusalTellsMoreThanAWorkerThatIsNotThere) {
   selector.workers = {"a", "b"};
-  Forwarded declined = failed(retry::Ending::Declined, ErrorCode::Overloaded);
+  relay::Forwarded declined = failed(retry::Ending::Declined, ErrorCode::Overloaded);
   declined.refusal.retry_after_s = 7;
   relay.endings.push_back(declined);
   relay.endings.push_back(failed(retry::Ending::Unsent));
@@ -429,7 +433,7 @@ TEST_P(Serving, AnAnswerLargerThanIsTakenSaysNothingOfTheWorker) {
 
 TEST_P(Serving, AnErrorOfTheEnginesIsItsAnswer) {
   selector.workers = {"a", "b"};
-  relay.endings.push_back({Answer{.status = 500}, retry::Ending::Final, {}});
+  relay.endings.push_back({relay::Answer{.status = 500}, retry::Ending::Final, {}});
   EXPECT_TRUE(serve(chat()).ok());
   EXPECT_EQ(relay.sent.size(), 1U);
   EXPECT_EQ(selector.endings[0].kind, Kind::Answered);

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
-#include "router/front/proxy/forward.h"
+#include "router/front/relay/forward.h"
 
 #include <string_view>
 #include <utility>
 
 #include "common/contract/names.h"
 
-#include "router/front/proxy/offload.h"
 #include "router/openai/error_body.h"
 #include "router/openai/sse.h"
 
-namespace sightline::proxy {
+namespace sightline::relay {
 namespace {
 
 // Ends the exchange when the client leaves; takes the callback back before the exchange dies.
@@ -164,7 +163,7 @@ class StreamTap {
     out += splitter_.rest();
   }
 
-  void raise_life() const { proxy::raise_life(attempt_); }
+  void raise_life() const { relay::raise_life(attempt_); }
   // What was taken so far has been written to the client.
   void written() { done_sent_ = done_seen_; }
   // The client has the whole answer, whatever becomes of the connections.
@@ -334,4 +333,4 @@ http::Headers engine_headers(const http::Headers& client, std::string_view reque
   return headers;
 }
 
-}  // namespace sightline::proxy
+}  // namespace sightline::relay

@@ -21,7 +21,7 @@
 #include "router/openai/usage.h"
 #include "router/workers/fleet/life_sign.h"
 
-namespace sightline::proxy {
+namespace sightline::relay {
 
 // Largest answer that is not a stream, in bytes: long outputs with log probabilities.
 inline constexpr std::size_t kAnswerBytesMax = 256U << 20U;
@@ -88,10 +88,10 @@ class HttpRelay : public Relay {
 
   void on_leave(std::function<void()> left) override { client_.on_disconnect(std::move(left)); }
   Task<Forwarded> forward(const Attempt& attempt) override {
-    return proxy::forward(engines_, attempt, client_);
+    return relay::forward(engines_, attempt, client_);
   }
   Task<Forwarded> pass_through(const Attempt& attempt) override {
-    return proxy::pass_through(engines_, attempt, client_);
+    return relay::pass_through(engines_, attempt, client_);
   }
 
  private:
@@ -103,4 +103,4 @@ class HttpRelay : public Relay {
 // router sets anew.
 http::Headers engine_headers(const http::Headers& client, std::string_view request_id);
 
-}  // namespace sightline::proxy
+}  // namespace sightline::relay

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
-#include "router/front/proxy/offload.h"
+#include "router/prompt/prepare/weights.h"
 
 #include <gtest/gtest.h>
 
-namespace sightline::proxy {
+#include "common/runtime/io_pool.h"
+
+namespace sightline::prepare {
 namespace {
 
 constexpr std::size_t kMiB = 1U << 20U;
@@ -113,4 +115,4 @@ TEST(PrepareWeight, DownloadedBytesCount) {
 }
 
 }  // namespace
-}  // namespace sightline::proxy
+}  // namespace sightline::prepare

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
-#include "router/front/proxy/offload.h"
+#include "router/prompt/prepare/weights.h"
 
 #include <algorithm>
 
-namespace sightline::proxy {
+namespace sightline::prepare {
 namespace {
 
 constexpr std::size_t kLooks = 64;
@@ -34,7 +34,7 @@ std::size_t parse_weight(std::string_view body, Rng places) {
   return dense * stride + body.size() / kMediaBytesPerTextByte;
 }
 
-std::size_t prepare_weight(const openai::Request& request, const prepare::Downloads& downloads) {
+std::size_t prepare_weight(const openai::Request& request, const Downloads& downloads) {
   std::size_t text = request.document.text().size();
   const openai::ChatBody* chat = request.chat();
   if (chat == nullptr) return text;
@@ -47,4 +47,4 @@ std::size_t prepare_weight(const openai::Request& request, const prepare::Downlo
   return text + media / kMediaBytesPerTextByte + chat->media.size() * kImageWeight;
 }
 
-}  // namespace sightline::proxy
+}  // namespace sightline::prepare

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/front/proxy/attempts.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/contract/metric_table.h"
+#include "common/contract/names.h"
+
+namespace sightline::proxy {
+namespace {
+
+Error lost_twice() {
+  return worker_error(
+      ErrorCode::Unavailable,
+      "engines closed the connection without an answer to this request twice; it is not sent again "
+      "as it is for " +
+          std::to_string(retry::LostBodies::kRememberedTime.count()) +
+          " minutes: change the request",
+      false);
+}
+
+// An answer that is larger than the router takes, or that the client does not want any more, says
+// nothing about the worker.
+bool tells_of_worker(const relay::Forwarded& failed) {
+  const Error& error = failed.answer.error();
+  return error.blame == Blame::Worker && retry::is_failure(failed.ending) &&
+         error.code != ErrorCode::TooLarge;
+}
+
+}  // namespace
+
+Task<Result<selection::Selection>> Attempts::choose(selection::Inquiry& inquiry) {
+  inquiry.tried = tried_;
+  auto selected = co_await services_.selector.select(inquiry);
+  if (!failure_) co_return selected;
+  Failed failure = std::move(*std::exchange(failure_, std::nullopt));
+  // The last worker's own failure says more than "no worker left".
+  if (!selected.ok()) co_return last_word(std::move(failure.forwarded));
+  // What no engine has got adds no load: it is bounded by its attempts alone.
+  if (failure.forwarded.ending != retry::Ending::Unsent && !place_.take()) {
+    services_.selector.end(selected->reservation, {});
+    services_.metrics.counter(contract::kRetriesRefusedTotal).add();
+    co_return last_word(std::move(failure.forwarded));
+  }
+  trace_.retried(failure.worker, failure.forwarded.answer.error());
+  if (failure.forwarded.ending == retry::Ending::Declined) {
+    refusal_ = std::move(failure.forwarded);
+  }
+  co_return selected;
+}
+
+relay::Attempt Attempts::begin(const http::Request& http, const selection::Selection& chosen) {
+  began_ = services_.clock.now();
+  ++past_.attempts;
+  trace_.sent({.worker = chosen.worker,
+               .rank = chosen.rank,
+               .overlap_blocks = chosen.overlap_blocks,
+               .prompt_blocks = chosen.prompt_blocks,
+               .block_size = chosen.block_size,
+               .reason = chosen.reason});
+  const auto& limits = services_.settings.fleet;
+  relay::Attempt attempt;
+  attempt.pool = &services_.pool;
+  attempt.now = services_.clock.wall();
+  attempt.call.endpoint = {chosen.host, chosen.port};
+  // Once a request was lost, nothing may be left to the doubt that a kept connection brings.
+  attempt.call.fresh = past_.losses > 0;
+  attempt.call.head = {http.method, http.target,
+                       relay::engine_headers(http.headers, trace_.request_id())};
+  attempt.call.timeouts.connect = limits.connect_timeout;
+  attempt.call.timeouts.write = limits.request_timeout;
+  attempt.call.timeouts.first_byte = limits.request_timeout;
+  attempt.call.timeouts.between_bytes = limits.request_timeout;
+  attempt.answer_headers.set(contract::kRequestIdHeader, trace_.request_id());
+  attempt.answer_headers.set(contract::kWorkerHeader, chosen.worker);
+  if (chosen.rank) {
+    attempt.call.head.headers.set(contract::kEngineRankHeader, std::to_string(*chosen.rank));
+    attempt.answer_headers.set(contract::kRankHeader, std::to_string(*chosen.rank));
+  }
+  if (chosen.block_size > 0) {
+    attempt.answer_headers.set(
+        contract::kOverlapHeader,
+        std::to_string(chosen.overlap_blocks) + "/" + std::to_string(chosen.prompt_blocks));
+  }
+  return attempt;
+}
+
+Result<Done> Attempts::recall() {
+  past_.losses = memory_.lost.losses_of(text_, services_.clock.now());
+  if (past_.losses < retry::kLossesMax) return Done{};
+  services_.metrics.counter(contract::kLostRequestsTotal, {"refused"}).add();
+  trace_.advise({.is_useless_again = true});
+  return lost_twice();
+}
+
+Result<Done> Attempts::failed(const selection::Selection& chosen, relay::Forwarded failed) {
+  const retry::Next next = retry::next_after(failed.ending, past_, repeatable_);
+  if (retry::is_loss(failed.ending)) {
+    const auto known = memory_.lost.add(text_, began_, services_.clock.now());
+    past_.losses = std::max(past_.losses + 1, known);
+  }
+  tried_.again = next == retry::Next::SameWorker ? chosen.worker : "";
+  if (next != retry::Next::SameWorker) tried_.failed.push_back(chosen.worker);
+  if (next == retry::Next::GiveUp || past_.losses >= retry::kLossesMax) {
+    return last_word(std::move(failed));
+  }
+  failure_ = Failed{chosen.worker, std::move(failed)};
+  return Done{};
+}
+
+Error Attempts::last_word(relay::Forwarded failed) {
+  if (retry::is_loss(failed.ending) && past_.losses >= retry::kLossesMax) {
+    services_.metrics.counter(contract::kLostRequestsTotal, {"stopped"}).add();
+    trace_.advise({.is_useless_again = true});
+    return lost_twice();
+  }
+  // An engine that lives and says when to come back tells more than one that is not there.
+  if (failed.ending == retry::Ending::Unsent && refusal_) failed = std::move(*refusal_);
+  if (failed.ending == retry::Ending::Declined) {
+    trace_.advise(
+        {.retry_after_s = failed.refusal.retry_after_s, .body = std::move(failed.refusal.body)});
+  }
+  return std::move(failed.answer).error();
+}
+
+void Attempts::answered() {
+  if (past_.losses > 0) memory_.lost.answered(text_, services_.clock.now());
+}
+
+selection::Ending ending_of(const relay::Forwarded& forwarded, const RequestTrace& trace) {
+  using Kind = selection::Ending::Kind;
+  selection::Ending ending{.request_id = trace.request_id()};
+  if (forwarded.answer.ok()) {
+    ending.kind = Kind::Answered;
+    ending.status = forwarded.answer->status;
+    ending.usage = forwarded.answer->usage;
+  } else if (tells_of_worker(forwarded)) {
+    ending.kind = Kind::Failed;
+    ending.failure = forwarded.answer.error();
+  }
+  return ending;
+}
+
+}  // namespace sightline::proxy

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "common/base/clock.h"
+#include "common/base/result.h"
+#include "common/http/message.h"
+#include "common/runtime/task.h"
+
+#include "router/front/proxy/request_trace.h"
+#include "router/front/proxy/services.h"
+#include "router/front/relay/forward.h"
+#include "router/front/retry/budget.h"
+#include "router/front/retry/lost_bodies.h"
+#include "router/front/retry/rules.h"
+#include "router/front/selection/selection.h"
+
+namespace sightline::proxy {
+
+// A request as it came, and whether it may be sent twice.
+struct Repeated {
+  retry::SentText text;
+  retry::Repeatable repeatable = retry::Repeatable::AnotherToo;
+};
+
+// What retries of all requests share. Thread safety: as its members.
+struct RetryMemory {
+  retry::Budget budget;
+  retry::LostBodies lost;
+};
+
+// The attempts to have one request answered, one after the other: whether there may be another one,
+// where it goes, and what the client is told when none is left.
+// Thread safety: none; of one request. What it is given outlives it.
+class Attempts {
+ public:
+  Attempts(const Services& services, RetryMemory& memory, RequestTrace& trace,
+           const Repeated& request)
+      : services_(services),
+        memory_(memory),
+        trace_(trace),
+        text_(request.text),
+        repeatable_(request.repeatable),
+        place_(memory.budget) {}
+
+  // Before the first. Error: workers gave no answer to this request twice before; it is not sent.
+  Result<Done> recall();
+  // Whom to send it to, with the work booked. The error of the last attempt if nobody is left, or
+  // no other attempt may be made.
+  [[nodiscard]] Task<Result<selection::Selection>> choose(selection::Inquiry& inquiry);
+  // Notes that it is sent now.
+  [[nodiscard]] relay::Attempt begin(const http::Request& http, const selection::Selection& chosen);
+  // After a failed attempt: Done if it may be sent once more, else the error for the client.
+  Result<Done> failed(const selection::Selection& chosen, relay::Forwarded failed);
+  void answered();
+
+ private:
+  // An attempt that failed and may be followed by another one.
+  struct Failed {
+    std::string worker;
+    relay::Forwarded forwarded;
+  };
+
+  // What remains to be told where nobody can take over.
+  [[nodiscard]] Error last_word(relay::Forwarded failed);
+
+  const Services& services_;
+  RetryMemory& memory_;
+  RequestTrace& trace_;
+  const retry::SentText text_;
+  const retry::Repeatable repeatable_;
+  selection::Tried tried_;
+  retry::Past past_;
+  Instant began_{};                          // the attempt under way
+  std::optional<Failed> failure_;            // the one before
+  std::optional<relay::Forwarded> refusal_;  // the last that a worker said with a 503
+  retry::Budget::Place place_;
+};
+
+// What the selector is told at an attempt's end.
+selection::Ending ending_of(const relay::Forwarded& forwarded, const RequestTrace& trace);
+
+}  // namespace sightline::proxy

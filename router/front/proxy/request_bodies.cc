@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/front/proxy/request_bodies.h"
+
+#include <cstddef>
+#include <string>
+#include <utility>
+
+#include "common/contract/metric_table.h"
+#include "common/runtime/io_pool.h"
+
+#include "router/engine/families/families.h"
+
+namespace sightline::proxy {
+
+bool asks_for_usage(const Services& services, const openai::Request& request) {
+  return request.stream && !request.include_usage &&
+         services.settings.audit.usage == contract::AuditUsage::Inject;
+}
+
+Task<Result<Done>> RequestBodies::edit(const fleet::Served& served, std::stop_token left) {
+  std::size_t bytes = 0;
+  for (const prepare::ResolvedMedia& item : prepared_.media) {
+    services_.metrics.counter(contract::kMediaItemsTotal, {item.outcome}).add();
+    bytes += item.fetched ? item.fetched->size() : 0;
+  }
+  auto work = [&]() -> Result<Done> {
+    for (const auto family : served.families) bodies_.emplace(family, edited(family));
+    return Done{};
+  };
+  auto done = co_await offload(services_.pool, bytes, std::move(left), std::move(work));
+  co_return done;
+}
+
+openai::EditedBody RequestBodies::edited(contract::EngineFamily family) const {
+  openai::EditedBody body(request_.document.text());
+  const bool as_bytes = services_.settings.media.forward == contract::MediaForward::Bytes;
+  std::vector<std::string> identifiers;
+  for (std::size_t i = 0; i < prepared_.media.size(); ++i) {
+    const prepare::ResolvedMedia& item = prepared_.media[i];
+    identifiers.push_back(item.identifier);
+    if (item.fetched && as_bytes) {
+      openai::set_url(body, request_.chat()->media[i], prepare::data_url_of(item));
+    }
+  }
+  families::family_of(family).edit(body, request_, identifiers);
+  if (asks_for_usage(services_, request_)) openai::ask_for_usage(body, request_);
+  return body;
+}
+
+std::vector<std::string_view> RequestBodies::pieces_for(contract::EngineFamily family) {
+  auto body = bodies_.find(family);
+  if (body == bodies_.end()) body = bodies_.emplace(family, edited(family)).first;
+  return body->second.pieces();
+}
+
+}  // namespace sightline::proxy

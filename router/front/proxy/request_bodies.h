@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <map>
+#include <stop_token>
+#include <string_view>
+#include <vector>
+
+#include "common/base/result.h"
+#include "common/contract/worker_spec.h"
+#include "common/runtime/task.h"
+
+#include "router/front/proxy/services.h"
+#include "router/openai/edits.h"
+#include "router/openai/request.h"
+#include "router/prompt/prepare/prepare.h"
+#include "router/workers/fleet/served.h"
+
+namespace sightline::proxy {
+
+// True if the router has to ask for the usage of a stream itself, to audit its prediction.
+bool asks_for_usage(const Services& services, const openai::Request& request);
+
+// The client's body as workers get it: edited once for each engine family.
+// Thread safety: none; of one request. What it is given outlives it.
+class RequestBodies {
+ public:
+  RequestBodies(const Services& services, const openai::Request& request,
+                const prepare::Prepared& prepared)
+      : services_(services), request_(request), prepared_(prepared) {}
+
+  // For the families that there are; downloaded images of many bytes are written into it on the
+  // compute threads. Error: Cancelled.
+  [[nodiscard]] Task<Result<Done>> edit(const fleet::Served& served, std::stop_token left);
+  // Edits the body once more where the first worker of a family has joined just now.
+  [[nodiscard]] std::vector<std::string_view> pieces_for(contract::EngineFamily family);
+
+ private:
+  [[nodiscard]] openai::EditedBody edited(contract::EngineFamily family) const;
+
+  const Services& services_;
+  const openai::Request& request_;
+  const prepare::Prepared& prepared_;
+  std::map<contract::EngineFamily, openai::EditedBody> bodies_;
+};
+
+}  // namespace sightline::proxy
