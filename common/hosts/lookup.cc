@@ -16,7 +16,7 @@ namespace sightline::hosts {
 namespace {
 
 struct Name {
-  Found found;
+  Resolved found;
   std::optional<Instant> asked_at;  // a look-up is under way since
   Instant good_until = Instant::min();
   Instant retry_at = Instant::min();
@@ -25,25 +25,25 @@ struct Name {
   std::vector<Lookup::Done> waiting;
 };
 
-std::string_view outcome_of(Trouble trouble) {
+std::string_view outcome_of(LookupFailure trouble) {
   switch (trouble) {
-    case Trouble::None:
+    case LookupFailure::None:
       return "found";
-    case Trouble::Unknown:
+    case LookupFailure::Unknown:
       return "unknown";
-    case Trouble::Unanswered:
+    case LookupFailure::Unanswered:
       return "unanswered";
   }
   return "unanswered";
 }
 
 // The first failure of a row, and its end.
-void log_change(const std::string& name, Trouble before, const Found& now) {
+void log_change(const std::string& name, LookupFailure before, const Resolved& now) {
   if (before == now.trouble) return;
   const LogField host{"host", name};
-  if (now.trouble == Trouble::None) {
+  if (now.trouble == LookupFailure::None) {
     log(LogLevel::Info, "a host name has addresses again", {host});
-  } else if (now.trouble == Trouble::Unknown) {
+  } else if (now.trouble == LookupFailure::Unknown) {
     log(LogLevel::Warn, "a host name is not known", {host});
   } else {
     log(LogLevel::Warn, "no name server answers for a host name",
@@ -71,8 +71,8 @@ struct Lookup::State : std::enable_shared_from_this<Lookup::State> {
 
   Answer find(const std::string& name, Done later);
   Name* entry_of(const std::string& name) SL_REQUIRES(mutex);
-  void finish(const std::string& name, Found found);
-  void take_in(Name& name, Found found) const;
+  void finish(const std::string& name, Resolved found);
+  void take_in(Name& name, Resolved found) const;
   void count_limit(std::string_view limit) const {
     if (metrics != nullptr) metrics->counter(contract::kLimitHitsTotal, {limit}).add();
   }
@@ -122,19 +122,19 @@ Lookup::Answer Lookup::State::find(const std::string& name, Done later) {
     }
   }
   if (!limit.empty()) count_limit(limit);
-  if (!answer.asked_at) answer.found.trouble = Trouble::Unanswered;
+  if (!answer.asked_at) answer.found.trouble = LookupFailure::Unanswered;
   if (is_first) {
-    ask(name, [weak = weak_from_this(), name](const Found& found) {
+    ask(name, [weak = weak_from_this(), name](const Resolved& found) {
       if (const auto self = weak.lock()) self->finish(name, found);
     });
   }
   return answer;
 }
 
-void Lookup::State::take_in(Name& name, Found found) const {
+void Lookup::State::take_in(Name& name, Resolved found) const {
   const auto now = clock.now();
   name.asked_at.reset();
-  if (found.trouble == Trouble::None) {
+  if (found.trouble == LookupFailure::None) {
     name.good_until = now + options.good_age_max;
     name.backoff = Duration::zero();
     name.found = std::move(found);
@@ -146,15 +146,15 @@ void Lookup::State::take_in(Name& name, Found found) const {
   name.retry_at = now + name.backoff;
   name.good_until = Instant::min();
   name.found.trouble = found.trouble;
-  if (found.trouble == Trouble::Unknown) name.found.addresses.clear();
+  if (found.trouble == LookupFailure::Unknown) name.found.addresses.clear();
 }
 
-void Lookup::State::finish(const std::string& name, Found found) {
+void Lookup::State::finish(const std::string& name, Resolved found) {
   if (metrics != nullptr) {
     metrics->counter(contract::kNameLookupsTotal, {outcome_of(found.trouble)}).add();
   }
-  Found now;
-  Trouble before = Trouble::None;
+  Resolved now;
+  LookupFailure before = LookupFailure::None;
   std::vector<Done> callbacks;
   {
     const MutexLock lock(mutex);
@@ -188,7 +188,7 @@ Lookup::~Lookup() { stop(); }
 Lookup::Answer Lookup::find(const std::string& name, Done later) {
   asio::error_code code;
   const auto numeric = asio::ip::make_address(name, code);
-  if (!code) return {{{numeric}, Trouble::None}};
+  if (!code) return {{{numeric}, LookupFailure::None}};
   return state_->find(name, std::move(later));
 }
 

@@ -19,15 +19,15 @@
 namespace sightline::hosts {
 
 // Why a name has no addresses, or only those that it had before.
-enum class Trouble : std::uint8_t {
+enum class LookupFailure : std::uint8_t {
   None,
   Unknown,     // there is no such name, or it has no address
   Unanswered,  // no name server answers, or none is able to
 };
 
-struct Found {
-  std::vector<asio::ip::address> addresses;  // the best first
-  Trouble trouble = Trouble::None;           // with addresses: they are the last good ones
+struct Resolved {
+  std::vector<asio::ip::address> addresses;     // the best first
+  LookupFailure trouble = LookupFailure::None;  // with addresses: they are the last good ones
 };
 
 // The addresses of host names, for all threads that connect to engines. A name is looked up once
@@ -44,7 +44,7 @@ class Lookup {
     std::size_t names_max = 4096;     // known or asked for; beyond, the one unused longest goes
     std::size_t waiting_max = 65536;  // callbacks to come, of all names
   };
-  using Done = std::function<void(const Found&)>;
+  using Done = std::function<void(const Resolved&)>;
   // Asks name servers and calls back once, on any thread, perhaps before it returns.
   using Ask = std::function<void(const std::string& name, Done done)>;
 
@@ -58,7 +58,7 @@ class Lookup {
 
   struct Answer {
     // While the name is asked for: what was known before. The callback will tell the rest.
-    Found found;
+    Resolved found;
     std::optional<Instant> asked_at = std::nullopt;  // since when it is asked for
   };
   // The addresses of a name; those of a numeric address, which are itself, at once. `later` is

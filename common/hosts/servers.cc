@@ -48,17 +48,17 @@ Version version_of(const char* file) {
           s.st_ctim.tv_nsec};
 }
 
-Trouble trouble_of(int status) {
+LookupFailure trouble_of(int status) {
   switch (status) {
     case ARES_SUCCESS:
-      return Trouble::None;
+      return LookupFailure::None;
     case ARES_ENOTFOUND:
     case ARES_ENODATA:
     case ARES_EBADNAME:
     case ARES_EBADSTR:
-      return Trouble::Unknown;
+      return LookupFailure::Unknown;
     default:
-      return Trouble::Unanswered;
+      return LookupFailure::Unanswered;
   }
 }
 
@@ -112,7 +112,7 @@ class Channel {
 
   void ask(Order order) {
     if (channel_ == nullptr) {
-      order.done({{}, Trouble::Unanswered});
+      order.done({{}, LookupFailure::Unanswered});
       return;
     }
     ++open_;
@@ -164,7 +164,7 @@ class Channel {
   static void answered(void* asked, int status, int /*timeouts*/, ares_addrinfo* found) {
     std::unique_ptr<Question> question(static_cast<Question*>(asked));
     Channel& channel = *question->channel;
-    Found name{{}, trouble_of(status)};
+    Resolved name{{}, trouble_of(status)};
     if (found != nullptr) {
       if (status == ARES_SUCCESS) name.addresses = addresses_of(found);
       ares_freeaddrinfo(found);
@@ -176,15 +176,16 @@ class Channel {
       return;
     }
     if (question->family == AF_INET && name.addresses.empty()) {
-      question->was_unanswered = name.trouble == Trouble::Unanswered;
+      question->was_unanswered = name.trouble == LookupFailure::Unanswered;
       channel.send(question.release(), AF_INET6);
       return;
     }
     --channel.open_;
-    if (name.trouble == Trouble::None && name.addresses.empty()) {
-      name.trouble = Trouble::Unknown;
+    if (name.trouble == LookupFailure::None && name.addresses.empty()) {
+      name.trouble = LookupFailure::Unknown;
     }
-    if (name.addresses.empty() && question->was_unanswered) name.trouble = Trouble::Unanswered;
+    if (name.addresses.empty() && question->was_unanswered)
+      name.trouble = LookupFailure::Unanswered;
     question->order.done(name);
   }
 

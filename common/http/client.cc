@@ -52,7 +52,7 @@ struct Connections::Shard {
   Shard(IoPool& pool, std::size_t thread)
       : context(pool.context(thread)), deadlines(pool.deadlines(thread)) {}
 
-  void drop(const Endpoint& endpoint, const Wire* wire) {
+  void drop(const ServerAddress& endpoint, const Wire* wire) {
     const auto bucket = idle.find(endpoint);
     if (bucket == idle.end()) return;
     const auto is_it = [wire](const std::shared_ptr<Wire>& kept) { return kept.get() == wire; };
@@ -65,7 +65,7 @@ struct Connections::Shard {
     dropped->close();
   }
 
-  void drop_all(const Endpoint& endpoint) {
+  void drop_all(const ServerAddress& endpoint) {
     const auto bucket = idle.find(endpoint);
     if (bucket == idle.end()) return;
     for (const auto& wire : bucket->second) {
@@ -85,7 +85,7 @@ struct Connections::Shard {
 
   asio::io_context& context;
   Deadlines& deadlines;
-  std::map<Endpoint, Bucket> idle;
+  std::map<ServerAddress, Bucket> idle;
   std::size_t idle_count = 0;  // connections in `idle`
 };
 
@@ -109,7 +109,7 @@ const ClientOptions& Connections::options() const { return state_->options; }
 
 Connections::Shard& Connections::shard_here() { return *state_->shards[state_->pool.index_here()]; }
 
-std::shared_ptr<Wire> Connections::take_idle(const Endpoint& endpoint) {
+std::shared_ptr<Wire> Connections::take_idle(const ServerAddress& endpoint) {
   auto& shard = shard_here();
   const auto bucket = shard.idle.find(endpoint);
   if (bucket == shard.idle.end()) return nullptr;
@@ -127,7 +127,7 @@ std::shared_ptr<Wire> Connections::take_idle(const Endpoint& endpoint) {
   return nullptr;
 }
 
-void Connections::keep(const Endpoint& endpoint, std::shared_ptr<Wire> wire) {
+void Connections::keep(const ServerAddress& endpoint, std::shared_ptr<Wire> wire) {
   if (!state_->pool.running()) {
     wire->close();
     return;
@@ -149,8 +149,8 @@ void Connections::keep(const Endpoint& endpoint, std::shared_ptr<Wire> wire) {
   bucket.push_back(std::move(wire));
 }
 
-Task<Result<std::shared_ptr<Wire>>> Connections::connect(const Endpoint& endpoint, Duration timeout,
-                                                         Dial& dial) {
+Task<Result<std::shared_ptr<Wire>>> Connections::connect(const ServerAddress& endpoint,
+                                                         Duration timeout, Dial& dial) {
   auto& shard = shard_here();
   bool timed_out = false;
   auto give_up = [&] {
@@ -195,7 +195,8 @@ Task<Addresses> Connections::resolve(const std::string& host, Dial& dial) {
   if (!code) co_return Addresses{numeric};
   auto& shard = shard_here();
   const auto lookup = std::make_shared<Dial::Lookup>();
-  auto later = [weak = std::weak_ptr(lookup), &context = shard.context](const hosts::Found& found) {
+  auto later = [weak = std::weak_ptr(lookup),
+                &context = shard.context](const hosts::Resolved& found) {
     auto take = [weak, addresses = found.addresses] {
       const auto waiting = weak.lock();
       if (!waiting || waiting->done.is_open()) return;
@@ -219,7 +220,7 @@ Task<Addresses> Connections::resolve(const std::string& host, Dial& dial) {
   co_return std::move(lookup->addresses);
 }
 
-void Connections::forget(const Endpoint& endpoint) {
+void Connections::forget(const ServerAddress& endpoint) {
   for (std::size_t i = 0; i < state_->shards.size(); ++i) {
     asio::post(state_->pool.context(i), [self = shared_from_this(), i, endpoint] {
       self->state_->shards[i]->drop_all(endpoint);
@@ -227,7 +228,7 @@ void Connections::forget(const Endpoint& endpoint) {
   }
 }
 
-void Connections::forget_here(const Endpoint& endpoint) { shard_here().drop_all(endpoint); }
+void Connections::forget_here(const ServerAddress& endpoint) { shard_here().drop_all(endpoint); }
 
 Client::Client(IoPool& pool, const ClientOptions& options, hosts::Lookup& names)
     : connections_(std::make_shared<Connections>(pool, options, names)) {}
@@ -238,6 +239,6 @@ Client::Client(IoPool& pool, const ClientOptions& options)
 
 Client::~Client() = default;
 
-void Client::forget(const Endpoint& endpoint) { connections_->forget(endpoint); }
+void Client::forget(const ServerAddress& endpoint) { connections_->forget(endpoint); }
 
 }  // namespace sightline::http

@@ -22,10 +22,10 @@
 namespace sightline::http {
 
 // Where an HTTP server listens.
-struct Endpoint {
+struct ServerAddress {
   std::string host;  // name or numeric address, IPv6 without brackets
   std::uint16_t port = 80;
-  friend auto operator<=>(const Endpoint&, const Endpoint&) = default;
+  friend auto operator<=>(const ServerAddress&, const ServerAddress&) = default;
 };
 
 struct ClientOptions {
@@ -58,7 +58,7 @@ class Client {
   ~Client();
 
   // Drops the idle connections to an endpoint on all I/O threads. From any thread.
-  void forget(const Endpoint& endpoint);
+  void forget(const ServerAddress& endpoint);
 
   // For Exchange.
   [[nodiscard]] const std::shared_ptr<Connections>& connections() const { return connections_; }
@@ -98,16 +98,16 @@ class Connections : public std::enable_shared_from_this<Connections> {
   [[nodiscard]] const ClientOptions& options() const;
   // A kept connection, the one used last first; null if there is none. Those that the server has
   // closed, or whose time is up, are dropped.
-  std::shared_ptr<Wire> take_idle(const Endpoint& endpoint);
+  std::shared_ptr<Wire> take_idle(const ServerAddress& endpoint);
   // Keeps a connection on which a response has been read to its end.
-  void keep(const Endpoint& endpoint, std::shared_ptr<Wire> wire);
+  void keep(const ServerAddress& endpoint, std::shared_ptr<Wire> wire);
   // A new connection within the timeout. Errors: Unavailable, Timeout, Cancelled (blame Worker);
   // Overloaded (blame Internal) for want of descriptors, memory or ports of our own.
-  Task<Result<std::shared_ptr<Wire>>> connect(const Endpoint& endpoint, Duration timeout,
+  Task<Result<std::shared_ptr<Wire>>> connect(const ServerAddress& endpoint, Duration timeout,
                                               Dial& dial);
-  void forget(const Endpoint& endpoint);
+  void forget(const ServerAddress& endpoint);
   // The same for the connections of this I/O thread, at once.
-  void forget_here(const Endpoint& endpoint);
+  void forget_here(const ServerAddress& endpoint);
 
  private:
   struct Shard;

@@ -55,10 +55,10 @@ struct Message {
   std::size_t header_bytes = 0;
   std::uint64_t chunk_remaining = 0;
   std::string_view piece;
-  std::optional<Refusal> refusal;
+  std::optional<Malformed> refusal;
 };
 
-Refusal refusal_of(const beast::error_code& code) {
+Malformed refusal_of(const beast::error_code& code) {
   using enum ErrorCode;
   if (code == error::bad_version) return {505, Unsupported, "the HTTP version is not 1.0 or 1.1"};
   if (code == error::bad_transfer_encoding) {
@@ -81,22 +81,22 @@ Refusal refusal_of(const beast::error_code& code) {
   return {400, InvalidArgument, "a header field is malformed", {}};
 }
 
-Refusal limit_refusal(int status, std::string what, std::string_view limit) {
+Malformed limit_refusal(int status, std::string what, std::string_view limit) {
   what.append(" (").append(limit).append(")");
   return {status, ErrorCode::TooLarge, std::move(what), std::string(limit)};
 }
 
-Refusal target_too_long(const DecodeLimits& limits) {
+Malformed target_too_long(const DecodeLimits& limits) {
   const auto most = std::to_string(limits.target_bytes_max);
   return limit_refusal(414, "the request target exceeds " + most + " bytes", "target-bytes-max");
 }
 
-Refusal too_many_fields(const DecodeLimits& limits) {
+Malformed too_many_fields(const DecodeLimits& limits) {
   const auto most = std::to_string(limits.header_fields_max);
   return limit_refusal(431, "there are more than " + most + " header fields", "header-fields-max");
 }
 
-Refusal header_too_large(const DecodeLimits& limits) {
+Malformed header_too_large(const DecodeLimits& limits) {
   const auto most = std::to_string(limits.header_bytes_max);
   return limit_refusal(431, "the header exceeds " + most + " bytes", "header-bytes-max");
 }
@@ -115,7 +115,7 @@ class Parser final : public beast::http::basic_parser<is_request> {
   }
 
  private:
-  void refuse(Code& code, const Refusal& refusal) {
+  void refuse(Code& code, const Malformed& refusal) {
     message_.refusal = refusal;
     code = error::bad_field;
   }
@@ -279,7 +279,7 @@ struct Decoding {
 
   Step refused() { return {Step::Kind::Refused, 0, {}}; }
   // A reason noted by the parser's callbacks is the more exact one.
-  Step refused(const Refusal& refusal) {
+  Step refused(const Malformed& refusal) {
     if (!message.refusal) message.refusal = refusal;
     return refused();
   }
@@ -301,7 +301,7 @@ void append_number_field(std::string& out, std::string_view name, std::uint64_t 
   append_field(out, name, std::to_string(value));
 }
 
-const Refusal kNone{0, ErrorCode::Internal, {}, {}};
+const Malformed kNone{0, ErrorCode::Internal, {}, {}};
 
 }  // namespace
 
@@ -328,7 +328,7 @@ std::optional<std::uint64_t> RequestDecoder::content_length() const {
   const auto length = state_->parser->content_length();
   return length ? std::optional(*length) : std::nullopt;
 }
-const Refusal& RequestDecoder::refusal() const {
+const Malformed& RequestDecoder::refusal() const {
   const auto& refusal = state_->message.refusal;
   return refusal ? *refusal : kNone;
 }
@@ -351,7 +351,7 @@ Step ResponseDecoder::end_of_input() {
 int ResponseDecoder::status() const { return state_->message.status; }
 const Headers& ResponseDecoder::headers() const { return state_->message.headers; }
 bool ResponseDecoder::keep_alive() const { return state_->parser->keep_alive(); }
-const Refusal& ResponseDecoder::refusal() const {
+const Malformed& ResponseDecoder::refusal() const {
   const auto& refusal = state_->message.refusal;
   return refusal ? *refusal : kNone;
 }

@@ -37,7 +37,7 @@ struct Step {
 };
 
 // Why a message was refused. For requests, status is what to answer.
-struct Refusal {
+struct Malformed {
   int status = 400;
   ErrorCode code = ErrorCode::InvalidArgument;
   std::string message;
@@ -69,7 +69,7 @@ class RequestDecoder {
   [[nodiscard]] bool chunked() const;
   [[nodiscard]] std::optional<std::uint64_t> content_length() const;
 
-  [[nodiscard]] const Refusal& refusal() const;
+  [[nodiscard]] const Malformed& refusal() const;
 
  private:
   struct State;
@@ -93,7 +93,7 @@ class ResponseDecoder {
   [[nodiscard]] const Headers& headers() const;
   [[nodiscard]] bool keep_alive() const;
 
-  [[nodiscard]] const Refusal& refusal() const;
+  [[nodiscard]] const Malformed& refusal() const;
 
  private:
   struct State;

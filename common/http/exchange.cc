@@ -17,7 +17,7 @@ constexpr std::size_t kSpareBytes = 64;
 constexpr int kSwitchingProtocols = 101;
 constexpr std::string_view kUpstream = "the upstream server ";
 
-std::string host_field(const Endpoint& endpoint) {
+std::string host_field(const ServerAddress& endpoint) {
   const bool v6 = endpoint.host.find(':') != std::string::npos;
   auto field = v6 ? "[" + endpoint.host + "]" : endpoint.host;
   return field.append(":").append(std::to_string(endpoint.port));
@@ -79,7 +79,7 @@ struct Exchange::State {
 
   std::shared_ptr<Connections> connections;
   ResponseDecoder decoder;
-  Endpoint endpoint;
+  ServerAddress endpoint;
   std::shared_ptr<Wire> wire;
   Dial dial;
   Duration between_bytes{};

@@ -27,7 +27,7 @@ struct ExchangeTimeouts {
 // A request to send. The body's pieces are sent one after the other without copying; all views
 // outlive start().
 struct Call {
-  Endpoint endpoint;
+  ServerAddress endpoint;
   RequestHead head;
   std::span<const std::string_view> body;
   ExchangeTimeouts timeouts;

@@ -27,9 +27,8 @@
 #include "router/cache/index/exact_index.h"
 #include "router/cache/index/indexed_cache.h"
 #include "router/cache/subscriber/zmq_subscriber.h"
-#include "router/cli/audit_surroundings.h"
-#include "router/cli/engine_watch.h"
-#include "router/cli/engines_check.h"
+#include "router/cli/audit_wiring.h"
+#include "router/cli/feed_watch.h"
 #include "router/front/admin/explain.h"
 #include "router/front/admin/index_view.h"
 #include "router/front/admin/workers_view.h"
@@ -119,20 +118,21 @@ std::size_t threads_or_cores(std::uint32_t wanted) {
 
 // Declared in the order of making; stop() and the destructor go backwards.
 struct ServeApp::Parts {
-  Parts(ServeOptions given, contract::IdentityKey key, std::shared_ptr<const prepare::Model> loaded)
+  Parts(ServeOptions given, contract::IdentityKey key,
+        std::shared_ptr<const prepare::LoadedModel> loaded)
       : options(std::move(given)),
         identity(key),
         scheme(identity),
         model(std::move(loaded)),
         token_cache(*model->tokenizer, token_cache_options(options.settings.model), metrics),
         pool(pool_options(options.settings.server)),
-        engines(pool, client_options(options.open_files), names),
+        to_workers(pool, client_options(options.open_files), names),
         fetcher(fetch_limits(options.settings.media, options.open_files)) {}
 
   ServeOptions options;
   contract::IdentityKey identity;
   keys::Scheme scheme;
-  std::shared_ptr<const prepare::Model> model;
+  std::shared_ptr<const prepare::LoadedModel> model;
   runtime::Metrics metrics;
   hosts::Lookup names{system_clock(), &metrics};
   prepare::TokenCache token_cache;
@@ -141,10 +141,10 @@ struct ServeApp::Parts {
   std::optional<fleet::Fleet> fleet;
   std::unique_ptr<subscriber::EventSubscriber> subscriber;
   std::optional<audit::Audit> audit;
-  std::optional<EngineWatch> watch;
+  std::optional<FeedWatch> watch;
   std::optional<fleet::FleetControl> control;
   IoPool pool;
-  http::Client engines;
+  http::Client to_workers;
   media::Fetcher fetcher;
   std::optional<selection::LocalSelector> selector;
   std::optional<fleet::ServedView> served;
@@ -189,12 +189,12 @@ Result<Done> ServeApp::Parts::build() {
   fleet.emplace(fleet::Fleet::Options{.probe_interval = settings.fleet.probe_interval}, listeners,
                 metrics, system_clock());
   SL_TRY(read_events());
-  audit.emplace(audit::Audit::Options{}, audit_surroundings({*subscriber, *fleet, index, removals}),
+  audit.emplace(audit::Audit::Options{}, audit_wiring({*subscriber, *fleet, index, removals}),
                 metrics, system_clock());
   watch.emplace(*subscriber, *model, proxy::scope_model(settings));
   control.emplace(
       settings.fleet,
-      fleet::FleetControl::Surroundings{
+      fleet::FleetControl::Dependencies{
           .fleet = *fleet, .names = names, .metrics = metrics, .clock = system_clock()});
   selector.emplace(selection::LocalSelector::Sources{
       .settings = settings.routing,
@@ -217,7 +217,7 @@ Result<Done> ServeApp::Parts::build() {
                                    .selector = *selector,
                                    .metrics = metrics});
   proxy.emplace(*services);
-  api.emplace(*services, *proxy, engines);
+  api.emplace(*services, *proxy, to_workers);
   workers_view.emplace(admin::WorkersView::Sources{*fleet, *subscriber, index, *audit}, metrics);
   explain.emplace(*services, proxy->pipeline());
   index_view.emplace(admin::IndexView{.fleet = *fleet, .index = index, .scheme = scheme});
@@ -281,7 +281,7 @@ void ServeApp::Parts::add_admin_routes() {
     if (!stopped) return Done{};
     return Error{ErrorCode::Unavailable, Blame::Internal, true, "draining", {}, {}};
   });
-  admin->add_check("engines", [this] { return check_engines(*fleet->snapshot()); });
+  admin->add_check("engines", [this] { return fleet::check_serving(*fleet->snapshot()); });
   admin->add_route("GET", std::string(contract::kWorkersPath),
                    [this](const runtime::AdminRequest&) {
                      return runtime::AdminResponse{.body = workers_view->json()};

@@ -62,7 +62,7 @@ void set_url(EditedBody& body, const MediaPart& part, std::string_view url) {
   body.replace(part.url->begin_offset(), part.url->end_offset(), json::to_quoted(url));
 }
 
-void ask_for_usage(EditedBody& body, const Request& request) {
+void ask_for_usage(EditedBody& body, const ApiRequest& request) {
   const json::Value root = request.document.root();
   const auto options = root.find("stream_options");
   if (!options) {

@@ -49,7 +49,7 @@ void clear_uuid(EditedBody& body, const MediaPart& part);
 void set_url(EditedBody& body, const MediaPart& part, std::string_view url);
 
 // Makes a streaming answer end with a usage chunk: stream_options.include_usage = true.
-void ask_for_usage(EditedBody& body, const Request& request);
+void ask_for_usage(EditedBody& body, const ApiRequest& request);
 
 // Replaces the value of every member of this name, or adds one; `value` is JSON.
 void set_member(EditedBody& body, const json::Value& object, std::string_view name,

@@ -18,7 +18,7 @@ Error bad(std::string message, std::string param) {
   return client_error(ErrorCode::InvalidArgument, std::move(message), std::move(param));
 }
 
-// Request fields of vLLM 0.32 that change the token ids or the identifiers of a prompt beyond
+// ApiRequest fields of vLLM 0.32 that change the token ids or the identifiers of a prompt beyond
 // what prompt/ computes. null and {} mean "not given" there.
 constexpr std::array kUncountedFields = {
     "chat_template",       "truncate_prompt_tokens", "truncation_side",
@@ -99,7 +99,7 @@ Result<CompletionBody> parse_completion(const Value& root) {
   return CompletionBody{SL_TRY(token_ids(*prompt))};
 }
 
-Result<Done> read_options(const Value& root, Request& request) {
+Result<Done> read_options(const Value& root, ApiRequest& request) {
   request.model = SL_TRY(text(root, "model"));
   request.cache_salt = SL_TRY(text(root, "cache_salt"));
   request.stream = SL_TRY(flag(root, "stream", false));
@@ -151,13 +151,14 @@ std::string_view name_of(Modality modality) {
   return "other";
 }
 
-Result<Request> parse_request(Endpoint endpoint, std::string body, const RequestLimits& limits) {
+Result<ApiRequest> parse_request(Endpoint endpoint, std::string body, const RequestLimits& limits) {
   if (body.empty()) return bad("the request has no body; send a JSON object", "");
   json::ParseLimits json_limits;
   if (endpoint == Endpoint::Chat) json_limits.values_max = kChatValuesMax;
   json::Document document = SL_TRY(json::Document::parse(std::move(body), json_limits));
   if (!document.root().is(Kind::Object)) return bad("the request body must be a JSON object", "");
-  Request request{.endpoint = endpoint, .document = std::move(document), .body = CompletionBody{}};
+  ApiRequest request{
+      .endpoint = endpoint, .document = std::move(document), .body = CompletionBody{}};
   // Views must point to the document in its final place.
   const Value root = request.document.root();
   SL_TRY(read_options(root, request));

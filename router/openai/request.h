@@ -54,7 +54,7 @@ struct CompletionBody {
 
 // A parsed request. Keeps the client's bytes: unknown fields and their order survive.
 // Movable; all views point into document, whose text does not move.
-struct Request {
+struct ApiRequest {
   Endpoint endpoint = Endpoint::Chat;
   json::Document document;
   std::variant<ChatBody, CompletionBody> body;
@@ -90,6 +90,6 @@ struct RequestLimits {
 // Parses a request body. Errors: InvalidArgument with the field's name in param, TooLarge for
 // nesting and the number of values; all blamed on the client. A type error of a field that the
 // router does not need is left to the engine.
-Result<Request> parse_request(Endpoint endpoint, std::string body, const RequestLimits& limits);
+Result<ApiRequest> parse_request(Endpoint endpoint, std::string body, const RequestLimits& limits);
 
 }  // namespace sightline::openai

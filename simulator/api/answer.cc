@@ -28,17 +28,17 @@ std::string head_members(const AnswerHead& head, std::string_view object) {
          ",\"model\":" + json::to_quoted(head.model);
 }
 
-std::string counts(const Usage& usage) {
+std::string counts(const AnswerUsage& usage) {
   return "{\"prompt_tokens\":" + text(usage.prompt_tokens) +
          ",\"total_tokens\":" + text(usage.prompt_tokens + usage.completion_tokens) +
          ",\"completion_tokens\":" + text(usage.completion_tokens);
 }
 
-std::string image_counts(const Usage& usage) {
+std::string image_counts(const AnswerUsage& usage) {
   return "{\"image\":" + text(usage.image_tokens) + "}";
 }
 
-std::string whole_usage(const Usage& usage, AnswerKind kind) {
+std::string whole_usage(const AnswerUsage& usage, AnswerKind kind) {
   const bool chat = kind == AnswerKind::Chat;
   return counts(usage) +
          ",\"prompt_tokens_details\":{\"cached_tokens\":" + text(usage.cached_tokens) +
@@ -48,7 +48,7 @@ std::string whole_usage(const Usage& usage, AnswerKind kind) {
 }
 
 // In streams null members are left out.
-std::string final_usage(const Usage& usage, AnswerKind kind) {
+std::string final_usage(const AnswerUsage& usage, AnswerKind kind) {
   std::string out =
       counts(usage) + ",\"prompt_tokens_details\":{\"cached_tokens\":" + text(usage.cached_tokens);
   if (kind == AnswerKind::Chat) out += ",\"created_cache_tokens\":" + text(usage.created_tokens);
@@ -77,7 +77,7 @@ std::string completion_choice(const AnswerHead& head, const Choice& choice) {
 }  // namespace
 
 std::string whole_answer(const AnswerHead& head, std::span<const Choice> choices,
-                         const Usage& usage) {
+                         const AnswerUsage& usage) {
   const bool chat = head.kind == AnswerKind::Chat;
   std::string list;
   for (const Choice& choice : choices) {
@@ -109,7 +109,7 @@ std::string AnswerStream::event(std::string_view choices, std::string_view rest)
   return out;
 }
 
-std::string AnswerStream::opening(std::size_t index, const Usage& usage) const {
+std::string AnswerStream::opening(std::size_t index, const AnswerUsage& usage) const {
   if (head_.kind == AnswerKind::Completion) return {};
   const std::string choice = "{\"index\":" + text(index) +
                              ",\"delta\":{\"role\":\"assistant\",\"content\":\"\"},"
@@ -123,7 +123,7 @@ std::string AnswerStream::opening(std::size_t index, const Usage& usage) const {
   return event(choice, rest + ",\"prompt_text\":null");
 }
 
-std::string AnswerStream::token(const Token& token, const Usage& usage) const {
+std::string AnswerStream::token(const Token& token, const AnswerUsage& usage) const {
   const bool chat = head_.kind == AnswerKind::Chat;
   std::string choice = "{\"index\":" + text(token.index);
   choice += chat ? ",\"delta\":{\"content\":" : ",\"text\":";
@@ -144,7 +144,7 @@ std::string AnswerStream::token(const Token& token, const Usage& usage) const {
   return event(choice, rest);
 }
 
-std::string AnswerStream::closing(const Usage& usage) const {
+std::string AnswerStream::closing(const AnswerUsage& usage) const {
   std::string out;
   if (options_.include_usage) {
     out =

@@ -25,7 +25,7 @@ struct AnswerHead {
   std::vector<TokenId> prompt_token_ids;  // of the first prompt; used only with_token_ids
 };
 
-struct Usage {
+struct AnswerUsage {
   std::size_t prompt_tokens = 0;
   std::size_t completion_tokens = 0;
   std::size_t cached_tokens = 0;
@@ -40,7 +40,7 @@ struct Choice {
 };
 
 std::string whole_answer(const AnswerHead& head, std::span<const Choice> choices,
-                         const Usage& usage);
+                         const AnswerUsage& usage);
 
 // Events of a stream, each with its "data: " and empty line.
 class AnswerStream {
@@ -52,7 +52,7 @@ class AnswerStream {
   AnswerStream(AnswerHead head, const Options& options);
 
   // What opens a choice; nothing for completions.
-  [[nodiscard]] std::string opening(std::size_t index, const Usage& usage) const;
+  [[nodiscard]] std::string opening(std::size_t index, const AnswerUsage& usage) const;
 
   // A token of a choice. usage counts it already.
   struct Token {
@@ -61,10 +61,10 @@ class AnswerStream {
     TokenId id = 0;
     bool last = false;
   };
-  [[nodiscard]] std::string token(const Token& token, const Usage& usage) const;
+  [[nodiscard]] std::string token(const Token& token, const AnswerUsage& usage) const;
 
   // Everything after the last token: the usage chunk if asked for, and "[DONE]".
-  [[nodiscard]] std::string closing(const Usage& usage) const;
+  [[nodiscard]] std::string closing(const AnswerUsage& usage) const;
 
  private:
   [[nodiscard]] std::string event(std::string_view choices, std::string_view rest) const;

@@ -20,14 +20,14 @@ Result<chat::ChatTemplate> parse_template(const processor::Checkpoint& checkpoin
 
 }  // namespace
 
-std::optional<core::Lora> Model::lora(std::string_view requested) const {
+std::optional<core::Lora> EngineModel::lora(std::string_view requested) const {
   const auto found = std::find(lora_modules.begin(), lora_modules.end(), requested);
   if (found == lora_modules.end()) return std::nullopt;
   return core::Lora{*found, static_cast<std::uint32_t>(found - lora_modules.begin()) + 1};
 }
 
-Result<std::shared_ptr<const Model>> load_model(const ModelOptions& options) {
-  auto model = std::make_shared<Model>();
+Result<std::shared_ptr<const EngineModel>> load_model(const ModelOptions& options) {
+  auto model = std::make_shared<EngineModel>();
   model->path = options.path;
   model->name = options.served_name.empty() ? options.path : options.served_name;
   model->lora_modules = options.lora_modules;
@@ -41,7 +41,7 @@ Result<std::shared_ptr<const Model>> load_model(const ModelOptions& options) {
   const std::uint32_t by_files = model->checkpoint.tokens_max.value_or(kModelLengthDefault);
   const std::uint64_t asked = options.max_model_len > 0 ? options.max_model_len : by_files;
   model->max_model_len = static_cast<std::uint32_t>(std::min(asked, options.pool_tokens));
-  return std::shared_ptr<const Model>(std::move(model));
+  return std::shared_ptr<const EngineModel>(std::move(model));
 }
 
 }  // namespace sightline::api

@@ -29,7 +29,7 @@ struct ModelOptions {
 };
 
 // What an engine has loaded. Immutable: any thread.
-struct Model {
+struct EngineModel {
   std::string path;
   std::string name;
   std::vector<std::string> lora_modules;
@@ -44,6 +44,6 @@ struct Model {
 };
 
 // Reads the directory. Errors: InvalidArgument or Unsupported naming the file.
-Result<std::shared_ptr<const Model>> load_model(const ModelOptions& options);
+Result<std::shared_ptr<const EngineModel>> load_model(const ModelOptions& options);
 
 }  // namespace sightline::api

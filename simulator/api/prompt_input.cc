@@ -23,8 +23,8 @@ bool flag(const json::Value& body, std::string_view name, bool fallback) {
   return value ? value->boolean().value_or(fallback) : fallback;
 }
 
-Result<std::string> render(const json::Value& body, const json::Value& messages, const Model& model,
-                           WallTime now) {
+Result<std::string> render(const json::Value& body, const json::Value& messages,
+                           const EngineModel& model, WallTime now) {
   if (!model.chat_template) {
     return client_error(ErrorCode::InvalidArgument,
                         "As of transformers v4.44, default chat template is no longer allowed, so "
@@ -62,7 +62,7 @@ Result<PromptInput> expand_media(const std::vector<TokenId>& rendered,
   return input;
 }
 
-Result<PromptInput> read_ids(const json::Value& list, const Model& model) {
+Result<PromptInput> read_ids(const json::Value& list, const EngineModel& model) {
   PromptInput input;
   const auto vocabulary = static_cast<std::int64_t>(model.tokenizer->vocabulary_size());
   for (const json::Value element : list) {
@@ -76,7 +76,7 @@ Result<PromptInput> read_ids(const json::Value& list, const Model& model) {
   return input;
 }
 
-Result<PromptInput> read_one(const json::Value& prompt, const Model& model) {
+Result<PromptInput> read_one(const json::Value& prompt, const EngineModel& model) {
   if (prompt.is(json::Kind::Array)) return read_ids(prompt, model);
   PromptInput input;
   SL_TRY(model.tokenizer->encode(prompt.string().value_or(""), input.tokens));
@@ -96,7 +96,7 @@ std::size_t PromptInput::image_tokens() const {
   return sum;
 }
 
-Result<PromptInput> read_chat_prompt(const json::Value& body, const Model& model,
+Result<PromptInput> read_chat_prompt(const json::Value& body, const EngineModel& model,
                                      ProcessorCache& cache, WallTime now) {
   const json::Value messages = SL_TRY(require_field(body, "messages"));
   if (!messages.is(json::Kind::Array)) {
@@ -112,7 +112,8 @@ Result<PromptInput> read_chat_prompt(const json::Value& body, const Model& model
   return expand_media(rendered, std::move(inputs), model.checkpoint);
 }
 
-Result<std::vector<PromptInput>> read_text_prompts(const json::Value& body, const Model& model) {
+Result<std::vector<PromptInput>> read_text_prompts(const json::Value& body,
+                                                   const EngineModel& model) {
   const json::Value prompt = SL_TRY(require_field(body, "prompt"));
   std::vector<PromptInput> prompts;
   if (!is_batch(prompt)) {

@@ -24,12 +24,13 @@ struct PromptInput {
 
 // The prompt of a body with `messages`: media read, template rendered, tokenized, placeholders
 // expanded. now is what templates see as the date. Errors: as vLLM answers.
-Result<PromptInput> read_chat_prompt(const json::Value& body, const Model& model,
+Result<PromptInput> read_chat_prompt(const json::Value& body, const EngineModel& model,
                                      ProcessorCache& cache, WallTime now);
 
 // The prompts of a completion body, or of a /tokenize body with `prompt`: a text, token ids, or a
 // list of either.
-Result<std::vector<PromptInput>> read_text_prompts(const json::Value& body, const Model& model);
+Result<std::vector<PromptInput>> read_text_prompts(const json::Value& body,
+                                                   const EngineModel& model);
 
 // Prompts of one completion request.
 inline constexpr std::size_t kPromptsMax = 1024;

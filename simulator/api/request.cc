@@ -134,7 +134,7 @@ Result<std::uint32_t> read_samples(const json::Value& body) {
   return static_cast<std::uint32_t>(samples);
 }
 
-Result<Done> read_model(const json::Value& body, const Model& model, RequestFields& fields) {
+Result<Done> read_model(const json::Value& body, const EngineModel& model, RequestFields& fields) {
   fields.model = text(body, "model").value_or(model.name);
   if (fields.model.empty()) fields.model = model.name;
   fields.lora = model.lora(fields.model);
@@ -183,7 +183,7 @@ Result<json::Value> require_field(const json::Value& body, std::string_view name
       {.type = "missing", .where = where, .message = "Field required", .input = shown(body)});
 }
 
-Result<RequestFields> read_fields(const json::Value& body, const Model& model) {
+Result<RequestFields> read_fields(const json::Value& body, const EngineModel& model) {
   RequestFields fields;
   fields.stream = flag(body, "stream");
   const MaybeValue stream_options = field(body, "stream_options");

@@ -38,7 +38,7 @@ inline constexpr std::uint32_t kSamplesMax = 64;
 Result<json::Document> parse_body(std::string body, std::string_view content_type);
 
 // Errors: as vLLM answers.
-Result<RequestFields> read_fields(const json::Value& body, const Model& model);
+Result<RequestFields> read_fields(const json::Value& body, const EngineModel& model);
 
 // The output tokens that a prompt may have: the asked number, or fallback cut to what fits.
 // Errors: as vLLM answers for a prompt or an answer too long.

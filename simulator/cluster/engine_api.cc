@@ -68,7 +68,7 @@ std::string block_json(const core::PrefixCache::Cached& cached) {
 
 }  // namespace
 
-EngineApi::EngineApi(const EngineApiOptions& options, std::shared_ptr<const api::Model> model,
+EngineApi::EngineApi(const EngineApiOptions& options, std::shared_ptr<const api::EngineModel> model,
                      EngineParts parts, const Clock& clock)
     : options_(options),
       model_(std::move(model)),
@@ -85,7 +85,7 @@ Task<void> EngineApi::handle(const http::Request& request, http::ResponseWriter&
   if (post && (path == kChatPath || path == kCompletionPath)) {
     const auto kind = path == kChatPath ? AnswerKind::Chat : AnswerKind::Completion;
     const std::string id(request.headers.find("x-request-id").value_or(""));
-    const faults::Occasion occasion{.request = id, .sequence = std::nullopt};
+    const faults::FaultTarget occasion{.request = id, .sequence = std::nullopt};
     const auto restart = parts_.faults.draw(FaultKind::Restart, occasion);
     if (restart) {
       parts_.restart(restart->duration);

@@ -56,7 +56,7 @@ struct EngineParts {
 class EngineApi {
  public:
   // clock outlives it.
-  EngineApi(const EngineApiOptions& options, std::shared_ptr<const api::Model> model,
+  EngineApi(const EngineApiOptions& options, std::shared_ptr<const api::EngineModel> model,
             EngineParts parts, const Clock& clock);
 
   Task<void> handle(const http::Request& request, http::ResponseWriter& writer);
@@ -68,7 +68,7 @@ class EngineApi {
   struct Generation {
     api::RequestFields fields;
     api::AnswerHead head;
-    api::Usage usage;
+    api::AnswerUsage usage;
     std::vector<core::RequestSpec> specs;
     std::size_t rank = 0;
     std::string load;  // value of the endpoint-load-metrics header; empty = not asked for
@@ -124,7 +124,7 @@ class EngineApi {
                           api::AnswerKind kind);
 
   const EngineApiOptions options_;
-  const std::shared_ptr<const api::Model> model_;
+  const std::shared_ptr<const api::EngineModel> model_;
   const EngineParts parts_;
   const Clock& clock_;
   api::ProcessorCache processor_cache_;

@@ -36,7 +36,7 @@ class JobGuard {
 };
 
 // Adds an output to the usage of its request.
-void count(const Job::Output& output, api::Usage& usage) {
+void count(const Job::Output& output, api::AnswerUsage& usage) {
   // Further samples of a prompt find what the first one computed: only that one says what the
   // request found.
   if (usage.completion_tokens++ > 0) return;
@@ -243,7 +243,7 @@ Task<void> EngineApi::answer_instantly(const http::Request& request, faults::Ans
   }
   ++counts_.front().requests;
   const std::size_t tokens = fields->output_tokens.value_or(options_.output_tokens_default);
-  const api::Usage usage{.prompt_tokens = 1, .completion_tokens = tokens};
+  const api::AnswerUsage usage{.prompt_tokens = 1, .completion_tokens = tokens};
   api::AnswerHead head = head_of(request, *fields, kind);
   if (!fields->stream) {
     api::Choice choice;

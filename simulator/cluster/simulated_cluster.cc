@@ -40,13 +40,13 @@ std::string host_in_url(const std::string& host) {
   return host.find(':') == std::string::npos ? host : "[" + host + "]";
 }
 
-Result<std::shared_ptr<const api::Model>> model_of(const SimulateSettings& s) {
+Result<std::shared_ptr<const api::EngineModel>> model_of(const SimulateSettings& s) {
   if (s.instant) {
-    auto model = std::make_shared<api::Model>();
+    auto model = std::make_shared<api::EngineModel>();
     model->name = s.served_model_name.empty() ? "instant" : s.served_model_name;
     model->path = model->name;
     model->max_model_len = kInstantModelLength;
-    return std::shared_ptr<const api::Model>(std::move(model));
+    return std::shared_ptr<const api::EngineModel>(std::move(model));
   }
   if (s.model_path.empty())
     return client_error(ErrorCode::InvalidArgument,
@@ -58,7 +58,7 @@ Result<std::shared_ptr<const api::Model>> model_of(const SimulateSettings& s) {
                           .lora_modules = s.lora_modules});
 }
 
-EngineOptions engine_options(const SimulateSettings& s, const api::Model& model) {
+EngineOptions engine_options(const SimulateSettings& s, const api::EngineModel& model) {
   return {.scheduler = {.cache = {.block_size = s.block_size,
                                   .blocks = s.blocks,
                                   .drop_last_hit = s.drop_last_hit,
@@ -85,7 +85,7 @@ struct Core {
 // One engine and its sockets; members end in reverse order.
 struct Unit {
   asio::io_context* context = nullptr;
-  EngineEndpoints endpoints;
+  EngineAddresses endpoints;
   std::optional<faults::FaultPlan> faults;
   std::vector<std::unique_ptr<Core>> cores;  // by rank
   std::unique_ptr<EngineApi> api;
@@ -113,7 +113,7 @@ void run_there(asio::io_context& context, Work work) {
 
 }  // namespace
 
-std::string EngineEndpoints::worker_flag(const std::string& name) const {
+std::string EngineAddresses::worker_flag(const std::string& name) const {
   std::string flag = "name=" + name + ",url=" + url;
   if (!events.empty()) flag += ",events=" + events;
   if (!replay.empty()) flag += ",replay=" + replay;
@@ -138,7 +138,7 @@ struct SimulatedCluster::State {
   [[nodiscard]] std::string topic_of(std::uint32_t index) const;
 
   const SimulateSettings settings;
-  std::shared_ptr<const api::Model> model;
+  std::shared_ptr<const api::EngineModel> model;
   std::vector<std::unique_ptr<IoPool>> pools;  // of one thread each
   std::vector<std::unique_ptr<Unit>> units;
   BoundedQueue<RestartOrder> restarts{kEnginesMax};
@@ -336,7 +336,7 @@ SimulatedCluster::~SimulatedCluster() = default;
 
 std::size_t SimulatedCluster::size() const { return state_->units.size(); }
 
-const EngineEndpoints& SimulatedCluster::endpoints(std::size_t engine) const {
+const EngineAddresses& SimulatedCluster::endpoints(std::size_t engine) const {
   return state_->units[engine]->endpoints;
 }
 

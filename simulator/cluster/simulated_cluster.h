@@ -14,7 +14,7 @@
 namespace sightline::cluster {
 
 // Where one engine listens.
-struct EngineEndpoints {
+struct EngineAddresses {
   std::string url;          // "http://127.0.0.1:8101"
   std::uint32_t ranks = 1;  // data-parallel ranks
   // Of the first rank, the others' ports following; empty where they do not.
@@ -52,7 +52,7 @@ class SimulatedCluster {
   ~SimulatedCluster();
 
   [[nodiscard]] std::size_t size() const;
-  [[nodiscard]] const EngineEndpoints& endpoints(std::size_t engine) const;
+  [[nodiscard]] const EngineAddresses& endpoints(std::size_t engine) const;
   [[nodiscard]] EngineCounters counters(std::size_t engine) const;
 
  private:

@@ -50,7 +50,7 @@ AnswerWriter::AnswerWriter(http::ResponseWriter& writer, FaultPlan& plan,
                            const std::string& request_id)
     : writer_(writer), silence_(std::make_shared<Silence>()) {
   if (plan.empty()) return;
-  const Occasion occasion{.request = request_id, .sequence = std::nullopt};
+  const FaultTarget occasion{.request = request_id, .sequence = std::nullopt};
   refusal_ = plan.draw(FaultKind::Status500, occasion);
   if (!refusal_) refusal_ = plan.draw(FaultKind::GarbageHttp, occasion);
   if (refusal_) return;

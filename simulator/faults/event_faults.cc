@@ -98,7 +98,7 @@ void EventFaults::tell_other_parts(const BlockHash& gone, std::vector<core::KvEv
 
 bool EventFaults::deliver(EventMessage& message, const Send& send) {
   send_ = send;
-  const Occasion occasion{.request = {}, .sequence = message.sequence};
+  const FaultTarget occasion{.request = {}, .sequence = message.sequence};
   if (plan_.draw(FaultKind::GarbageEvents, occasion)) {
     message.payload = std::make_shared<const Bytes>(kUndecodable);
   }

@@ -26,7 +26,7 @@ Result<Done> FaultPlan::add(const Fault& fault) {
   return Done{};
 }
 
-std::optional<Fault> FaultPlan::draw(FaultKind kind, const Occasion& occasion) {
+std::optional<Fault> FaultPlan::draw(FaultKind kind, const FaultTarget& occasion) {
   for (Active& active : active_) {
     if (active.fault.kind != kind || active.ended()) continue;
     if (!occasion.request.starts_with(active.fault.request)) continue;
@@ -38,7 +38,7 @@ std::optional<Fault> FaultPlan::draw(FaultKind kind, const Occasion& occasion) {
   return std::nullopt;
 }
 
-void FaultPlan::note(FaultKind kind, const Occasion& occasion) {
+void FaultPlan::note(FaultKind kind, const FaultTarget& occasion) {
   const std::chrono::duration<double> now = clock_.wall().time_since_epoch();
   ++totals_[static_cast<std::size_t>(kind)];
   ++strikes_total_;

@@ -20,7 +20,7 @@ inline constexpr std::size_t kActiveFaultsMax = 1000;
 inline constexpr std::size_t kStrikesKept = 100'000;  // the oldest are forgotten first
 
 // What a fault struck.
-struct Occasion {
+struct FaultTarget {
   std::string request;                    // x-request-id of the request; empty: none
   std::optional<std::uint64_t> sequence;  // of the event message
 };
@@ -39,9 +39,9 @@ class FaultPlan {
   [[nodiscard]] bool empty() const { return active_.empty(); }
 
   // Lets each fault of this kind try its chance; the first that strikes is noted and returned.
-  std::optional<Fault> draw(FaultKind kind, const Occasion& occasion);
+  std::optional<Fault> draw(FaultKind kind, const FaultTarget& occasion);
   // Notes a strike that needed no chance.
-  void note(FaultKind kind, const Occasion& occasion);
+  void note(FaultKind kind, const FaultTarget& occasion);
 
   // Strikes of all kinds of that name.
   [[nodiscard]] std::uint64_t struck(std::string_view name) const;
@@ -58,7 +58,7 @@ class FaultPlan {
   struct Strike {
     FaultKind kind = FaultKind::Drop;
     double time_s = 0;
-    Occasion occasion;
+    FaultTarget occasion;
   };
 
   const Clock& clock_;

@@ -28,7 +28,7 @@ bool is_resolved(const openai::MediaPart& part) {
   return part.modality == openai::Modality::Image && part.url.has_value();
 }
 
-bool loses_uuid(const openai::Request& request) {
+bool loses_uuid(const openai::ApiRequest& request) {
   const auto* chat = request.chat();
   if (chat == nullptr) return false;
   return std::any_of(chat->media.begin(), chat->media.end(), [](const auto& part) {
@@ -37,7 +37,7 @@ bool loses_uuid(const openai::Request& request) {
 }
 
 // What Proxy does with a request whose images are named.
-std::string edited(const openai::Request& request, bool as_bytes) {
+std::string edited(const openai::ApiRequest& request, bool as_bytes) {
   openai::EditedBody body(request.document.text());
   const auto* chat = request.chat();
   for (std::size_t i = 0; chat != nullptr && i < chat->media.size(); ++i) {
@@ -65,7 +65,7 @@ void check_uuids(const json::Value& value) {
   }
 }
 
-void check_parts(const openai::Request& request) {
+void check_parts(const openai::ApiRequest& request) {
   for (const json::Value message : request.chat()->messages) {
     const auto content = message.find("content");
     if (!content || !content->is(json::Kind::Array)) continue;
@@ -74,9 +74,9 @@ void check_parts(const openai::Request& request) {
 }
 
 // Every media item that the chat template will know of is one that got its name.
-void check_slots(const openai::Request& request) {
+void check_slots(const openai::ApiRequest& request) {
   const chat::MediaPlaceholders placeholders{"<i>", "<v>", "<a>"};
-  const chat::ContentRules rules{chat::ContentFormat::OpenAi, placeholders};
+  const chat::MessageRules rules{chat::ContentFormat::OpenAi, placeholders};
   const auto conversation = chat::build_conversation(request.chat()->messages, rules);
   if (!conversation.ok()) return;
   for (const auto& slot : conversation->media) {
@@ -88,7 +88,7 @@ void check_slots(const openai::Request& request) {
   }
 }
 
-void check_edited(const openai::Request& request, bool as_bytes) {
+void check_edited(const openai::ApiRequest& request, bool as_bytes) {
   const auto text = edited(request, as_bytes);
   SL_CHECK(read_naive_json(text, kDepthMax).has_value());
   const auto again = openai::parse_request(request.endpoint, text, kLimits);

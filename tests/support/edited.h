@@ -13,7 +13,7 @@
 
 namespace sightline::openai {
 
-inline Request parsed(std::string body) {
+inline ApiRequest parsed(std::string body) {
   auto request = parse_request(Endpoint::Chat, std::move(body), {});
   EXPECT_TRUE(request.ok()) << request.error().message;
   return std::move(request).value();

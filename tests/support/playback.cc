@@ -25,7 +25,7 @@ void Playback::play_until(double time_s) {
 }
 
 std::int64_t Playback::predict(const AskedPrompt& prompt) const {
-  const keys::Scope scope{.model = model_, .cache_salt = prompt.cache_salt, .lora = prompt.lora};
+  const keys::KeyScope scope{.model = model_, .cache_salt = prompt.cache_salt, .lora = prompt.lora};
   const std::uint32_t block_size = feed_.status().facts.block_size.value_or(kCapturedBlockSize);
   const auto sequence =
       keys::block_keys(scheme_, scheme_.root(scope),

@@ -13,17 +13,27 @@ namespace sightline::audit {
 
 namespace {
 
-// Looks in a row that have to find too much claimed of an engine.
+// Looks in a row that have to find too much claimed of a rank.
 constexpr std::uint32_t kOverfullLooks = 2;
+
+// All that was announced is applied. Nothing: the events are not followed.
+bool is_sound(const std::optional<operations::CacheFacts>& facts) {
+  return facts && facts->health == operations::FeedHealth::Verified;
+}
+
+// More may be claimed of the cache than it holds, by its nature.
+bool is_upper_bound(const std::optional<operations::CacheFacts>& facts) {
+  return facts && facts->upper_bound;
+}
 
 }  // namespace
 
-Audit::Audit(Options options, Surroundings around, runtime::Metrics& metrics, const Clock& clock)
+Audit::Audit(Options options, Dependencies router, runtime::Metrics& metrics, const Clock& clock)
     : options_(options),
-      around_(std::move(around)),
+      router_(std::move(router)),
       metrics_(metrics),
       clock_(clock),
-      judge_(around_.journal),
+      judge_(router_.journal),
       waiting_(options_.claims, clock_) {
   thread_.emplace("audit", [this](const std::stop_token& stop) { judge_until_stopped(stop); });
 }
@@ -35,23 +45,23 @@ Audit::~Audit() {
 
 std::optional<std::uint64_t> Audit::count(const Answered& answered, Instant now) {
   const MutexLock lock(mutex_);
-  const auto found = followed_.find(answered.engine);
+  const auto found = followed_.find(answered.cache);
   if (found == followed_.end()) return std::nullopt;
-  Followed& engine = found->second;
+  FollowedCache& cache = found->second;
   // One that never tells a count may not have been started with that.
-  if (!answered.actual && !(engine.tells && answered.leaves_zero_out)) {
-    ++engine.tally.untold;
+  if (!answered.actual && !(cache.tells && answered.leaves_zero_out)) {
+    ++cache.tally.untold;
     metrics_.counter(contract::kPredictionsTotal, {answered.worker, "untold"}).add();
     return std::nullopt;
   }
-  engine.tells = true;
+  cache.tells = true;
   const std::uint64_t actual = answered.actual.value_or(0);
   const bool kept = actual >= answered.predicted;
-  Tally& tally = engine.tally;
+  Tally& tally = cache.tally;
   ++(!kept ? tally.over : actual > answered.predicted ? tally.under : tally.equal);
   // The count of another prompt is not about our blocks.
   const bool proves = answered.same_prompt && answered.predicted > 0;
-  if (kept && proves) judge_.agreed(answered.engine, now);
+  if (kept && proves) judge_.agreed(answered.cache, now);
   return actual;
 }
 
@@ -81,7 +91,7 @@ void Audit::wait_to_be_judged(const Answered& answered, std::uint64_t actual, In
   const std::uint64_t reused = actual * answered.blocks.size() / answered.predicted;
   const auto missing = answered.blocks.subspan(reused);
   WaitingClaim waiting;
-  waiting.claim.engine = answered.engine;
+  waiting.claim.cache = answered.cache;
   waiting.claim.reused_blocks = reused;
   waiting.claim.missing.assign(missing.begin(), missing.end());
   waiting.claim.removals = answered.removals;
@@ -91,14 +101,13 @@ void Audit::wait_to_be_judged(const Answered& answered, std::uint64_t actual, In
   waiting.request_id = answered.request_id;
   waiting.predicted = answered.predicted;
   waiting.actual = actual;
-  const auto heard = around_.heard(answered.engine);
-  if (heard && heard->is_upper_bound) {
+  if (is_upper_bound(router_.facts(answered.cache))) {
     count_unjudged(waiting, OverCause::UpperBound);
     return;
   }
   {
     const MutexLock lock(mutex_);
-    waiting.claim.row = judge_.row(answered.engine);
+    waiting.claim.row = judge_.row(answered.cache);
   }
   if (waiting_.add(waiting, now + options_.announcement_delay)) return;
   count_unjudged(waiting, OverCause::NotJudged);
@@ -107,8 +116,11 @@ void Audit::wait_to_be_judged(const Answered& answered, std::uint64_t actual, In
 std::string_view Audit::cause_of_under(const Answered& answered) const {
   // What another request is storing is announced after this one was decided.
   if (answered.busy) return "concurrent";
-  const std::string_view incomplete = around_.why_incomplete(answered.engine);
-  return incomplete.empty() ? "unexplained" : incomplete;
+  const auto facts = router_.facts(answered.cache);
+  if (!facts) return "forgotten";
+  if (router_.index.refused(answered.cache) > 0 || facts->missing.no_room) return "index_full";
+  if (facts->missing.forgotten) return "forgotten";
+  return facts->missing.unknown_content ? "unknown_content" : "unexplained";
 }
 
 void Audit::count_miss(std::string_view worker, std::string_view result, std::string_view cause) {
@@ -118,7 +130,7 @@ void Audit::count_miss(std::string_view worker, std::string_view result, std::st
 void Audit::judge_until_stopped(const std::stop_token& stop) {
   Instant next_look = clock_.now() + options_.overfull_interval;
   while (!stop.stop_requested()) {
-    for (const CacheId engine : waiting_.wait(next_look)) visit(engine);
+    for (const CacheId cache : waiting_.wait(next_look)) visit(cache);
     if (stop.stop_requested() || clock_.now() < next_look) continue;
     look_for_overfull();
     next_look = clock_.now() + options_.overfull_interval;
@@ -126,21 +138,20 @@ void Audit::judge_until_stopped(const std::stop_token& stop) {
 }
 
 // Judges those of its claims that are due, in their order.
-void Audit::visit(CacheId engine) {
-  const auto heard = around_.heard(engine);
-  while (auto waiting = waiting_.take(engine)) {
+void Audit::visit(CacheId cache) {
+  const auto facts = router_.facts(cache);
+  while (auto waiting = waiting_.take(cache)) {
     const Instant now = clock_.now();
     const Instant answered = waiting->claim.answered;
-    const bool is_sound = heard && heard->is_sound;
-    if (heard && heard->is_upper_bound) {
+    if (is_upper_bound(facts)) {
       count_unjudged(*waiting, OverCause::UpperBound);
-    } else if (is_sound && heard->caught_up >= answered + options_.announcement_delay) {
+    } else if (is_sound(facts) && facts->caught_up >= answered + options_.announcement_delay) {
       judge(*waiting);
-    } else if (!is_sound || now >= answered + options_.judged_within) {
+    } else if (!is_sound(facts) || now >= answered + options_.judged_within) {
       count_unjudged(*waiting, OverCause::NotJudged);
     } else {
       waiting_.put_back(std::move(*waiting), now + options_.look_again_after);
-      around_.look(engine);
+      router_.look(cache);
       return;
     }
   }
@@ -149,7 +160,7 @@ void Audit::visit(CacheId engine) {
 void Audit::count_unjudged(const WaitingClaim& waiting, OverCause cause) {
   {
     const MutexLock lock(mutex_);
-    const auto found = followed_.find(waiting.claim.engine);
+    const auto found = followed_.find(waiting.claim.cache);
     if (found == followed_.end()) return;
     Tally& tally = found->second.tally;
     ++(cause == OverCause::UpperBound ? tally.upper_bound : tally.not_judged);
@@ -158,11 +169,11 @@ void Audit::count_unjudged(const WaitingClaim& waiting, OverCause cause) {
 }
 
 void Audit::judge(const WaitingClaim& waiting) {
-  const CacheId engine = waiting.claim.engine;
-  Verdict verdict;
+  const CacheId cache = waiting.claim.cache;
+  Judgement verdict;
   {
     const MutexLock lock(mutex_);
-    const auto found = followed_.find(engine);
+    const auto found = followed_.find(cache);
     if (found == followed_.end()) return;
     verdict = judge_.over(waiting.claim, clock_.now());
     Tally& tally = found->second.tally;
@@ -173,7 +184,7 @@ void Audit::judge(const WaitingClaim& waiting) {
   if (verdict.cause == OverCause::NotReused && verdict.strikes > 0) {
     log(LogLevel::Warn, "the engine does not reuse all it holds: its overlap is an upper bound",
         {{"worker", waiting.worker},
-         {"engine", engine.value},
+         {"engine", cache.value},
          {"predicted_tokens", waiting.predicted},
          {"cached_tokens", waiting.actual}});
   }
@@ -181,19 +192,19 @@ void Audit::judge(const WaitingClaim& waiting) {
   log(LogLevel::Warn, "the engine reused less than its events say it holds",
       {{"request_id", waiting.request_id},
        {"worker", waiting.worker},
-       {"engine", engine.value},
+       {"engine", cache.value},
        {"predicted_tokens", waiting.predicted},
        {"cached_tokens", waiting.actual},
        {"in_a_row", verdict.strikes}});
-  learn_anew(engine, waiting.worker, verdict.relearn, "unexplained");
+  learn_anew(cache, waiting.worker, verdict.relearn, "unexplained");
 }
 
-void Audit::learn_anew(CacheId engine, const std::string& worker, Relearn how,
+void Audit::learn_anew(CacheId cache, const std::string& worker, Relearn how,
                        std::string_view because) {
   if (how == Relearn::No) return;
   {
     const MutexLock lock(mutex_);
-    const auto found = followed_.find(engine);
+    const auto found = followed_.find(cache);
     if (found == followed_.end()) return;
     Tally& tally = found->second.tally;
     ++(is_due(how) ? tally.relearned : tally.postponed);
@@ -206,25 +217,29 @@ void Audit::learn_anew(CacheId engine, const std::string& worker, Relearn how,
   metrics_.counter(contract::kRelearnsTotal, {worker}).add();
   log(LogLevel::Warn, "the index was wrong about an engine: its blocks are learned anew",
       {{"worker", worker},
-       {"engine", engine.value},
+       {"engine", cache.value},
        {"because", because},
        {"from", how == Relearn::FromReplay ? "replay" : "new events"}});
-  around_.relearn(engine, how);
+  router_.relearn(cache, how);
 }
 
-// Of one look alone it might be that the engine began anew, with more room than it told before.
+// Of one look alone it might be that the rank began anew, with more room than it told before.
 void Audit::look_for_overfull() {
   std::unordered_map<CacheId, std::uint32_t> looks;
-  for (const Overfull& found : around_.overfull()) {
-    const std::uint32_t in_a_row = looks[found.engine] = overfull_looks_[found.engine] + 1;
+  for (const CacheRoom& found : router_.rooms()) {
+    const std::uint64_t claimed = router_.index.blocks(found.cache);
+    if (claimed <= found.blocks) continue;
+    const auto facts = router_.facts(found.cache);
+    if (!is_sound(facts) || is_upper_bound(facts)) continue;
+    const std::uint32_t in_a_row = looks[found.cache] = overfull_looks_[found.cache] + 1;
     if (in_a_row < kOverfullLooks) continue;
     const bool is_first = in_a_row == kOverfullLooks;
     Relearn how = Relearn::No;
     {
       const MutexLock lock(mutex_);
-      const auto followed = followed_.find(found.engine);
+      const auto followed = followed_.find(found.cache);
       if (followed == followed_.end()) continue;
-      how = judge_.overfull(found.engine, clock_.now());
+      how = judge_.overfull(found.cache, clock_.now());
       if (is_first) ++followed->second.tally.overfull;
     }
     if (is_first) {
@@ -232,30 +247,30 @@ void Audit::look_for_overfull() {
       log(LogLevel::Warn,
           "more blocks of an engine are claimed than it has: see copies= of this worker",
           {{"worker", found.worker},
-           {"engine", found.engine.value},
-           {"claimed_blocks", found.claimed},
-           {"engine_blocks", found.room}});
+           {"engine", found.cache.value},
+           {"claimed_blocks", claimed},
+           {"engine_blocks", found.blocks}});
     }
-    if (is_first || is_due(how)) learn_anew(found.engine, found.worker, how, "overfull");
+    if (is_first || is_due(how)) learn_anew(found.cache, found.worker, how, "overfull");
   }
   overfull_looks_ = std::move(looks);
 }
 
-void Audit::follow(CacheId engine) {
+void Audit::follow(CacheId cache) {
   const MutexLock lock(mutex_);
-  followed_.try_emplace(engine);
+  followed_.try_emplace(cache);
 }
 
-void Audit::forget(CacheId engine) {
-  waiting_.forget(engine);
+void Audit::forget(CacheId cache) {
+  waiting_.forget(cache);
   const MutexLock lock(mutex_);
-  judge_.forget(engine);
-  followed_.erase(engine);
+  judge_.forget(cache);
+  followed_.erase(cache);
 }
 
-Tally Audit::tally(CacheId engine) const {
+Tally Audit::tally(CacheId cache) const {
   const MutexLock lock(mutex_);
-  const auto found = followed_.find(engine);
+  const auto found = followed_.find(cache);
   return found == followed_.end() ? Tally{} : found->second.tally;
 }
 

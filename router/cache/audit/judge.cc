@@ -32,13 +32,13 @@ std::string_view name_of(OverCause cause) {
   return "";
 }
 
-bool Judge::Standing::doubts_replay(Instant now) const {
+bool Judge::Record::doubts_replay(Instant now) const {
   if (!relearned) return false;
   const bool kept_since = agreed && *agreed > *relearned;
   return !kept_since || now - *relearned < kReplayTrustedAfter;
 }
 
-Relearn Judge::Standing::relearn(Instant now) {
+Relearn Judge::Record::relearn(Instant now) {
   const bool is_first = !relearned || now - *relearned >= 2 * Duration(kRelearnPauseMax);
   if (!is_first && now - *relearned < pause) return Relearn::Postponed;
   const Relearn how = doubts_replay(now) ? Relearn::FromNewEvents : Relearn::FromReplay;
@@ -48,26 +48,26 @@ Relearn Judge::Standing::relearn(Instant now) {
   return how;
 }
 
-void Judge::agreed(CacheId engine, Instant answered) {
-  Standing& standing = standings_[engine];
+void Judge::agreed(CacheId cache, Instant answered) {
+  Record& standing = standings_[cache];
   ++standing.row;
   standing.agreed = answered;
   standing.holds_more = false;
 }
 
-std::uint64_t Judge::row(CacheId engine) const {
-  const auto found = standings_.find(engine);
+std::uint64_t Judge::row(CacheId cache) const {
+  const auto found = standings_.find(cache);
   return found == standings_.end() ? 0 : found->second.row;
 }
 
-Verdict Judge::over(const Claim& claim, Instant now) {
-  Standing& standing = standings_[claim.engine];
+Judgement Judge::over(const Claim& claim, Instant now) {
+  Record& standing = standings_[claim.cache];
   // Decided by what has been forgotten since: it says nothing about what was learned anew.
   if (standing.relearned && claim.decided <= *standing.relearned) {
     return {.cause = OverCause::Removed};
   }
-  // The engine had the first missing block no more: what it reused explains nothing.
-  const auto withdrawn = journal_.withdrawn_since(claim.removals, claim.engine, claim.missing);
+  // The rank had the first missing block no more: what it reused explains nothing.
+  const auto withdrawn = journal_.withdrawn_since(claim.removals, claim.cache, claim.missing);
   if (!withdrawn) return {.cause = OverCause::Unknown};
   if (*withdrawn) return {.cause = OverCause::Removed};
   const bool mostly_kept = was_mostly_kept(claim);
@@ -75,7 +75,7 @@ Verdict Judge::over(const Claim& claim, Instant now) {
   const bool row_goes_on = standing.struck_row == claim.row;
   standing.strikes = row_goes_on ? standing.strikes + 1 : 1;
   standing.struck_row = claim.row;
-  Verdict verdict{.cause = OverCause::Unexplained, .strikes = standing.strikes};
+  Judgement verdict{.cause = OverCause::Unexplained, .strikes = standing.strikes};
   if (standing.strikes < kStrikesMax) return verdict;
   if (standing.doubts_replay(now) && mostly_kept) {
     standing.strikes = 0;
@@ -87,6 +87,6 @@ Verdict Judge::over(const Claim& claim, Instant now) {
   return verdict;
 }
 
-Relearn Judge::overfull(CacheId engine, Instant now) { return standings_[engine].relearn(now); }
+Relearn Judge::overfull(CacheId cache, Instant now) { return standings_[cache].relearn(now); }
 
 }  // namespace sightline::audit

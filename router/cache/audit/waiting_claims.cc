@@ -24,10 +24,10 @@ bool WaitingClaims::add(WaitingClaim claim, Instant due) {
     const MutexLock lock(mutex_);
     const std::size_t bytes = claim.bytes();
     if (bytes_ + bytes > limits_.bytes_max) return false;
-    const auto found = queues_.find(claim.claim.engine);
+    const auto found = queues_.find(claim.claim.cache);
     if (found != queues_.end() && found->second.size() >= limits_.per_engine_max) return false;
     bytes_ += bytes;
-    queues_[claim.claim.engine].push_back({std::move(claim), due});
+    queues_[claim.claim.cache].push_back({std::move(claim), due});
   }
   changed_.notify_one();
   return true;
@@ -35,7 +35,7 @@ bool WaitingClaims::add(WaitingClaim claim, Instant due) {
 
 Instant WaitingClaims::next_due() const {
   Instant next = Instant::max();
-  for (const auto& [engine, queue] : queues_) next = std::min(next, queue.front().due);
+  for (const auto& [cache, queue] : queues_) next = std::min(next, queue.front().due);
   return next;
 }
 
@@ -47,15 +47,15 @@ std::vector<CacheId> WaitingClaims::wait(Instant until) {
     changed_.wait_for(mutex_, std::min<Duration>(std::min(until, next) - now, kWaitMax));
     now = clock_.now();
   }
-  for (const auto& [engine, queue] : queues_) {
-    if (queue.front().due <= now) due.push_back(engine);
+  for (const auto& [cache, queue] : queues_) {
+    if (queue.front().due <= now) due.push_back(cache);
   }
   return due;
 }
 
-std::optional<WaitingClaim> WaitingClaims::take(CacheId engine) {
+std::optional<WaitingClaim> WaitingClaims::take(CacheId cache) {
   const MutexLock lock(mutex_);
-  const auto found = queues_.find(engine);
+  const auto found = queues_.find(cache);
   if (found == queues_.end() || found->second.front().due > clock_.now()) return std::nullopt;
   WaitingClaim claim = std::move(found->second.front().claim);
   bytes_ -= claim.bytes();
@@ -67,12 +67,12 @@ std::optional<WaitingClaim> WaitingClaims::take(CacheId engine) {
 void WaitingClaims::put_back(WaitingClaim claim, Instant due) {
   const MutexLock lock(mutex_);
   bytes_ += claim.bytes();
-  queues_[claim.claim.engine].push_front({std::move(claim), due});
+  queues_[claim.claim.cache].push_front({std::move(claim), due});
 }
 
-void WaitingClaims::forget(CacheId engine) {
+void WaitingClaims::forget(CacheId cache) {
   const MutexLock lock(mutex_);
-  const auto found = queues_.find(engine);
+  const auto found = queues_.find(cache);
   if (found == queues_.end()) return;
   for (const Waiting& waiting : found->second) bytes_ -= waiting.claim.bytes();
   queues_.erase(found);

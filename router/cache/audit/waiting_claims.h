@@ -19,8 +19,8 @@ namespace sightline::audit {
 
 // Wrong claims that wait to be judged; more are counted but not judged.
 struct ClaimLimits {
-  std::size_t bytes_max = 64U << 20U;  // of all engines together: a claim holds its block keys
-  // Two strikes are enough: one engine must not take the room of others.
+  std::size_t bytes_max = 64U << 20U;  // of all ranks together: a claim holds its block keys
+  // Two strikes are enough: one rank must not take the room of others.
   std::size_t per_engine_max = 16;
 };
 
@@ -35,7 +35,7 @@ struct WaitingClaim {
   [[nodiscard]] std::size_t bytes() const;
 };
 
-// Claims until they can be judged, those of an engine in their order.
+// Claims until they can be judged, those of a rank in their order.
 // Thread safety: all methods from any thread.
 class WaitingClaims {
  public:
@@ -43,14 +43,14 @@ class WaitingClaims {
 
   // It is due at this moment, or when those before it are. False: there is no room for it.
   bool add(WaitingClaim claim, Instant due);
-  // Waits until a claim is due, this moment has come, or close(). Engines whose oldest claim is
+  // Waits until a claim is due, this moment has come, or close(). Ranks whose oldest claim is
   // due.
   std::vector<CacheId> wait(Instant until);
-  // The oldest claim of an engine, if it is due.
-  std::optional<WaitingClaim> take(CacheId engine);
-  // It is the engine's oldest one again, and due at this moment.
+  // The oldest claim of a rank, if it is due.
+  std::optional<WaitingClaim> take(CacheId cache);
+  // It is the rank's oldest one again, and due at this moment.
   void put_back(WaitingClaim claim, Instant due);
-  void forget(CacheId engine);
+  void forget(CacheId cache);
   // Nobody waits from now on.
   void close();
 

@@ -14,33 +14,33 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 
 }  // namespace
 
-bool AdapterBeliefs::believes(std::string_view name, double announced_s) const {
+bool AdapterMeanings::apply_to(std::string_view name, double announced_s) const {
   const auto found = from_s.find(name);
   return found == from_s.end() ? others : announced_s >= found->second;
 }
 
-bool Adapters::learn(const std::vector<ToldAdapter>& list) {
+bool Adapters::learn(const std::vector<ListedAdapter>& list) {
   for (auto& [name, known] : known_) {
     known.is_loaded = known.is_loaded && std::any_of(list.begin(), list.end(),
                                                      [&](const auto& a) { return a.name == name; });
   }
   bool has_changed = false;
   double told_s = told_s_;
-  for (const ToldAdapter& told : list) {
+  for (const ListedAdapter& told : list) {
     told_s = std::max(told_s, told.created_s);
     auto known = known_.find(told.name);
     if (known == known_.end()) {
       if (known_.size() < kAdaptersMax) {
         known_[told.name] = {.root = told.root};
-        beliefs_.from_s.try_emplace(told.name, 0);
+        meanings_.from_s.try_emplace(told.name, 0);
       } else {
-        has_changed = has_changed || beliefs_.others;
-        beliefs_.others = false;
+        has_changed = has_changed || meanings_.others;
+        meanings_.others = false;
       }
     } else if (!known->second.is_loaded || known->second.root != told.root) {
       known->second = {.root = told.root};
       // A time that stands still is not that of the list: what came before it cannot be told.
-      beliefs_.from_s[told.name] = told.created_s > told_s_ ? told.created_s + kMargin_s : kNever;
+      meanings_.from_s[told.name] = told.created_s > told_s_ ? told.created_s + kMargin_s : kNever;
       has_changed = true;
     }
   }

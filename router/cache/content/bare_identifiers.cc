@@ -30,7 +30,7 @@ std::optional<std::vector<std::int32_t>> runs_of(std::span<const std::int64_t> b
 
 class Reader {
  public:
-  Reader(const AnnouncedContent& told, const MediaTokens& tokens, const Place& place)
+  Reader(const AnnouncedContent& told, const MediaTokens& tokens, const ChainStart& place)
       : told_(told), tokens_(tokens), is_first_(place.is_first), open_(place.open) {}
 
   BareReading read() && {
@@ -100,7 +100,7 @@ class Reader {
 }  // namespace
 
 BareReading read_bare_identifiers(const AnnouncedContent& told, const MediaTokens& tokens,
-                                  const Place& place) {
+                                  const ChainStart& place) {
   return Reader(told, tokens, place).read();
 }
 

@@ -22,7 +22,7 @@ struct OpenItem {
 };
 
 // Where a chain of blocks begins.
-struct Place {
+struct ChainStart {
   bool is_first = false;         // at the prompt's first token
   std::optional<OpenItem> open;  // reaches the end of its parent, if one does
 };
@@ -57,6 +57,6 @@ struct BareReading {
 //
 // extras are given for every block. Pure.
 BareReading read_bare_identifiers(const AnnouncedContent& told, const MediaTokens& tokens,
-                                  const Place& place);
+                                  const ChainStart& place);
 
 }  // namespace sightline::content

@@ -8,7 +8,7 @@
 
 namespace sightline::content {
 
-void BlockContent::begin(const AnnouncedContent& told, const Place& place) {
+void BlockContent::begin(const AnnouncedContent& told, const ChainStart& place) {
   told_ = &told;
   is_first_ = place.is_first;
   bare_.reset();
@@ -20,7 +20,7 @@ void BlockContent::begin(const AnnouncedContent& told, const Place& place) {
 
 std::optional<keys::BlockKey> BlockContent::root() const {
   if (told_->lora_unnamed) return std::nullopt;
-  keys::Scope scope{
+  keys::KeyScope scope{
       .model = rules_.model, .cache_salt = told_->cache_salt, .lora = told_->lora_name};
   std::optional<std::string> salt;
   if (bare_) {

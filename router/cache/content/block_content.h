@@ -24,7 +24,7 @@ struct ContentRules {
   TokenId vocabulary_size = 0;  // token ids are below this; 0: any 32 bits
 };
 
-// Names the blocks of one engine's announcements by their content, one announcement at a time.
+// Names the blocks of one rank's announcements by their content, one announcement at a time.
 // Thread safety: none. The scheme outlives it.
 class BlockContent {
  public:
@@ -33,7 +33,7 @@ class BlockContent {
 
   // What follows is about these blocks, whose tokens fit their number. They outlive the calls
   // below.
-  void begin(const AnnouncedContent& told, const Place& place);
+  void begin(const AnnouncedContent& told, const ChainStart& place);
   // The key in front of the prompt's first block; nothing: salt or adapter are not certain.
   [[nodiscard]] std::optional<keys::BlockKey> root() const;
   // The key of block i; nothing: its content is not certain.

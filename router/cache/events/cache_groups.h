@@ -12,7 +12,7 @@
 
 namespace sightline::events {
 
-// Cache groups of one engine that are known at a time; layers of one kind may fill several.
+// Cache groups of one rank that are known at a time; layers of one kind may fill several.
 inline constexpr std::size_t kGroupsMax = 64;
 // Of these, the ones that count; real engines have one or two. Each block costs a look at all.
 inline constexpr std::size_t kCountingGroupsMax = 8;
@@ -29,11 +29,11 @@ inline constexpr std::size_t kCountingGroupsMax = 8;
 // Thread safety: none.
 class CacheGroups {
  public:
-  struct Lesson {
+  struct Learned {
     bool forget = false;   // other groups count from now on: what is held was proved otherwise
     bool refused = false;  // there is no room for the group of this store
   };
-  Lesson learn(const wire::BlockStored& event) {
+  Learned learn(const wire::BlockStored& event) {
     if (!teaches(event)) return {};
     const auto id = event.group.value_or(0);
     if (known_.contains(id)) return {};

@@ -18,7 +18,7 @@
 
 namespace sightline::events {
 
-// How far one engine's events have come, and what they tell of its cache.
+// How far one rank's events have come, and what they tell of its cache.
 struct FeedStatus {
   CacheId cache;
   operations::CacheFacts facts;        // health and caught_up: set by who owns the socket
@@ -40,7 +40,7 @@ struct FeedStatus {
   NormaliserStatistics normaliser;
 };
 
-// All that happens to one engine's messages between its socket and the operations they mean: order,
+// All that happens to one rank's messages between its socket and the operations they mean: order,
 // decoding, normalisation. Thread safety: none. Scheme and sink outlive it.
 class EventFeed {
  public:

@@ -113,7 +113,7 @@ void Normaliser::apply_event(const BlockStored& event) {
   is_paired_ |= event.paired;
   const auto group = counted_group(event);
   if (!group || event.hashes.empty()) return;
-  const Place place{.group = *group, .tier = *event.tier};
+  const GroupTier place{.group = *group, .tier = *event.tier};
   if (event.tokens.empty()) {
     store_placeholders(event, place);
   } else {
@@ -145,9 +145,10 @@ void Normaliser::apply_event(const BlockRemoved& event) {
     }
     const Handle& handle = entry->second;
     if (was_held && handle.key && !held_everywhere(handle, tier)) removed.push_back(*handle.key);
-    const bool gone = std::all_of(handle.copies.begin(), handle.copies.end(), [](const Copies& c) {
-      return std::all_of(c.tiers.begin(), c.tiers.end(), [](auto count) { return count == 0; });
-    });
+    const bool gone =
+        std::all_of(handle.copies.begin(), handle.copies.end(), [](const CopyCounts& c) {
+          return std::all_of(c.tiers.begin(), c.tiers.end(), [](auto count) { return count == 0; });
+        });
     if (gone) {
       handles_.erase(entry);
       open_items_.erase(hash);
@@ -220,7 +221,7 @@ bool Normaliser::accept_block_size(std::uint32_t block_size) {
   return false;
 }
 
-void Normaliser::store_placeholders(const BlockStored& event, const Place& place) {
+void Normaliser::store_placeholders(const BlockStored& event, const GroupTier& place) {
   for (const auto hash : event.hashes) {
     const auto entry = handles_.find(hash);
     if (entry == handles_.end()) {
@@ -233,7 +234,7 @@ void Normaliser::store_placeholders(const BlockStored& event, const Place& place
   flush_stores();
 }
 
-void Normaliser::store_chain(const BlockStored& event, const Place& place) {
+void Normaliser::store_chain(const BlockStored& event, const GroupTier& place) {
   const auto count = event.hashes.size();
   // Offloading may keep smaller blocks than the group on the GPU.
   const bool is_other_size =
@@ -269,7 +270,7 @@ void Normaliser::take_waiting(std::vector<EngineHash> announced) {
   }
 }
 
-void Normaliser::store_after(const Start& start, const BlockStored& event, Place place) {
+void Normaliser::store_after(const Start& start, const BlockStored& event, GroupTier place) {
   const auto count = event.hashes.size();
   place.report = reports_reused(event, place);
   Link link{.key = start.key, .parent = std::nullopt};
@@ -296,12 +297,12 @@ Normaliser::Start Normaliser::start_of(const BlockStored& event) {
   if (!event.parent) {
     content_.begin(event, {.is_first = true, .open = std::nullopt});
     const auto& adapter = event.lora_name;
-    if (adapter && !options_.adapters.believes(*adapter, batch_time_s_)) return {};
+    if (adapter && !options_.adapters.apply_to(*adapter, batch_time_s_)) return {};
     return {.announced = true, .key = content_.root(), .is_root = true};
   }
   const auto parent = handles_.find(*event.parent);
   if (parent == handles_.end()) return {.announced = false, .key = std::nullopt};
-  content::Place place;
+  content::ChainStart place;
   if (const auto open = open_items_.find(*event.parent); open != open_items_.end()) {
     place.open = open->second;
   }
@@ -309,7 +310,7 @@ Normaliser::Start Normaliser::start_of(const BlockStored& event) {
   return {.announced = true, .key = parent->second.key};
 }
 
-bool Normaliser::reports_reused(const BlockStored& event, const Place& place) const {
+bool Normaliser::reports_reused(const BlockStored& event, const GroupTier& place) const {
   if (!rules_.repeats_report_reuse) return false;
   const auto held = std::count_if(event.hashes.begin(), event.hashes.end(), [&](EngineHash hash) {
     const auto entry = handles_.find(hash);
@@ -318,7 +319,7 @@ bool Normaliser::reports_reused(const BlockStored& event, const Place& place) co
   return held >= 2;
 }
 
-std::uint32_t Normaliser::copies_of(const Handle& handle, const Place& place) {
+std::uint32_t Normaliser::copies_of(const Handle& handle, const GroupTier& place) {
   for (const auto& copies : handle.copies) {
     if (copies.group == place.group) return copies.tiers[slot_of(place.tier)];
   }
@@ -329,11 +330,11 @@ bool Normaliser::held_everywhere(const Handle& handle, operations::Tier tier) co
   // A handle has copies of groups that count only: where one ceases to, all is forgotten.
   const auto held = std::count_if(
       handle.copies.begin(), handle.copies.end(),
-      [slot = slot_of(tier)](const Copies& copies) { return copies.tiers[slot] > 0; });
+      [slot = slot_of(tier)](const CopyCounts& copies) { return copies.tiers[slot] > 0; });
   return held > 0 && static_cast<std::size_t>(held) == groups_.counting();
 }
 
-bool Normaliser::take(EngineHash hash, const Link& link, const Place& place) {
+bool Normaliser::take(EngineHash hash, const Link& link, const GroupTier& place) {
   if (handles_.size() >= handles_allowed_ && !handles_.contains(hash)) return false;
   const auto [entry, is_new] = handles_.try_emplace(hash);
   if (is_new) {
@@ -349,11 +350,11 @@ bool Normaliser::take(EngineHash hash, const Link& link, const Place& place) {
   return true;
 }
 
-void Normaliser::add_copy(Handle& handle, const Place& place) {
+void Normaliser::add_copy(Handle& handle, const GroupTier& place) {
   auto copies = std::find_if(handle.copies.begin(), handle.copies.end(),
-                             [&](const Copies& c) { return c.group == place.group; });
+                             [&](const CopyCounts& c) { return c.group == place.group; });
   if (copies == handle.copies.end()) {
-    copies = handle.copies.insert(handle.copies.end(), Copies{.group = place.group});
+    copies = handle.copies.insert(handle.copies.end(), CopyCounts{.group = place.group});
   }
   const bool was_held = held_everywhere(handle, place.tier);
   auto& count = copies->tiers[slot_of(place.tier)];

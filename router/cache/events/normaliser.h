@@ -22,7 +22,7 @@
 
 namespace sightline::events {
 
-// The cache of one engine core (worker and rank) as its events tell it: turns engine hashes into
+// The cache of one rank core (worker and rank) as its events tell it: turns engine hashes into
 // BlockKeys and events into operations. Engine hashes are only handles here: hash -> key, and
 // copies per cache group and tier.
 //
@@ -32,7 +32,7 @@ namespace sightline::events {
 // - Nothing is guessed: a block whose length, media, LoRA or salt is not certain is not told of,
 //   and neither are its children. A block whose parent is not known waits for it; any removal of
 //   the block ends that.
-// - Copies: engines announce a second physical copy of a block as one more BlockStored. In vLLM
+// - CopyCounts: engines announce a second physical copy of a block as one more BlockStored. In vLLM
 //   that happens to the last block of a prompt or to a decoded block, one block per event. Where
 //   one event announces two or more blocks again, it is a report of reused blocks
 //   (kv_cache_report_mode full), which is no new copy. A report of a single block cannot be told
@@ -80,14 +80,14 @@ class Normaliser {
   [[nodiscard]] std::size_t waiting() const { return waiting_.blocks(); }
 
  private:
-  struct Copies {
+  struct CopyCounts {
     std::int64_t group = 0;
     std::array<std::uint32_t, operations::kTierCount> tiers{};
   };
   struct Handle {
     std::optional<keys::BlockKey> key;     // nothing: content unknown, never told
     std::optional<keys::BlockKey> parent;  // where the key is known; nothing: a prompt's first
-    std::vector<Copies> copies;            // per cache group that counts
+    std::vector<CopyCounts> copies;        // per cache group that counts
   };
 
   void apply_event(const BlockStored& event);
@@ -106,7 +106,7 @@ class Normaliser {
   void settle_handle_bytes();
 
   // What an event is about: blocks of one cache group on one tier.
-  struct Place {
+  struct GroupTier {
     std::int64_t group = 0;
     operations::Tier tier = operations::Tier::Gpu;
     bool report = false;  // blocks held already are not new copies
@@ -122,20 +122,20 @@ class Normaliser {
     std::optional<keys::BlockKey> key;
     std::optional<keys::BlockKey> parent;  // nothing: a prompt's first
   };
-  void store_placeholders(const BlockStored& event, const Place& place);
-  void store_chain(const BlockStored& event, const Place& place);
-  void store_after(const Start& start, const BlockStored& event, Place place);
+  void store_placeholders(const BlockStored& event, const GroupTier& place);
+  void store_chain(const BlockStored& event, const GroupTier& place);
+  void store_after(const Start& start, const BlockStored& event, GroupTier place);
   void take_waiting(std::vector<EngineHash> announced);
   // Also begins to read what the event's blocks hold.
   Start start_of(const BlockStored& event);
 
   // Takes one announced block in; false: no room.
-  bool take(EngineHash hash, const Link& link, const Place& place);
-  void add_copy(Handle& handle, const Place& place);
+  bool take(EngineHash hash, const Link& link, const GroupTier& place);
+  void add_copy(Handle& handle, const GroupTier& place);
   void withdraw(Handle& handle);
   void add_store(const Handle& handle, operations::Tier tier);
   void flush_stores();
-  [[nodiscard]] static std::uint32_t copies_of(const Handle& handle, const Place& place);
+  [[nodiscard]] static std::uint32_t copies_of(const Handle& handle, const GroupTier& place);
   // What one removal of a block says.
   struct Loss {
     operations::Tier tier = operations::Tier::Gpu;
@@ -145,7 +145,7 @@ class Normaliser {
   // One copy less in the group, or in every one; false: there was none.
   bool give_up_copy(Handle& handle, const Loss& loss) const;
   [[nodiscard]] bool held_everywhere(const Handle& handle, operations::Tier tier) const;
-  [[nodiscard]] bool reports_reused(const BlockStored& event, const Place& place) const;
+  [[nodiscard]] bool reports_reused(const BlockStored& event, const GroupTier& place) const;
 
   const NormaliserOptions options_;
   const wire::EventRules rules_;
@@ -155,7 +155,7 @@ class Normaliser {
   content::BlockContent content_;
   std::unordered_map<EngineHash, Handle, EngineHashing> handles_;
   HeldBytes handle_bytes_;           // of them, as of the last batch
-  std::size_t handles_allowed_ = 0;  // by this engine's and all engines' bound, for this batch
+  std::size_t handles_allowed_ = 0;  // by this rank's and all ranks' bound, for this batch
   // Of handles of known content that end within an item, where the engine tells no offsets.
   std::unordered_map<EngineHash, content::OpenItem, EngineHashing> open_items_;
   WaitingStores waiting_;

@@ -18,7 +18,7 @@
 
 namespace sightline::events {
 
-// Blocks of one engine whose hashes are remembered, indexed or not; about 330 MB when full, and 150
+// Blocks of one rank whose hashes are remembered, indexed or not; about 330 MB when full, and 150
 // more where the engine tells no offsets of media (vLLM before 0.19) and all end within a picture.
 inline constexpr std::size_t kHandlesMax = 2'000'000;
 // What one of them takes: about so much, measured with one copy each.
@@ -46,13 +46,13 @@ struct NormaliserOptions {
   TokenId vocabulary_size = 0;
   CopyPolicy copies = CopyPolicy::RefCount;
   std::size_t handles_max = kHandlesMax;
-  // For those of all engines together, kHandleBytes each; outlives the state. None: no bound.
+  // For those of all ranks together, kHandleBytes each; outlives the state. None: no bound.
   ByteBudget* handle_bytes = nullptr;
   // The data-parallel rank that its batches must state; nothing: whatever they state is taken, as
   // an engine that is alone at its address may count itself among others.
   std::optional<std::int64_t> rank = std::nullopt;
   // What is announced under an adapter's name earlier than this says has unknown content.
-  content::AdapterBeliefs adapters = {};
+  content::AdapterMeanings adapters = {};
   // Not to be known to the engine: see EngineHashing.
   std::uint64_t hash_seed = 0;
   WaitingStores::Limits waiting = {};

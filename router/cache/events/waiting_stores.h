@@ -27,7 +27,7 @@ using wire::MalformedEvent;
 using wire::SpecKind;
 using wire::UnknownEvent;
 
-// Of one engine.
+// Of one rank.
 inline constexpr std::size_t kWaitingEventsMax = 1024;
 inline constexpr std::size_t kWaitingBytesMax = 4U << 20U;  // memory, about
 

@@ -73,7 +73,7 @@ class ExactIndex : public IndexReader, public IndexWriter, public IndexStatistic
     Table::Found entry;
     Holders::iterator holder;
   };
-  // The place of a holder of this engine and life.
+  // The place of a holder of this rank and life.
   std::optional<Held> find_held(const Holder& wanted, keys::BlockKey block) SL_REQUIRES(mutex_);
   void erase(const Held& held) SL_REQUIRES(mutex_);
 

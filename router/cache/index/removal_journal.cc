@@ -44,9 +44,9 @@ class BlockSet {
 
 struct RemovalJournal::Search {
   std::uint64_t position;
-  CacheId engine;
+  CacheId cache;
   BlockSet claimed;
-  std::uint64_t next_chunk = 0;  // counted from the engine's first one ever
+  std::uint64_t next_chunk = 0;  // counted from the rank's first one ever
   bool withdrawn = false;
   bool incomplete = false;
 };
@@ -60,14 +60,14 @@ void RemovalJournal::advance_beyond(std::uint64_t position) {
                   std::memory_order_release);
 }
 
-void RemovalJournal::removed(CacheId engine, std::span<const keys::BlockKey> blocks) {
+void RemovalJournal::removed(CacheId cache, std::span<const keys::BlockKey> blocks) {
   std::optional<std::uint64_t> position;
   while (!blocks.empty()) {
     const auto step = blocks.first(std::min(blocks.size(), kChunkRemovals));
     blocks = blocks.subspan(step.size());
     const MutexLock lock(mutex_);
     if (!position) position = position_.load(std::memory_order_relaxed);
-    write(logs_[engine], *position, step);
+    write(logs_[cache], *position, step);
     if (blocks.empty()) advance_beyond(*position);
   }
 }
@@ -107,7 +107,7 @@ std::unique_ptr<RemovalJournal::Chunk> RemovalJournal::take_chunk(Log& log) {
     ++chunks_made_;
     return std::make_unique<Chunk>();
   }
-  // All are taken, so somebody has one. Once per chunk: a walk over a thousand engines is little.
+  // All are taken, so somebody has one. Once per chunk: a walk over a thousand ranks is little.
   const auto most = std::max_element(logs_.begin(), logs_.end(), [](const auto& a, const auto& b) {
     return a.second.chunks.size() < b.second.chunks.size();
   });
@@ -123,10 +123,10 @@ std::unique_ptr<RemovalJournal::Chunk> RemovalJournal::give_up_oldest(Log& log) 
   return oldest;
 }
 
-void RemovalJournal::dropped(CacheId engine) {
+void RemovalJournal::dropped(CacheId cache) {
   const MutexLock lock(mutex_);
   const std::uint64_t position = position_.load(std::memory_order_relaxed);
-  Log& log = logs_[engine];
+  Log& log = logs_[cache];
   log.given_up += log.chunks.size();
   std::move(log.chunks.begin(), log.chunks.end(), std::back_inserter(free_));
   log.chunks.clear();
@@ -144,7 +144,7 @@ void RemovalJournal::forget_idle() {
 // True if there is more to look at.
 bool RemovalJournal::look_at_next(Search& search) const {
   const MutexLock lock(mutex_);
-  const auto entry = logs_.find(search.engine);
+  const auto entry = logs_.find(search.cache);
   if (entry == logs_.end()) {
     search.incomplete = search.position < idle_forgotten_before_;
     return false;
@@ -169,9 +169,9 @@ bool RemovalJournal::look_at_next(Search& search) const {
   return !search.withdrawn && at + 1 < log.chunks.size();
 }
 
-std::optional<bool> RemovalJournal::withdrawn_since(std::uint64_t position, CacheId engine,
+std::optional<bool> RemovalJournal::withdrawn_since(std::uint64_t position, CacheId cache,
                                                     std::span<const keys::BlockKey> blocks) const {
-  Search search{.position = position, .engine = engine, .claimed = BlockSet(blocks)};
+  Search search{.position = position, .cache = cache, .claimed = BlockSet(blocks)};
   while (look_at_next(search)) {
   }
   if (search.withdrawn) return true;

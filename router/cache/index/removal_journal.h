@@ -20,17 +20,17 @@
 
 namespace sightline::index {
 
-// Removals remembered. They lie in chunks, which an engine takes one by one as it removes blocks:
-// one that removes nothing takes no memory. When all chunks are taken, the engine that has the most
-// of them gives up its oldest, so that a thousand engines that evict at once keep 5,000 each.
+// Removals remembered. They lie in chunks, which a rank takes one by one as it removes blocks:
+// one that removes nothing takes no memory. When all chunks are taken, the rank that has the most
+// of them gives up its oldest, so that a thousand ranks that evict at once keep 5,000 each.
 struct JournalLimits {
-  std::size_t chunks_max = 21'700;            // 64 MiB of all engines together
+  std::size_t chunks_max = 21'700;            // 64 MiB of all ranks together
   std::size_t chunks_per_engine_max = 1'024;  // 262,144 removals
-  // Engines without a chunk that are remembered: those that left are forgotten beyond it.
+  // Ranks without a chunk that are remembered: those that left are forgotten beyond it.
   std::size_t idle_engines_max = 4'096;
 };
 
-// The latest removals of each engine from an index, in their order, so that it can be asked
+// The latest removals of each rank from an index, in their order, so that it can be asked
 // afterwards whether blocks that were claimed at some moment have been withdrawn since.
 //
 // A removal is written after the index has it, and a position is read before the index is asked:
@@ -44,14 +44,14 @@ class RemovalJournal {
   // Rises with every call of the next two that has ended.
   [[nodiscard]] std::uint64_t position() const { return position_.load(std::memory_order_acquire); }
 
-  void removed(CacheId engine, std::span<const keys::BlockKey> blocks);
-  // All blocks of the engine at once. What it removed before is told by this alone.
-  void dropped(CacheId engine);
+  void removed(CacheId cache, std::span<const keys::BlockKey> blocks);
+  // All blocks of the rank at once. What it removed before is told by this alone.
+  void dropped(CacheId cache);
 
-  // True if one of the blocks was withdrawn from the engine after the position and before the call,
-  // or all of them. Nothing: not as far as is known, but removals of the engine since the position
+  // True if one of the blocks was withdrawn from the rank after the position and before the call,
+  // or all of them. Nothing: not as far as is known, but removals of the rank since the position
   // are no longer remembered.
-  [[nodiscard]] std::optional<bool> withdrawn_since(std::uint64_t position, CacheId engine,
+  [[nodiscard]] std::optional<bool> withdrawn_since(std::uint64_t position, CacheId cache,
                                                     std::span<const keys::BlockKey> blocks) const;
 
   // Memory taken for removals.
@@ -90,7 +90,7 @@ class RemovalJournal {
   std::unordered_map<CacheId, Log> logs_ SL_GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<Chunk>> free_ SL_GUARDED_BY(mutex_);
   std::size_t chunks_made_ SL_GUARDED_BY(mutex_) = 0;
-  // Engines that are not known may have removed before.
+  // Ranks that are not known may have removed before.
   std::uint64_t idle_forgotten_before_ SL_GUARDED_BY(mutex_) = 0;
 };
 

@@ -130,7 +130,7 @@ LocalHash Scheme::local(std::span<const TokenId> block, std::span<const BlockMed
                                  local_secret_.size())};
 }
 
-BlockKey Scheme::root(const Scope& scope) const {
+BlockKey Scheme::root(const KeyScope& scope) const {
   blake3_hasher hasher;
   blake3_hasher_init_keyed(&hasher, root_key_.data());
   update_field(hasher, scope.model);

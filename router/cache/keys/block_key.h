@@ -48,7 +48,7 @@ struct BlockMedia {
 };
 
 // What separates the prompts of one process from each other besides their tokens.
-struct Scope {
+struct KeyScope {
   std::string model;
   std::optional<std::string> cache_salt = std::nullopt;
   std::optional<std::string> lora = std::nullopt;  // the adapter's name
@@ -69,7 +69,7 @@ class Scheme {
   [[nodiscard]] LocalHash local(std::span<const TokenId> block,
                                 std::span<const BlockMedia> media = {}) const;
   // The key in front of the first block.
-  [[nodiscard]] BlockKey root(const Scope& scope) const;
+  [[nodiscard]] BlockKey root(const KeyScope& scope) const;
   [[nodiscard]] BlockKey next(BlockKey parent, LocalHash local) const;
 
   // 16 lower-case hexadecimal digits that name the key to a client without revealing it: keyed

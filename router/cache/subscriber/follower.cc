@@ -26,12 +26,13 @@ Result<std::unique_ptr<Follower>> Follower::open(const Shared& shared, FeedEndpo
                                                  events::EventFeed feed) {
   Origin origin{.bind = endpoints.bind};
   if (endpoints.replay) {
-    origin.replay = SL_TRY(Endpoint::parse("replay", std::move(*endpoints.replay)));
+    origin.replay = SL_TRY(ZmqEndpoint::parse("replay", std::move(*endpoints.replay)));
     // A bad replay endpoint is refused now rather than at the first gap.
     if (origin.replay.name().empty()) SL_TRY(open_replay(shared, origin.replay.text()));
   }
-  origin.events = endpoints.bind ? Endpoint::to_bind(std::move(endpoints.events))
-                                 : SL_TRY(Endpoint::parse("events", std::move(endpoints.events)));
+  origin.events = endpoints.bind
+                      ? ZmqEndpoint::to_bind(std::move(endpoints.events))
+                      : SL_TRY(ZmqEndpoint::parse("events", std::move(endpoints.events)));
   auto follower = std::make_unique<Follower>(shared, std::move(origin), std::move(feed));
   if (follower->is_named()) {
     follower->find_at_ = shared.clock.now();
@@ -45,7 +46,7 @@ Result<std::unique_ptr<Follower>> Follower::open(const Shared& shared, FeedEndpo
 Follower::Follower(const Shared& shared, Origin origin, events::EventFeed feed)
     : shared_(shared),
       origin_(std::move(origin)),
-      engine_(feed.status().cache),
+      cache_(feed.status().cache),
       feed_(std::move(feed)) {}
 
 Follower::~Follower() {
@@ -70,8 +71,8 @@ Result<Done> Follower::open_events() {
     return std::move(socket).error();
   }
   events_ = std::move(*socket);
-  shared_.poller.watch(events_->links(), token_of(engine_, kLinks));
-  shared_.poller.watch(events_->messages(), token_of(engine_, kMessages));
+  shared_.poller.watch(events_->links(), token_of(cache_, kLinks));
+  shared_.poller.watch(events_->messages(), token_of(cache_, kMessages));
   return Done{};
 }
 
@@ -198,13 +199,13 @@ void Follower::take_message() {
 void Follower::resume() {
   if (!held_back_ || !feed_.wants_live()) return;
   held_back_ = false;
-  shared_.poller.look_again(token_of(engine_, kMessages));
+  shared_.poller.look_again(token_of(cache_, kMessages));
 }
 
 bool Follower::look_after_links(Duration since_last) {
   if (!events_ || peers_ == 0) return false;
   const bool waits = has_message(events_->messages());
-  if (waits && !held_back_) shared_.poller.look_again(token_of(engine_, kMessages));
+  if (waits && !held_back_) shared_.poller.look_again(token_of(cache_, kMessages));
   if (!events_->look_after_links(since_last, wire_bytes_taken_, waits)) return false;
   ++overruns_;
   lose_events(kReopenAfter);
@@ -228,16 +229,16 @@ void Follower::reopen() {
 
 void Follower::find_events() {
   find_at_.reset();
-  const auto answer = shared_.find_name(engine_, origin_.events.name());
+  const auto answer = shared_.find_name(cache_, origin_.events.name());
   is_finding_ = answer.asked_at.has_value();
   if (is_finding_) return;
   if (!answer.found.addresses.empty()) {
     take_addresses(answer.found.addresses);
-  } else if (peers_ == 0 || answer.found.trouble == hosts::Trouble::Unknown) {
-    // The address may be another engine's by now, and libzmq would connect to it again.
+  } else if (peers_ == 0 || answer.found.trouble == hosts::LookupFailure::Unknown) {
+    // The address may be another rank's by now, and libzmq would connect to it again.
     leave_address();
   }
-  name_trouble_ = address_ ? hosts::Trouble::None : answer.found.trouble;
+  name_trouble_ = address_ ? hosts::LookupFailure::None : answer.found.trouble;
   if (peers_ == 0) find_at_ = shared_.clock.now() + shared_.options.find_again;
 }
 
@@ -289,14 +290,14 @@ void Follower::meet_deadline() {
   const auto now = shared_.clock.now();
   if (ask_at_ && now >= *ask_at_) {
     ask_at_.reset();
-    shared_.places.want(engine_);
+    shared_.places.want(cache_);
   }
   meet_replay_deadlines(now);
   if (reopen_at_ && now >= *reopen_at_) reopen();
   if (find_at_ && now >= *find_at_) find_events();
 }
 
-void Follower::look() { read(token_of(engine_, kMessages)); }
+void Follower::look() { read(token_of(cache_, kMessages)); }
 
 void Follower::relearn(bool replay) {
   const auto from = feed_.relearn(replay, shared_.clock.wall());
@@ -317,9 +318,10 @@ events::FeedStatus Follower::status() const {
   status.heard_at = heard_at_;
   if (address_in_use_) {
     status.facts.health = FeedHealth::AddressInUse;
-  } else if (name_trouble_ != hosts::Trouble::None) {
-    status.facts.health = name_trouble_ == hosts::Trouble::Unknown ? FeedHealth::NameUnknown
-                                                                   : FeedHealth::NameUnanswered;
+  } else if (name_trouble_ != hosts::LookupFailure::None) {
+    status.facts.health = name_trouble_ == hosts::LookupFailure::Unknown
+                              ? FeedHealth::NameUnknown
+                              : FeedHealth::NameUnanswered;
   } else if (peers_ == 0) {
     status.facts.health = connected_before_ ? FeedHealth::Disconnected : FeedHealth::Waiting;
   } else if (feed_.replaying()) {

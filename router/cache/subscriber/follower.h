@@ -15,25 +15,25 @@
 #include "common/hosts/lookup.h"
 
 #include "router/cache/events/event_feed.h"
-#include "router/cache/subscriber/endpoint.h"
 #include "router/cache/subscriber/queue_watch.h"
 #include "router/cache/subscriber/replay_places.h"
+#include "router/cache/subscriber/zmq_endpoint.h"
 #include "router/cache/subscriber/zmq_poller.h"
 #include "router/cache/subscriber/zmq_socket.h"
 
 namespace sightline::subscriber {
 
 // Where one engine core publishes. Endpoints as libzmq writes them: "tcp://10.0.0.7:5557",
-// "tcp://[fd00::7]:5557", "tcp://engine-0.engines:5557", "ipc:///run/x.sock".
+// "tcp://[fd00::7]:5557", "tcp://engine-0.ranks:5557", "ipc:///run/x.sock".
 struct FeedEndpoints {
   std::string events;
-  // The engine connects to us (its own endpoint holds no '*' or '::'), so we bind.
+  // The rank connects to us (its own endpoint holds no '*' or '::'), so we bind.
   bool bind = false;
   std::optional<std::string> replay = std::nullopt;
 };
 
 struct FollowOptions {
-  // ZMQ_RCVHWM of an engine: what is not read in time waits at its publisher, of which vLLM's keeps
+  // ZMQ_RCVHWM of a rank: what is not read in time waits at its publisher, of which vLLM's keeps
   // 100,000 messages.
   int receive_messages_max = 32;
   int replay_messages_max = 64;  // the same of a replay that runs
@@ -54,11 +54,11 @@ struct FollowOptions {
   // or several.
   std::chrono::milliseconds find_again{2000};
   // From a connection by name to the look-up that confirms its address: what was known of the name
-  // may have been out of date, and the address another engine's.
+  // may have been out of date, and the address another rank's.
   std::chrono::milliseconds confirm_after{10'000};
 };
 
-// One engine that is followed: its sockets, when something is due, and the way of its messages
+// One rank that is followed: its sockets, when something is due, and the way of its messages
 // into its feed.
 // Thread safety: none; opened, used and destroyed on one thread.
 class Follower {
@@ -71,7 +71,7 @@ class Follower {
     ReplayPlaces& places;
     const Clock& clock;
     const FollowOptions& options;
-    // As hosts::Lookup::find(); what comes later is told by looked_up() of this engine's follower.
+    // As hosts::Lookup::find(); what comes later is told by looked_up() of this rank's follower.
     std::function<hosts::Lookup::Answer(CacheId, const std::string&)> find_name = nullptr;
   };
 
@@ -83,9 +83,9 @@ class Follower {
                                                 events::EventFeed feed);
   // By open().
   struct Origin {
-    Endpoint events;
+    ZmqEndpoint events;
     bool bind = false;
-    Endpoint replay;
+    ZmqEndpoint replay;
   };
   Follower(const Shared& shared, Origin origin, events::EventFeed feed);
   ~Follower();
@@ -144,17 +144,17 @@ class Follower {
 
   const Shared shared_;
   const Origin origin_;
-  const CacheId engine_;
+  const CacheId cache_;
   events::EventFeed feed_;
   std::optional<EventsSocket> events_;
   bool address_in_use_ = false;
   // Of events by name:
-  std::optional<asio::ip::address> address_;            // at which they are awaited
-  Instant tried_since_{};                               // while not connected
-  hosts::Trouble name_trouble_ = hosts::Trouble::None;  // why there is none
-  std::optional<Instant> find_at_;                      // to look their host's name up
-  bool is_finding_ = false;                             // that is under way
-  ZmqSocket replay_;                                    // while a replay runs
+  std::optional<asio::ip::address> address_;                        // at which they are awaited
+  Instant tried_since_{};                                           // while not connected
+  hosts::LookupFailure name_trouble_ = hosts::LookupFailure::None;  // why there is none
+  std::optional<Instant> find_at_;                                  // to look their host's name up
+  bool is_finding_ = false;                                         // that is under way
+  ZmqSocket replay_;                                                // while a replay runs
   QueueWatch queue_;
   std::optional<std::uint64_t> ask_from_;
   std::optional<Instant> ask_at_;           // to send the request

@@ -31,11 +31,11 @@ class Turn {
   std::size_t bytes_ = 0;
 };
 
-// Sockets of a follower: the low bits of their tokens, above which stands the engine.
+// Sockets of a follower: the low bits of their tokens, above which stands the rank.
 enum Part : std::uint64_t { kLinks, kMessages, kReplay, kParts };
 
-inline std::uint64_t token_of(CacheId engine, Part part) {
-  return std::uint64_t{engine.value} * kParts + part;
+inline std::uint64_t token_of(CacheId cache, Part part) {
+  return std::uint64_t{cache.value} * kParts + part;
 }
 
 inline Result<ZmqSocket> open_replay(const Follower::Shared& shared, const std::string& endpoint) {

@@ -19,11 +19,11 @@ constexpr std::chrono::minutes kLookupLongest{1};
 
 // Answers that come while the replay has no place wait for one.
 void Follower::read_replay() {
-  if (!replay_ || shared_.places.wants(engine_)) return;
-  if (shared_.places.has(engine_)) {
+  if (!replay_ || shared_.places.wants(cache_)) return;
+  if (shared_.places.has(cache_)) {
     take_answers();
   } else if (has_message(replay_.get())) {
-    shared_.places.want(engine_);
+    shared_.places.want(cache_);
     replay_deadline_.reset();
   }
 }
@@ -40,7 +40,7 @@ void Follower::take_answers() {
     if (!feed_.replaying()) close_replay();
     ask(from);
   }
-  shared_.poller.look_again(token_of(engine_, kReplay));
+  shared_.poller.look_again(token_of(cache_, kReplay));
 }
 
 void Follower::take_place() {
@@ -69,18 +69,18 @@ void Follower::send_request() {
   answered_ = false;
   const auto endpoint = replay_at();
   if (!endpoint) {
-    shared_.places.give_up(engine_);
+    shared_.places.give_up(cache_);
     place_until_.reset();
     return;
   }
   auto socket = open_replay(shared_, *endpoint);
   if (!socket.ok() || !send_replay_request(socket->get(), *ask_from_)) {
-    shared_.places.give_up(engine_);
+    shared_.places.give_up(cache_);
     ask(feed_.replay_timed_out(shared_.clock.wall()));
     return;
   }
   replay_ = std::move(*socket);
-  shared_.poller.watch(replay_.get(), token_of(engine_, kReplay));
+  shared_.poller.watch(replay_.get(), token_of(cache_, kReplay));
   replay_deadline_ = shared_.clock.now() + shared_.options.replay_timeout;
 }
 
@@ -90,7 +90,7 @@ std::optional<std::string> Follower::replay_at() {
   const auto& name = origin_.replay.name();
   if (name.empty()) return origin_.replay.text();
   if (name == origin_.events.name() && address_) return origin_.replay.at(*address_);
-  const auto answer = shared_.find_name(engine_, name);
+  const auto answer = shared_.find_name(cache_, name);
   if (!answer.found.addresses.empty()) return origin_.replay.at(answer.found.addresses.front());
   if (!answer.asked_at) return std::string();
   ask_at_ = shared_.clock.now() + kLookupLongest;
@@ -98,7 +98,7 @@ std::optional<std::string> Follower::replay_at() {
 }
 
 void Follower::close_replay() {
-  shared_.places.give_up(engine_);
+  shared_.places.give_up(cache_);
   replay_deadline_.reset();
   place_until_.reset();
   if (!replay_) return;
@@ -121,8 +121,8 @@ void Follower::meet_replay_deadlines(Instant now) {
   place_until_.reset();
   if (!shared_.places.anybody_waits()) {
     place_until_ = now + shared_.options.place_turn;
-  } else if (shared_.places.has(engine_)) {
-    shared_.places.give_up(engine_);
+  } else if (shared_.places.has(cache_)) {
+    shared_.places.give_up(cache_);
     read_replay();  // asks for another place if there is something to read
   }
 }

@@ -13,11 +13,11 @@ namespace sightline::subscriber {
 // A queue may look empty while more lies in the network's buffers, as after the queue was full. It
 // is taken for empty where nothing came for so long, or where what came last was made that lately.
 inline constexpr std::chrono::milliseconds kStillFor{100};
-// The least lag of an engine is that of its last two spans of this length: its clock may drift, or
+// The least lag of a rank is that of its last two spans of this length: its clock may drift, or
 // be set.
 inline constexpr std::chrono::minutes kLagSpan{1};
 
-// Tells from what is read of an engine's events when all of them were known to be read. An engine
+// Tells from what is read of a rank's events when all of them were known to be read. A rank
 // that pauses shows it by its pauses. One that announces without a pause shows it by the lag of its
 // messages: this is the difference of two clocks, of which the least that came lately is taken for
 // the one of a message that did not wait.

@@ -6,24 +6,24 @@
 
 namespace sightline::subscriber {
 
-void ReplayPlaces::want(CacheId engine) {
-  if (taken_.contains(engine) || !waiting_.insert(engine).second) return;
-  order_.push_back(engine);
+void ReplayPlaces::want(CacheId cache) {
+  if (taken_.contains(cache) || !waiting_.insert(cache).second) return;
+  order_.push_back(cache);
 }
 
-void ReplayPlaces::give_up(CacheId engine) {
-  taken_.erase(engine);
-  if (waiting_.erase(engine) == 0) return;
-  order_.erase(std::find(order_.begin(), order_.end(), engine));
+void ReplayPlaces::give_up(CacheId cache) {
+  taken_.erase(cache);
+  if (waiting_.erase(cache) == 0) return;
+  order_.erase(std::find(order_.begin(), order_.end(), cache));
 }
 
 std::optional<CacheId> ReplayPlaces::next() {
   if (order_.empty() || taken_.size() >= kPlaces) return std::nullopt;
-  const auto engine = order_.front();
+  const auto cache = order_.front();
   order_.pop_front();
-  waiting_.erase(engine);
-  taken_.insert(engine);
-  return engine;
+  waiting_.erase(cache);
+  taken_.insert(cache);
+  return cache;
 }
 
 }  // namespace sightline::subscriber

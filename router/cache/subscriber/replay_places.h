@@ -15,19 +15,19 @@ namespace sightline::subscriber {
 // Thread safety: none.
 class ReplayPlaces {
  public:
-  // Enough that engines which look for requests every 100 ms, as vLLM's do, do not make a large
+  // Enough that ranks which look for requests every 100 ms, as vLLM's do, do not make a large
   // fleet wait; few enough that answers come faster than their publishers drop them.
   static constexpr std::size_t kPlaces = 16;
 
   // Waits for a place, unless it does so or has one.
-  void want(CacheId engine);
+  void want(CacheId cache);
   // Neither has a place nor waits for one any more.
-  void give_up(CacheId engine);
+  void give_up(CacheId cache);
   // Gives a free place to who waits longest.
   std::optional<CacheId> next();
 
-  [[nodiscard]] bool has(CacheId engine) const { return taken_.contains(engine); }
-  [[nodiscard]] bool wants(CacheId engine) const { return waiting_.contains(engine); }
+  [[nodiscard]] bool has(CacheId cache) const { return taken_.contains(cache); }
+  [[nodiscard]] bool wants(CacheId cache) const { return waiting_.contains(cache); }
   [[nodiscard]] bool anybody_waits() const { return !waiting_.empty(); }
 
  private:

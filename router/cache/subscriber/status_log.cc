@@ -13,9 +13,9 @@ namespace {
 using events::FeedStatus;
 using operations::FeedHealth;
 
-// The first of each: an engine newer than this build repeats them.
+// The first of each: a rank newer than this build repeats them.
 void log_unknown(const FeedStatus& before, const FeedStatus& now) {
-  const LogField engine{"engine", now.cache.value};
+  const LogField cache{"engine", now.cache.value};
   const auto begins = [&](std::uint64_t events::NormaliserStatistics::*count) {
     return before.normaliser.*count == 0 && now.normaliser.*count > 0;
   };
@@ -23,58 +23,58 @@ void log_unknown(const FeedStatus& before, const FeedStatus& now) {
     log(LogLevel::Warn,
         "KV events of an unknown type: blocks they withdraw stay claimed until the audit finds "
         "them; update the router",
-        {engine});
+        {cache});
   }
   if (begins(&events::NormaliserStatistics::unknown_field)) {
     log(LogLevel::Warn,
         "KV events with unknown fields: blocks whose content they may name are not counted; "
         "update the router",
-        {engine});
+        {cache});
   }
   if (begins(&events::NormaliserStatistics::groups_refused)) {
-    log(LogLevel::Warn, "KV events of more cache groups than are followed", {engine});
+    log(LogLevel::Warn, "KV events of more cache groups than are followed", {cache});
   }
 }
 
 void log_missed(const FeedStatus& before, const FeedStatus& now) {
-  const LogField engine{"engine", now.cache.value};
+  const LogField cache{"engine", now.cache.value};
   if (before.overruns != now.overruns) {
-    log(LogLevel::Warn, "KV events: a message without end; its connection was closed", {engine});
+    log(LogLevel::Warn, "KV events: a message without end; its connection was closed", {cache});
   }
   if (now.facts.replay_silent && !before.facts.replay_silent) {
     log(LogLevel::Warn,
         "the replay endpoint of an engine does not answer: what it announced "
         "before is not known",
-        {engine});
+        {cache});
   }
 }
 
 }  // namespace
 
 void log_changes(const FeedStatus& before, const FeedStatus& now) {
-  const LogField engine{"engine", now.cache.value};
+  const LogField cache{"engine", now.cache.value};
   if (now.facts.block_size_conflict &&
       before.facts.block_size_conflict != now.facts.block_size_conflict) {
     log(LogLevel::Warn, "KV events contradict the block size: engine excluded from overlap",
-        {engine, {"block_size", *now.facts.block_size_conflict}});
+        {cache, {"block_size", *now.facts.block_size_conflict}});
   }
   if (before.facts.block_size_conflict && !now.facts.block_size_conflict) {
-    log(LogLevel::Warn, "KV events agree with the block size again", {engine});
+    log(LogLevel::Warn, "KV events agree with the block size again", {cache});
   }
   if (before.undecodable_messages == 0 && now.undecodable_messages > 0) {
-    log(LogLevel::Warn, "KV events cannot be decoded: the engine's blocks are forgotten", {engine});
+    log(LogLevel::Warn, "KV events cannot be decoded: the engine's blocks are forgotten", {cache});
   }
   if (before.facts.health != now.facts.health) {
     const bool is_bad = now.facts.health == FeedHealth::Disconnected ||
                         now.facts.health == FeedHealth::AddressInUse ||
                         now.facts.health == FeedHealth::OtherRank;
     log(is_bad ? LogLevel::Warn : LogLevel::Info, "KV events of an engine",
-        {engine,
+        {cache,
          {"verified", now.facts.health == FeedHealth::Verified},
          {"reason", reason_of(now.facts.health)}});
   }
   if (before.stream.relearns != now.stream.relearns) {
-    log(LogLevel::Warn, "the blocks of an engine are forgotten and learned anew", {engine});
+    log(LogLevel::Warn, "the blocks of an engine are forgotten and learned anew", {cache});
   }
   log_unknown(before, now);
   log_missed(before, now);

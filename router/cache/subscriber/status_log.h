@@ -6,7 +6,7 @@
 
 namespace sightline::subscriber {
 
-// Writes what has changed in what is known of an engine, as far as somebody should hear of it.
+// Writes what has changed in what is known of a rank, as far as somebody should hear of it.
 void log_changes(const events::FeedStatus& before, const events::FeedStatus& now);
 
 }  // namespace sightline::subscriber

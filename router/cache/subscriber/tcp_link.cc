@@ -44,16 +44,16 @@ std::optional<TcpLink> TcpLink::of(int descriptor) {
   return TcpLink(descriptor, *cookie);
 }
 
-std::optional<TcpLink::News> TcpLink::look() {
+std::optional<TcpLink::Arrivals> TcpLink::look() {
   const auto info = info_of(descriptor_);
   int unread = 0;
   const bool is_known = ioctl(descriptor_, FIONREAD, &unread) == 0;
   // Last: what was read before is this socket's if the descriptor is still this socket's.
   if (!info || !is_known || cookie_of(descriptor_) != cookie_) return std::nullopt;
   const std::uint64_t total = info->tcpi_bytes_received;
-  News news{.silence = std::chrono::milliseconds(info->tcpi_last_data_recv),
-            .bytes_arrived = total - std::min(total, bytes_total_),
-            .bytes_in_kernel = static_cast<std::uint64_t>(unread)};
+  Arrivals news{.silence = std::chrono::milliseconds(info->tcpi_last_data_recv),
+                .bytes_arrived = total - std::min(total, bytes_total_),
+                .bytes_in_kernel = static_cast<std::uint64_t>(unread)};
   bytes_total_ = total;
   return news;
 }

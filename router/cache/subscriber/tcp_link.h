@@ -19,13 +19,13 @@ class TcpLink {
   // Nothing: it is not TCP, or gone.
   static std::optional<TcpLink> of(int descriptor);
 
-  struct News {
+  struct Arrivals {
     std::chrono::milliseconds silence{0};  // since data came last
     std::uint64_t bytes_arrived = 0;       // since the last look
     std::uint64_t bytes_in_kernel = 0;     // of all, that wait there
   };
   // Nothing: it is gone.
-  std::optional<News> look();
+  std::optional<Arrivals> look();
   // Ends the connection, if it is still there; libzmq then finds it ended.
   void shut() const;
 

@@ -13,7 +13,7 @@
 #include "common/base/check.h"
 
 #include "router/cache/events/stream.h"
-#include "router/cache/subscriber/endpoint.h"
+#include "router/cache/subscriber/zmq_endpoint.h"
 
 namespace sightline::subscriber {
 

@@ -33,13 +33,13 @@ struct CloseSocket {
 using ZmqContext = std::unique_ptr<void, CloseContext>;  // outlives its sockets
 using ZmqSocket = std::unique_ptr<void, CloseSocket>;
 
-// A context for as many sockets as libzmq allows (65,535: about 16,000 engines). Nothing when the
+// A context for as many sockets as libzmq allows (65,535: about 16,000 ranks). Nothing when the
 // process has no file descriptors left.
 ZmqContext open_context();
 
 // How a connection is found dead of which TCP would say nothing for hours: the peer's host is
 // gone, it is frozen, or the network lets nothing through. libzmq answers on threads of its own,
-// however busy the engine is.
+// however busy the rank is.
 // Over TCP look_after_links() judges the silence, not libzmq: while nobody reads a socket whose
 // queue is full it reads no answer either, and would close a healthy connection for our delay.
 struct Heartbeat {
@@ -89,7 +89,7 @@ class EventsSocket {
   std::optional<LinkEvent> next_link_event();
   // To be called every Heartbeat::interval while it is connected. Closes connections that have
   // been silent for too long though all they brought is read, which next_link_event() then tells.
-  // True: libzmq holds more of a message that does not end than any engine sends; close the socket.
+  // True: libzmq holds more of a message that does not end than any rank sends; close the socket.
   // message_waits: as has_message(messages()).
   bool look_after_links(Duration since_last, std::uint64_t wire_bytes_taken, bool message_waits);
 
@@ -111,7 +111,7 @@ class EventsSocket {
 // The frames of one received message. Not copyable: it owns libzmq's buffers.
 class Multipart {
  public:
-  // More frames than this are read and dropped; engines send 3 or 4.
+  // More frames than this are read and dropped; ranks send 3 or 4.
   static constexpr std::size_t kFramesMax = 8;
 
   Multipart();

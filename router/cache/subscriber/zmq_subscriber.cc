@@ -31,7 +31,7 @@ struct Order {
 struct Command {
   enum class Kind : std::uint8_t { Follow, Forget, Relearn, RelearnByReplay, LookedUp, Look };
   Kind kind = Kind::Follow;
-  CacheId engine;
+  CacheId cache;
   std::unique_ptr<Order> order = nullptr;  // to follow
 };
 
@@ -56,7 +56,7 @@ struct Inbox {
   }
 };
 
-struct Followed {
+struct FollowedFeed {
   std::unique_ptr<operations::OperationSink> sink;
   std::unique_ptr<Follower> follower;
   Instant due = Instant::max();  // as in the queue of deadlines
@@ -94,19 +94,19 @@ struct EventSubscriber::State {
   void push(Command command) { inbox->push(std::move(command)); }
   void run(const std::stop_token& stop);
   void carry_out(Command& command);
-  hosts::Lookup::Answer find_name(CacheId engine, const std::string& name);
-  [[nodiscard]] bool is_wanted(CacheId engine) const;
-  void follow(CacheId engine, Order& order);
+  hosts::Lookup::Answer find_name(CacheId cache, const std::string& name);
+  [[nodiscard]] bool is_wanted(CacheId cache) const;
+  void follow(CacheId cache, Order& order);
   Result<std::unique_ptr<Follower>> open(Order& order, operations::OperationSink& sink);
-  void refuse(CacheId engine, const Error& error);
-  void forget(CacheId engine);
+  void refuse(CacheId cache, const Error& error);
+  void forget(CacheId cache);
   void read(std::uint64_t token);
   void meet_deadlines();
   void give_places();
   void resume_held_back();
   void look_after_links();
   [[nodiscard]] std::int64_t wait_ms() const;
-  void settle(CacheId engine, Followed& followed);
+  void settle(CacheId cache, FollowedFeed& followed);
   void publish(const FeedStatus& status);
 
   const SubscriberOptions options;
@@ -121,7 +121,7 @@ struct EventSubscriber::State {
   const std::shared_ptr<Inbox> inbox = std::make_shared<Inbox>();
 
   mutable Mutex mutex;                                          // held for memory work only
-  std::map<CacheId, FeedStatus> statuses SL_GUARDED_BY(mutex);  // of all engines to follow
+  std::map<CacheId, FeedStatus> statuses SL_GUARDED_BY(mutex);  // of all ranks to follow
 
   std::atomic<Instant> turn_began = kNoTurn;
   std::atomic<std::uint64_t> held_hits = 0;
@@ -130,7 +130,7 @@ struct EventSubscriber::State {
   ZmqPoller& poller = inbox->poller;
   Multipart message;
   ReplayPlaces places;
-  std::map<CacheId, Followed> followers;
+  std::map<CacheId, FollowedFeed> followers;
   std::set<CacheId> held_back;
   bool is_scarce = false;  // room for more events was little at the last look
   Instant links_seen_at{};
@@ -160,15 +160,15 @@ void EventSubscriber::State::run(const std::stop_token& stop) {
 
 void EventSubscriber::State::carry_out(Command& command) {
   if (command.kind == Command::Kind::Follow) {
-    follow(command.engine, *command.order);
+    follow(command.cache, *command.order);
     return;
   }
-  const auto entry = followers.find(command.engine);
+  const auto entry = followers.find(command.cache);
   if (entry == followers.end()) return;
   auto& follower = *entry->second.follower;
   switch (command.kind) {
     case Command::Kind::Forget:
-      forget(command.engine);
+      forget(command.cache);
       return;
     case Command::Kind::LookedUp:
       follower.looked_up();
@@ -179,34 +179,34 @@ void EventSubscriber::State::carry_out(Command& command) {
     default:
       follower.relearn(command.kind == Command::Kind::RelearnByReplay);
   }
-  settle(command.engine, entry->second);
+  settle(command.cache, entry->second);
 }
 
-hosts::Lookup::Answer EventSubscriber::State::find_name(CacheId engine, const std::string& name) {
+hosts::Lookup::Answer EventSubscriber::State::find_name(CacheId cache, const std::string& name) {
   auto& names = options.names != nullptr ? *options.names : *own_names;
-  return names.find(name, [box = std::weak_ptr(inbox), engine](const hosts::Found&) {
+  return names.find(name, [box = std::weak_ptr(inbox), cache](const hosts::Resolved&) {
     const auto open = box.lock();
-    if (open) open->push({.kind = Command::Kind::LookedUp, .engine = engine});
+    if (open) open->push({.kind = Command::Kind::LookedUp, .cache = cache});
   });
 }
 
-bool EventSubscriber::State::is_wanted(CacheId engine) const {
+bool EventSubscriber::State::is_wanted(CacheId cache) const {
   const MutexLock lock(mutex);
-  return statuses.contains(engine);
+  return statuses.contains(cache);
 }
 
-void EventSubscriber::State::follow(CacheId engine, Order& order) {
-  if (!is_wanted(engine)) return;
-  auto sink = make_sink(engine);
+void EventSubscriber::State::follow(CacheId cache, Order& order) {
+  if (!is_wanted(cache)) return;
+  auto sink = make_sink(cache);
   auto follower = open(order, *sink);
   if (!follower.ok()) {
-    refuse(engine, follower.error());
+    refuse(cache, follower.error());
     return;
   }
-  auto& followed = followers[engine];
+  auto& followed = followers[cache];
   followed.sink = std::move(sink);
   followed.follower = std::move(*follower);
-  settle(engine, followed);
+  settle(cache, followed);
 }
 
 Result<std::unique_ptr<Follower>> EventSubscriber::State::open(Order& order,
@@ -222,24 +222,24 @@ Result<std::unique_ptr<Follower>> EventSubscriber::State::open(Order& order,
                                 .places = places,
                                 .clock = clock,
                                 .options = options.follow,
-                                .find_name = [this](CacheId engine, const std::string& name) {
-                                  return find_name(engine, name);
+                                .find_name = [this](CacheId cache, const std::string& name) {
+                                  return find_name(cache, name);
                                 }};
   return Follower::open(shared, std::move(order.endpoints), std::move(feed));
 }
 
-void EventSubscriber::State::refuse(CacheId engine, const Error& error) {
+void EventSubscriber::State::refuse(CacheId cache, const Error& error) {
   {
     const MutexLock lock(mutex);
-    if (statuses.erase(engine) == 0) return;  // removed meanwhile
+    if (statuses.erase(cache) == 0) return;  // removed meanwhile
   }
-  if (options.on_refused) options.on_refused(engine, error);
+  if (options.on_refused) options.on_refused(cache, error);
 }
 
-void EventSubscriber::State::forget(CacheId engine) {
-  const auto entry = followers.find(engine);
-  deadlines.erase({entry->second.due, engine});
-  held_back.erase(engine);
+void EventSubscriber::State::forget(CacheId cache) {
+  const auto entry = followers.find(cache);
+  deadlines.erase({entry->second.due, cache});
+  held_back.erase(cache);
   entry->second.follower->forget();
   followers.erase(entry);
 }
@@ -254,16 +254,16 @@ void EventSubscriber::State::read(std::uint64_t token) {
 void EventSubscriber::State::meet_deadlines() {
   const auto now = clock.now();
   while (!deadlines.empty() && deadlines.begin()->first <= now) {
-    const auto engine = deadlines.begin()->second;
-    followers[engine].follower->meet_deadline();
-    settle(engine, followers[engine]);
+    const auto cache = deadlines.begin()->second;
+    followers[cache].follower->meet_deadline();
+    settle(cache, followers[cache]);
   }
 }
 
 void EventSubscriber::State::give_places() {
-  while (const auto engine = places.next()) {
-    followers[*engine].follower->take_place();
-    settle(*engine, followers[*engine]);
+  while (const auto cache = places.next()) {
+    followers[*cache].follower->take_place();
+    settle(*cache, followers[*cache]);
   }
 }
 
@@ -275,10 +275,10 @@ void EventSubscriber::State::resume_held_back() {
         {{"held_bytes", held.held()}, {"engines_held_back", held_back.size()}});
   }
   is_scarce = scarce;
-  for (auto engine = held_back.begin(); engine != held_back.end();) {
-    auto& follower = *followers[*engine].follower;
+  for (auto cache = held_back.begin(); cache != held_back.end();) {
+    auto& follower = *followers[*cache].follower;
     follower.resume();
-    engine = follower.held_back() ? std::next(engine) : held_back.erase(engine);
+    cache = follower.held_back() ? std::next(cache) : held_back.erase(cache);
   }
 }
 
@@ -287,8 +287,8 @@ void EventSubscriber::State::look_after_links() {
   const auto since_last = now - links_seen_at;
   if (since_last < options.follow.heartbeat.interval) return;
   links_seen_at = now;
-  for (auto& [engine, followed] : followers) {
-    if (followed.follower->look_after_links(since_last)) settle(engine, followed);
+  for (auto& [cache, followed] : followers) {
+    if (followed.follower->look_after_links(since_last)) settle(cache, followed);
   }
 }
 
@@ -302,14 +302,14 @@ std::int64_t EventSubscriber::State::wait_ms() const {
 }
 
 // After anything was done to a follower.
-void EventSubscriber::State::settle(CacheId engine, Followed& followed) {
+void EventSubscriber::State::settle(CacheId cache, FollowedFeed& followed) {
   const auto due = followed.follower->deadline();
   if (due != followed.due) {
-    deadlines.erase({followed.due, engine});
-    if (due != Instant::max()) deadlines.insert({due, engine});
+    deadlines.erase({followed.due, cache});
+    if (due != Instant::max()) deadlines.insert({due, cache});
     followed.due = due;
   }
-  if (followed.follower->held_back()) held_back.insert(engine);
+  if (followed.follower->held_back()) held_back.insert(cache);
   publish(followed.follower->status());
 }
 
@@ -348,31 +348,31 @@ EventSubscriber::~EventSubscriber() {
   state_->poller.wake();
 }
 
-void EventSubscriber::add(const FeedEndpoints& endpoints, events::NormaliserOptions engine) {
-  const auto id = engine.id;
+void EventSubscriber::add(const FeedEndpoints& endpoints, events::NormaliserOptions cache) {
+  const auto id = cache.id;
   {
     const MutexLock lock(state_->mutex);
     SL_CHECK(state_->statuses.emplace(id, FeedStatus{.cache = id}).second);
   }
-  auto order = std::make_unique<Order>(Order{endpoints, std::move(engine)});
-  state_->push({.kind = Command::Kind::Follow, .engine = id, .order = std::move(order)});
+  auto order = std::make_unique<Order>(Order{endpoints, std::move(cache)});
+  state_->push({.kind = Command::Kind::Follow, .cache = id, .order = std::move(order)});
 }
 
-void EventSubscriber::remove(CacheId engine) {
+void EventSubscriber::remove(CacheId cache) {
   {
     const MutexLock lock(state_->mutex);
-    if (state_->statuses.erase(engine) == 0) return;
+    if (state_->statuses.erase(cache) == 0) return;
   }
-  state_->push({.kind = Command::Kind::Forget, .engine = engine});
+  state_->push({.kind = Command::Kind::Forget, .cache = cache});
 }
 
-void EventSubscriber::relearn(CacheId engine, bool replay) {
+void EventSubscriber::relearn(CacheId cache, bool replay) {
   const auto kind = replay ? Command::Kind::RelearnByReplay : Command::Kind::Relearn;
-  state_->push({.kind = kind, .engine = engine});
+  state_->push({.kind = kind, .cache = cache});
 }
 
-void EventSubscriber::look(CacheId engine) {
-  state_->push({.kind = Command::Kind::Look, .engine = engine});
+void EventSubscriber::look(CacheId cache) {
+  state_->push({.kind = Command::Kind::Look, .cache = cache});
 }
 
 std::size_t EventSubscriber::held_bytes() const { return state_->held.held(); }
@@ -383,9 +383,9 @@ Duration EventSubscriber::turn_age() const {
   return began == kNoTurn ? Duration::zero() : state_->clock.now() - began;
 }
 
-std::optional<FeedStatus> EventSubscriber::status(CacheId engine) const {
+std::optional<FeedStatus> EventSubscriber::status(CacheId cache) const {
   const MutexLock lock(state_->mutex);
-  const auto entry = state_->statuses.find(engine);
+  const auto entry = state_->statuses.find(cache);
   if (entry == state_->statuses.end()) return std::nullopt;
   return entry->second;
 }
@@ -393,7 +393,7 @@ std::optional<FeedStatus> EventSubscriber::status(CacheId engine) const {
 std::vector<FeedStatus> EventSubscriber::statuses() const {
   const MutexLock lock(state_->mutex);
   std::vector<FeedStatus> all;
-  for (const auto& [engine, status] : state_->statuses) all.push_back(status);
+  for (const auto& [cache, status] : state_->statuses) all.push_back(status);
   return all;
 }
 

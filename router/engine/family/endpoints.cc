@@ -12,17 +12,17 @@
 namespace sightline::family {
 namespace {
 
-struct Endpoint {
+struct HostPort {
   std::string_view host;
   std::string_view port;
 };
 
 // "tcp://host:port" taken apart; the port a number above 0.
-std::optional<Endpoint> tcp_endpoint(std::string_view text) {
+std::optional<HostPort> tcp_endpoint(std::string_view text) {
   constexpr std::string_view kScheme = "tcp://";
   const std::size_t colon = text.rfind(':');
   if (!text.starts_with(kScheme) || colon < kScheme.size()) return std::nullopt;
-  const Endpoint endpoint{text.substr(kScheme.size(), colon - kScheme.size()),
+  const HostPort endpoint{text.substr(kScheme.size(), colon - kScheme.size()),
                           text.substr(colon + 1)};
   const auto port = whole_number(endpoint.port, 65535);
   if (endpoint.host.empty() || !port || *port == 0) return std::nullopt;

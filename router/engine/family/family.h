@@ -40,17 +40,17 @@ class Family : public wire::EventFormat {
   // The answers to these, in that order; sources are sorted by rank. Errors: Corrupt.
   [[nodiscard]] virtual Result<std::vector<EventSource>> parse_sources(std::string body) const = 0;
   [[nodiscard]] virtual Result<Version> parse_version(std::string body) const = 0;
-  [[nodiscard]] virtual Result<EngineLoad> parse_load(std::string body) const = 0;
+  [[nodiscard]] virtual Result<ServerLoad> parse_load(std::string body) const = 0;
   // Which versions answer the question for sources, as the end of a sentence.
   [[nodiscard]] virtual std::string_view sources_hint() const = 0;
 
   // What its servers must read otherwise than the client wrote it. `identifiers` are those of the
   // images of a chat request, in their order; an empty one is not known.
-  virtual void edit(openai::EditedBody& body, const openai::Request& request,
+  virtual void edit(openai::EditedBody& body, const openai::ApiRequest& request,
                     std::span<const std::string> identifiers) const = 0;
 
   // Why the blocks of a request do not tell what its servers reuse for it; empty: they do.
-  [[nodiscard]] virtual std::string_view unpredictable(const openai::Request& request) const = 0;
+  [[nodiscard]] virtual std::string_view unpredictable(const openai::ApiRequest& request) const = 0;
   // Blocks that are reused of so many leading ones held.
   [[nodiscard]] virtual std::uint64_t reused_blocks(std::uint64_t leading,
                                                     std::uint64_t prompt_tokens,

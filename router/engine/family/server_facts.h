@@ -38,7 +38,7 @@ struct RankLoad {
   std::uint32_t gpu_blocks = 0;  // that its cache has, 0: not told
 };
 
-struct EngineLoad {
+struct ServerLoad {
   std::uint32_t running = 0;     // of all ranks
   std::uint32_t waiting = 0;     // of all ranks
   double kv_usage = 0;           // 0..1, the fullest rank

@@ -73,14 +73,14 @@ Result<std::vector<EventSource>> parse_event_sources(std::string body) {
   return sources;
 }
 
-Result<family::EngineLoad> parse_loads(std::string body) {
+Result<family::ServerLoad> parse_loads(std::string body) {
   const auto document = SL_TRY(parse_object(std::move(body), "/v1/loads"));
   const auto entries = document.root().find("loads");
   if (!entries || !entries->is(json::Kind::Array) || entries->size() == 0 ||
       entries->size() > kRanksMax) {
     return corrupt("/v1/loads: no list 'loads' of 1 to 64 ranks");
   }
-  family::EngineLoad load;
+  family::ServerLoad load;
   for (const json::Value entry : *entries) {
     const auto number = whole_of(entry, "dp_rank", 0, kRanksMax - 1);
     if (!number) return corrupt("/v1/loads: an entry without a dp_rank below 64");

@@ -23,6 +23,6 @@ Result<std::vector<family::EventSource>> parse_event_sources(std::string body);
 
 // GET /v1/loads?include=core&format=json: "loads", one entry a rank: dp_rank, num_running_reqs,
 // num_waiting_reqs, token_usage. Errors: Corrupt.
-Result<family::EngineLoad> parse_loads(std::string body);
+Result<family::ServerLoad> parse_loads(std::string body);
 
 }  // namespace sightline::sglang

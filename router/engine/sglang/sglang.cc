@@ -28,7 +28,7 @@ bool is_set(const json::Value& root, std::string_view name) {
 
 // extra_key parts the cache as a salt does, but no event tells it: blocks of one key would be
 // announced as those of all. So it becomes a salt, which events tell.
-void turn_extra_key_into_salt(openai::EditedBody& body, const openai::Request& request) {
+void turn_extra_key_into_salt(openai::EditedBody& body, const openai::ApiRequest& request) {
   const json::Value root = request.document.root();
   if (!is_set(root, "extra_key")) return;
   const json::Value key = root.find_all("extra_key").back();
@@ -65,13 +65,13 @@ class Sglang : public family::Family {
   [[nodiscard]] Result<family::Version> parse_version(std::string body) const override {
     return sglang::parse_version(std::move(body));
   }
-  [[nodiscard]] Result<family::EngineLoad> parse_load(std::string body) const override {
+  [[nodiscard]] Result<family::ServerLoad> parse_load(std::string body) const override {
     return parse_loads(std::move(body));
   }
   [[nodiscard]] std::string_view sources_hint() const override { return "which SGLang 0.5.23 has"; }
 
   // Identifiers are not read by SGLang (uuid and mm_hashes are ignored by its chat API).
-  void edit(openai::EditedBody& body, const openai::Request& request,
+  void edit(openai::EditedBody& body, const openai::ApiRequest& request,
             std::span<const std::string> /*identifiers*/) const override {
     const json::Value root = request.document.root();
     for (const std::string_view name : kRankFields) {
@@ -80,7 +80,7 @@ class Sglang : public family::Family {
     turn_extra_key_into_salt(body, request);
   }
 
-  [[nodiscard]] std::string_view unpredictable(const openai::Request& request) const override {
+  [[nodiscard]] std::string_view unpredictable(const openai::ApiRequest& request) const override {
     const json::Value root = request.document.root();
     if (is_set(root, "extra_key")) return "extra_key";
     if (is_set(root, "lora_path")) return "lora_path";

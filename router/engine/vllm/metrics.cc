@@ -16,11 +16,11 @@
 
 namespace sightline::vllm {
 
-using family::EngineLoad;
 using family::kBlockSizeMax;
 using family::kGpuBlocksMax;
 using family::kRequestsMax;
 using family::RankLoad;
+using family::ServerLoad;
 
 namespace {
 
@@ -137,12 +137,12 @@ class LoadReader {
     }
   }
 
-  [[nodiscard]] Result<EngineLoad> result() const {
+  [[nodiscard]] Result<ServerLoad> result() const {
     if (ranks_.empty()) {
       return worker_error(ErrorCode::Corrupt, "/metrics: none of vLLM's load metrics is there",
                           false);
     }
-    EngineLoad load;
+    ServerLoad load;
     for (const auto& [number, sums] : ranks_) {
       const RankLoad rank{.number = number,
                           .running = bounded(sums.running),
@@ -179,7 +179,7 @@ class LoadReader {
 
 }  // namespace
 
-Result<EngineLoad> parse_metrics(std::string_view text) {
+Result<ServerLoad> parse_metrics(std::string_view text) {
   LoadReader reader;
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());

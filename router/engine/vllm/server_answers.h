@@ -25,6 +25,6 @@ Result<std::vector<family::EventSource>> parse_event_sources(std::string body);
 // vllm:kv_cache_usage_perc and the labels block_size and num_gpu_blocks of vllm:cache_config_info,
 // per engine label: the rank's number, 0 where it is none below kRanksMax. Other lines are skipped.
 // Errors: Corrupt when none of these is there.
-Result<family::EngineLoad> parse_metrics(std::string_view text);
+Result<family::ServerLoad> parse_metrics(std::string_view text);
 
 }  // namespace sightline::vllm

@@ -14,7 +14,7 @@ namespace {
 // Takes away the client's wish that the engine announce reused blocks again
 // (vllm_xargs.kv_cache_report_mode "full", vLLM 0.26 and later): one announced again cannot be told
 // from a second copy, which would count as held when the only one is gone.
-void report_new_blocks_only(openai::EditedBody& body, const openai::Request& request) {
+void report_new_blocks_only(openai::EditedBody& body, const openai::ApiRequest& request) {
   for (const json::Value& arguments : request.document.root().find_all("vllm_xargs")) {
     if (!arguments.is(json::Kind::Object)) continue;
     for (const json::Value& mode : arguments.find_all("kv_cache_report_mode")) {
@@ -45,7 +45,7 @@ class Vllm : public family::Family {
   [[nodiscard]] Result<family::Version> parse_version(std::string body) const override {
     return vllm::parse_version(std::move(body));
   }
-  [[nodiscard]] Result<family::EngineLoad> parse_load(std::string body) const override {
+  [[nodiscard]] Result<family::ServerLoad> parse_load(std::string body) const override {
     return parse_metrics(body);
   }
   [[nodiscard]] std::string_view sources_hint() const override {
@@ -54,7 +54,7 @@ class Vllm : public family::Family {
 
   // An identifier that does not follow from the bytes must never reach an engine: it would answer
   // from whatever it has under that name.
-  void edit(openai::EditedBody& body, const openai::Request& request,
+  void edit(openai::EditedBody& body, const openai::ApiRequest& request,
             std::span<const std::string> identifiers) const override {
     for (std::size_t i = 0; i < identifiers.size(); ++i) {
       const openai::MediaPart& part = request.chat()->media[i];
@@ -67,7 +67,7 @@ class Vllm : public family::Family {
     report_new_blocks_only(body, request);
   }
 
-  [[nodiscard]] std::string_view unpredictable(const openai::Request& request) const override {
+  [[nodiscard]] std::string_view unpredictable(const openai::ApiRequest& request) const override {
     return request.skips_prefix_cache ? "prompt_logprobs" : "";
   }
   [[nodiscard]] std::uint64_t reused_blocks(std::uint64_t leading, std::uint64_t prompt_tokens,

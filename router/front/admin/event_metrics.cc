@@ -12,31 +12,31 @@ namespace sightline::admin {
 
 using events::FeedStatus;
 
-void EventMetrics::follow(CacheId engine, std::string worker) {
+void EventMetrics::follow(CacheId cache, std::string worker) {
   const MutexLock lock(mutex_);
-  engines_.try_emplace(engine, Followed{std::move(worker), {}});
+  feeds_.try_emplace(cache, FeedTotals{std::move(worker), {}});
 }
 
-void EventMetrics::forget(CacheId engine, const std::optional<FeedStatus>& last) {
+void EventMetrics::forget(CacheId cache, const std::optional<FeedStatus>& last) {
   const MutexLock lock(mutex_);
-  const auto found = engines_.find(engine);
-  if (found == engines_.end()) return;
+  const auto found = feeds_.find(cache);
+  if (found == feeds_.end()) return;
   if (last) advance(found->second, *last);
-  engines_.erase(found);
+  feeds_.erase(found);
 }
 
-void EventMetrics::tell(const std::string& worker, std::span<const FeedStatus> engines) {
+void EventMetrics::tell(const std::string& worker, std::span<const FeedStatus> feeds) {
   const MutexLock lock(mutex_);
   std::size_t waiting = 0;
   std::chrono::milliseconds lag{0};
-  for (const FeedStatus& status : engines) {
-    const auto found = engines_.find(status.cache);
-    if (found != engines_.end()) advance(found->second, status);
+  for (const FeedStatus& status : feeds) {
+    const auto found = feeds_.find(status.cache);
+    if (found != feeds_.end()) advance(found->second, status);
     waiting += status.waiting_blocks;
     lag = std::max(lag, status.lag);
   }
   metrics_.gauge(contract::kEventWaitingBlocks, {worker}).set(static_cast<double>(waiting));
-  if (engines.empty()) return;
+  if (feeds.empty()) return;
   metrics_.gauge(contract::kEventLagSeconds, {worker})
       .set(std::chrono::duration<double>(lag).count());
 }
@@ -61,7 +61,7 @@ void EventMetrics::tell_held(std::size_t bytes, std::uint64_t hits_total) {
   }
 }
 
-double EventMetrics::Followed::rise(std::string_view key, std::uint64_t total) {
+double EventMetrics::FeedTotals::rise(std::string_view key, std::uint64_t total) {
   std::uint64_t& last = totals[key];
   // An older reading than the last one changes nothing.
   const std::uint64_t more = total - std::min(total, last);
@@ -69,7 +69,7 @@ double EventMetrics::Followed::rise(std::string_view key, std::uint64_t total) {
   return static_cast<double>(more);
 }
 
-void EventMetrics::advance(Followed& engine, const FeedStatus& status) {
+void EventMetrics::advance(FeedTotals& cache, const FeedStatus& status) {
   const events::StreamStatistics& stream = status.stream;
   const std::pair<const contract::MetricSpec*, std::uint64_t> counters[] = {
       {&contract::kEventsAppliedTotal, status.normaliser.events},
@@ -79,12 +79,12 @@ void EventMetrics::advance(Followed& engine, const FeedStatus& status) {
       {&contract::kEventRelearnsTotal, stream.relearns},
   };
   for (const auto& [spec, total] : counters) {
-    metrics_.counter(*spec, {engine.worker}).add(engine.rise(spec->name, total));
+    metrics_.counter(*spec, {cache.worker}).add(cache.rise(spec->name, total));
   }
-  advance_unused(engine, status);
+  advance_unused(cache, status);
 }
 
-void EventMetrics::advance_unused(Followed& engine, const FeedStatus& status) {
+void EventMetrics::advance_unused(FeedTotals& cache, const FeedStatus& status) {
   const events::NormaliserStatistics& n = status.normaliser;
   const events::StreamStatistics& stream = status.stream;
   const std::pair<std::string_view, std::uint64_t> kinds[] = {
@@ -111,7 +111,7 @@ void EventMetrics::advance_unused(Followed& engine, const FeedStatus& status) {
   };
   const auto count = [&](const contract::MetricSpec& spec, const auto& causes) {
     for (const auto& [cause, total] : causes) {
-      if (total > 0) metrics_.counter(spec, {engine.worker, cause}).add(engine.rise(cause, total));
+      if (total > 0) metrics_.counter(spec, {cache.worker, cause}).add(cache.rise(cause, total));
     }
   };
   count(contract::kEventErrorsTotal, kinds);

@@ -17,40 +17,40 @@
 
 namespace sightline::admin {
 
-// Metrics of workers' KV events, from what is known of each of their engines. Counters rise by what
-// came since they were told last; an engine that leaves has the rest of its counts added.
+// Metrics of workers' KV events, from what is known of each of their ranks. Counters rise by what
+// came since they were told last; a rank that leaves has the rest of its counts added.
 // Thread safety: all methods from any thread.
 class EventMetrics {
  public:
   // Metrics outlive it.
   explicit EventMetrics(runtime::Metrics& metrics) : metrics_(metrics) {}
 
-  // Engines that are not followed (any more) are ignored: their worker's series may be gone.
-  void follow(CacheId engine, std::string worker);
+  // Ranks that are not followed (any more) are ignored: their worker's series may be gone.
+  void follow(CacheId cache, std::string worker);
   // last: what is known of it at its end.
-  void forget(CacheId engine, const std::optional<events::FeedStatus>& last);
+  void forget(CacheId cache, const std::optional<events::FeedStatus>& last);
 
   // The whole index as it is now.
   void tell_index(std::uint64_t blocks_total, std::uint64_t refused_total);
-  // Of all engines: bytes that wait, and how often as many did as may.
+  // Of all ranks: bytes that wait, and how often as many did as may.
   void tell_held(std::size_t bytes, std::uint64_t hits_total);
-  // All engines of one worker as they are now.
-  void tell(const std::string& worker, std::span<const events::FeedStatus> engines);
+  // All ranks of one worker as they are now.
+  void tell(const std::string& worker, std::span<const events::FeedStatus> feeds);
 
  private:
-  struct Followed {
+  struct FeedTotals {
     std::string worker;
     // As last told, by counter, kind of error, or reason to ignore.
     std::map<std::string_view, std::uint64_t> totals;
     double rise(std::string_view key, std::uint64_t total);
   };
 
-  void advance(Followed& engine, const events::FeedStatus& status) SL_REQUIRES(mutex_);
-  void advance_unused(Followed& engine, const events::FeedStatus& status) SL_REQUIRES(mutex_);
+  void advance(FeedTotals& cache, const events::FeedStatus& status) SL_REQUIRES(mutex_);
+  void advance_unused(FeedTotals& cache, const events::FeedStatus& status) SL_REQUIRES(mutex_);
 
   runtime::Metrics& metrics_;
   Mutex mutex_;
-  std::map<CacheId, Followed> engines_ SL_GUARDED_BY(mutex_);
+  std::map<CacheId, FeedTotals> feeds_ SL_GUARDED_BY(mutex_);
   std::uint64_t refused_total_ SL_GUARDED_BY(mutex_) = 0;    // as last told
   std::uint64_t held_hits_total_ SL_GUARDED_BY(mutex_) = 0;  // likewise
 };

@@ -30,13 +30,13 @@ std::string tokens_json(const std::vector<TokenId>& tokens) {
   return out + "]";
 }
 
-std::string media_json(const openai::Request& request, const prepare::Prepared& prepared) {
+std::string media_json(const openai::ApiRequest& request, const prepare::Prepared& prepared) {
   std::string out = "[";
   for (std::size_t i = 0; i < prepared.media.size(); ++i) {
     const prepare::ResolvedMedia& item = prepared.media[i];
     const auto& spans = prepared.prompt.spans;
     const auto span = std::find_if(spans.begin(), spans.end(),
-                                   [i](const model::MediaSpan& s) { return s.item == i; });
+                                   [i](const model::PlaceholderSpan& s) { return s.item == i; });
     const bool placed = span != spans.end();
     if (out.size() > 1) out += ',';
     out += R"({"id":)" + (item.identifier.empty() ? "null" : json::to_quoted(item.identifier)) +

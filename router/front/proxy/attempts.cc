@@ -38,14 +38,14 @@ Task<Result<selection::Selection>> Attempts::choose(selection::Inquiry& inquiry)
   Failed failure = std::move(*std::exchange(failure_, std::nullopt));
   // The last worker's own failure says more than "no worker left".
   if (!selected.ok()) co_return last_word(std::move(failure.forwarded));
-  // What no engine has got adds no load: it is bounded by its attempts alone.
-  if (failure.forwarded.ending != retry::Ending::Unsent && !place_.take()) {
+  // What no worker has got adds no load: it is bounded by its attempts alone.
+  if (failure.forwarded.ending != retry::Outcome::Unsent && !place_.take()) {
     services_.selector.end(selected->reservation, {});
     services_.metrics.counter(contract::kRetriesRefusedTotal).add();
     co_return last_word(std::move(failure.forwarded));
   }
   trace_.retried(failure.worker, failure.forwarded.answer.error());
-  if (failure.forwarded.ending == retry::Ending::Declined) {
+  if (failure.forwarded.ending == retry::Outcome::Declined) {
     refusal_ = std::move(failure.forwarded);
   }
   co_return selected;
@@ -116,9 +116,9 @@ Error Attempts::last_word(relay::Forwarded failed) {
     trace_.advise({.is_useless_again = true});
     return lost_twice();
   }
-  // An engine that lives and says when to come back tells more than one that is not there.
-  if (failed.ending == retry::Ending::Unsent && refusal_) failed = std::move(*refusal_);
-  if (failed.ending == retry::Ending::Declined) {
+  // A worker that lives and says when to come back tells more than one that is not there.
+  if (failed.ending == retry::Outcome::Unsent && refusal_) failed = std::move(*refusal_);
+  if (failed.ending == retry::Outcome::Declined) {
     trace_.advise(
         {.retry_after_s = failed.refusal.retry_after_s, .body = std::move(failed.refusal.body)});
   }

@@ -41,7 +41,7 @@ bool is_generating(std::string_view path) {
   return path == "/v1/chat/completions" || path == "/v1/completions";
 }
 
-// Answered without an engine.
+// Answered without a worker.
 bool is_own(std::string_view path) {
   return path == "/v1/models" || path == "/health" || path == "/version";
 }
@@ -73,10 +73,10 @@ void append_model(std::string& out, const ModelEntry& model, std::int64_t create
 
 }  // namespace
 
-ClientApi::ClientApi(const Services& services, Proxy& proxy, http::Client& engines)
+ClientApi::ClientApi(const Services& services, Proxy& proxy, http::Client& to_workers)
     : services_(services),
       proxy_(proxy),
-      engines_(engines),
+      to_workers_(to_workers),
       started_s_(
           std::chrono::duration_cast<std::chrono::seconds>(services.clock.wall().time_since_epoch())
               .count()),
@@ -149,7 +149,7 @@ Task<void> ClientApi::generate(openai::Endpoint endpoint, http::Request& http,
                      endpoint == openai::Endpoint::Chat ? "chat_completions" : "completions",
                      request_id_of(http));
   auto result = admit(active.number());
-  relay::HttpRelay relay(engines_, client);
+  relay::HttpRelay relay(to_workers_, client);
   if (result.ok()) result = co_await proxy_.serve(endpoint, http, relay, trace);
   co_await conclude(std::move(result), trace, client);
 }
@@ -158,7 +158,7 @@ Task<void> ClientApi::pass(http::Request& http, http::ResponseWriter& client) {
   const retry::Budget::Live active(proxy_.budget());
   RequestTrace trace(services_, "other", request_id_of(http));
   auto result = admit(active.number());
-  relay::HttpRelay relay(engines_, client);
+  relay::HttpRelay relay(to_workers_, client);
   if (result.ok()) result = co_await proxy_.serve_unread(http, relay, trace);
   co_await conclude(std::move(result), trace, client);
 }

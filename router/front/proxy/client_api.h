@@ -19,8 +19,8 @@ namespace sightline::proxy {
 // Thread safety: handle() on any I/O thread.
 class ClientApi {
  public:
-  // All outlive this; `engines`: the client with which requests reach them.
-  ClientApi(const Services& services, Proxy& proxy, http::Client& engines);
+  // All outlive this; `to_workers`: the client with which requests reach them.
+  ClientApi(const Services& services, Proxy& proxy, http::Client& to_workers);
 
   // Answers one request, whatever it is.
   Task<void> handle(http::Request& http, http::ResponseWriter& client);
@@ -29,7 +29,7 @@ class ClientApi {
   http::Response refusal(int status, const Error& error);
 
  private:
-  // What the router answers without an engine, errors for unknown paths and methods among it.
+  // What the router answers without a worker, errors for unknown paths and methods among it.
   [[nodiscard]] http::Response own_response(const std::string& path, std::string_view method) const;
   Task<void> answer(std::string_view route, http::Response response, http::ResponseWriter& client);
   Task<void> generate(openai::Endpoint endpoint, http::Request& http, http::ResponseWriter& client);
@@ -45,7 +45,7 @@ class ClientApi {
 
   const Services& services_;
   Proxy& proxy_;
-  http::Client& engines_;
+  http::Client& to_workers_;
   const std::int64_t started_s_;  // unix time, "created" of the model list
   const std::uint64_t id_seed_;
   std::atomic<std::uint64_t> id_turn_{0};

@@ -12,9 +12,9 @@
 namespace sightline::proxy {
 namespace {
 
-// Prompt tokens that any model may have; protects memory where no engine names its limit.
+// Prompt tokens that any model may have; protects memory where no worker names its limit.
 constexpr std::size_t kPromptTokensMax = 1U << 22U;
-// Tokens per block assumed for comparing work when no engine has told its own; vLLM's default.
+// Tokens per block assumed for comparing work when no worker has told its own; vLLM's default.
 constexpr std::uint32_t kAssumedBlockSize = 16;
 // Bytes of an unknown model's name that the error repeats.
 constexpr std::size_t kShownNameBytesMax = 256;
@@ -32,7 +32,7 @@ std::string shown(std::string_view name) {
 }
 
 // Tokens of all prompts of a batch, of which the first has first_tokens.
-std::size_t batch_tokens(const openai::Request& request, std::size_t first_tokens) {
+std::size_t batch_tokens(const openai::ApiRequest& request, std::size_t first_tokens) {
   const openai::CompletionBody& batch = *request.completion();
   const bool is_text = std::holds_alternative<std::string_view>(batch.first_prompt);
   const std::size_t bytes = request.document.text().size();
@@ -43,7 +43,7 @@ std::size_t batch_tokens(const openai::Request& request, std::size_t first_token
 std::vector<keys::MediaSpan> spans_of(const prepare::Prepared& prepared) {
   std::vector<keys::MediaSpan> spans;
   spans.reserve(prepared.prompt.spans.size());
-  for (const model::MediaSpan& span : prepared.prompt.spans) {
+  for (const model::PlaceholderSpan& span : prepared.prompt.spans) {
     spans.push_back({keys::identifier_hash(prepared.media[span.item].identifier),
                      static_cast<std::int64_t>(span.start),
                      static_cast<std::int64_t>(span.length)});
@@ -59,9 +59,9 @@ Pipeline::Pipeline(const Services& services)
                 ? services.settings.routing.seed
                 : static_cast<std::uint64_t>(services.clock.wall().time_since_epoch().count())) {}
 
-Task<Result<openai::Request>> Pipeline::parse(openai::Endpoint endpoint, std::string body,
-                                              const fleet::Served& served,
-                                              std::stop_token left) const {
+Task<Result<openai::ApiRequest>> Pipeline::parse(openai::Endpoint endpoint, std::string body,
+                                                 const fleet::Served& served,
+                                                 std::stop_token left) const {
   const openai::RequestLimits limits{.images_max = services_.settings.media.images_max};
   const auto now = static_cast<std::uint64_t>(services_.clock.now().time_since_epoch().count());
   const std::size_t weight = prepare::parse_weight(body, Rng(seed_ ^ now));
@@ -74,12 +74,12 @@ Task<Result<openai::Request>> Pipeline::parse(openai::Endpoint endpoint, std::st
   co_return std::move(request).value();
 }
 
-Result<Done> Pipeline::check_model(const openai::Request& request,
+Result<Done> Pipeline::check_model(const openai::ApiRequest& request,
                                    const fleet::Served& served) const {
   if (!request.model) return Done{};
   const auto& names = services_.settings.model.served_names;
   if (std::find(names.begin(), names.end(), *request.model) != names.end()) return Done{};
-  // Without a name of our own the engines' names are served, else only their adapters.
+  // Without a name of our own the workers' names are served, else only their adapters.
   const fleet::Served::Model* model = served.find(*request.model);
   if (model != nullptr && (names.empty() || !model->parent.empty())) return Done{};
   return client_error(ErrorCode::NotFound,
@@ -92,11 +92,11 @@ std::size_t Pipeline::prompt_tokens_max(const fleet::Served& served) const {
   return services_.model->profile.tokens_max.value_or(kPromptTokensMax);
 }
 
-Task<Result<prepare::Prepared>> Pipeline::prepare(const openai::Request& request,
+Task<Result<prepare::Prepared>> Pipeline::prepare(const openai::ApiRequest& request,
                                                   const fleet::Served& served,
                                                   std::stop_token left) const {
   const auto& limits = services_.settings.media;
-  const prepare::Model& model = *services_.model;
+  const prepare::LoadedModel& model = *services_.model;
   const prepare::MediaRules rules{.profile = model.profile,
                                   .key = services_.identity,
                                   .image_bytes_max = limits.image_bytes_max,
@@ -116,15 +116,15 @@ Task<Result<prepare::Prepared>> Pipeline::prepare(const openai::Request& request
   co_return prepared;
 }
 
-Keyed Pipeline::key(const openai::Request& request, const prepare::Prepared& prepared,
+Keyed Pipeline::key(const openai::ApiRequest& request, const prepare::Prepared& prepared,
                     const fleet::Served& served) const {
   const std::uint32_t size = served.block_size.value_or(kAssumedBlockSize);
   Keyed keyed;
   selection::Inquiry& inquiry = keyed.inquiry;
   inquiry.adapter = served.adapter(request.model);
-  const keys::Scope scope{.model = scope_model(services_.settings),
-                          .cache_salt = request.cache_salt,
-                          .lora = inquiry.adapter};
+  const keys::KeyScope scope{.model = scope_model(services_.settings),
+                             .cache_salt = request.cache_salt,
+                             .lora = inquiry.adapter};
   const std::vector<keys::MediaSpan> spans = spans_of(prepared);
   const std::span<const TokenId> tokens(prepared.prompt.tokens.data(), prepared.known_tokens());
   auto blocks = keys::block_keys(services_.scheme, services_.scheme.root(scope),
@@ -135,7 +135,7 @@ Keyed Pipeline::key(const openai::Request& request, const prepare::Prepared& pre
     const auto reason = families::family_of(family).unpredictable(request);
     inquiry.unpredictable[static_cast<std::size_t>(family)] = !reason.empty();
   }
-  // The engine reports on a batch as a whole, of which only the first prompt is known here, and on
+  // The worker reports on a batch as a whole, of which only the first prompt is known here, and on
   // several samples together.
   const openai::CompletionBody* completion = request.completion();
   inquiry.is_exact = prepared.is_exact() && (completion == nullptr || completion->prompts == 1) &&

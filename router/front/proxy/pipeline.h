@@ -19,7 +19,7 @@
 
 namespace sightline::proxy {
 
-// A prompt's blocks and what they ask of an engine.
+// A prompt's blocks and what they ask of a worker.
 struct Keyed {
   // A batch is the work of all its prompts, of which only the first is tokenized: the others'
   // tokens are estimated from their bytes. Several samples of a prompt count once: they share its
@@ -38,19 +38,19 @@ class Pipeline {
 
   // 1: the body as values; the model must be served. `left`, here and in 2: stopped when nobody
   // waits for the result any more; what has not begun then is not done: Cancelled.
-  Task<Result<openai::Request>> parse(openai::Endpoint endpoint, std::string body,
-                                      const fleet::Served& served, std::stop_token left) const;
+  Task<Result<openai::ApiRequest>> parse(openai::Endpoint endpoint, std::string body,
+                                         const fleet::Served& served, std::stop_token left) const;
 
   // 2: media resolved, template rendered, text tokenized, placeholders expanded.
-  Task<Result<prepare::Prepared>> prepare(const openai::Request& request,
+  Task<Result<prepare::Prepared>> prepare(const openai::ApiRequest& request,
                                           const fleet::Served& served, std::stop_token left) const;
 
   // 3: block keys, and with them what is asked of the router role.
-  [[nodiscard]] Keyed key(const openai::Request& request, const prepare::Prepared& prepared,
+  [[nodiscard]] Keyed key(const openai::ApiRequest& request, const prepare::Prepared& prepared,
                           const fleet::Served& served) const;
 
  private:
-  [[nodiscard]] Result<Done> check_model(const openai::Request& request,
+  [[nodiscard]] Result<Done> check_model(const openai::ApiRequest& request,
                                          const fleet::Served& served) const;
   [[nodiscard]] std::size_t prompt_tokens_max(const fleet::Served& served) const;
 
@@ -58,7 +58,7 @@ class Pipeline {
   const std::uint64_t seed_;
 };
 
-// The model's part of a block key's scope: the same for requests and for the engines' events.
+// The model's part of a block key's scope: the same for requests and for the workers' events.
 std::string scope_model(const contract::ServeSettings& settings);
 
 }  // namespace sightline::proxy

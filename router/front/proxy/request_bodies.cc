@@ -13,7 +13,7 @@
 
 namespace sightline::proxy {
 
-bool asks_for_usage(const Services& services, const openai::Request& request) {
+bool asks_for_usage(const Services& services, const openai::ApiRequest& request) {
   return request.stream && !request.include_usage &&
          services.settings.audit.usage == contract::AuditUsage::Inject;
 }

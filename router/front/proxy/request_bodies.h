@@ -20,13 +20,13 @@
 namespace sightline::proxy {
 
 // True if the router has to ask for the usage of a stream itself, to audit its prediction.
-bool asks_for_usage(const Services& services, const openai::Request& request);
+bool asks_for_usage(const Services& services, const openai::ApiRequest& request);
 
 // The client's body as workers get it: edited once for each engine family.
 // Thread safety: none; of one request. What it is given outlives it.
 class RequestBodies {
  public:
-  RequestBodies(const Services& services, const openai::Request& request,
+  RequestBodies(const Services& services, const openai::ApiRequest& request,
                 const prepare::Prepared& prepared)
       : services_(services), request_(request), prepared_(prepared) {}
 
@@ -40,7 +40,7 @@ class RequestBodies {
   [[nodiscard]] openai::EditedBody edited(contract::EngineFamily family) const;
 
   const Services& services_;
-  const openai::Request& request_;
+  const openai::ApiRequest& request_;
   const prepare::Prepared& prepared_;
   std::map<contract::EngineFamily, openai::EditedBody> bodies_;
 };

@@ -29,7 +29,7 @@ struct Expectation {
 // What a client is told of a request that failed, besides its error.
 struct Advice {
   std::optional<std::uint32_t> retry_after_s;  // as the engine said
-  std::string body;                            // the engine's own error, in OpenAI's shape; or ""
+  std::string body;                            // the worker's own error, in OpenAI's shape; or ""
   bool is_useless_again = false;               // it must not be sent again as it is
 };
 

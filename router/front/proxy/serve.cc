@@ -29,7 +29,7 @@ Task<Result<Done>> Proxy::serve(openai::Endpoint endpoint, http::Request& http, 
   // 1 parse: OpenAI JSON to values; the client's bytes are kept.
   auto parsed = co_await pipeline_.parse(endpoint, std::move(http.body), *served, left.get_token());
   if (!parsed.ok()) co_return std::move(parsed).error();
-  const openai::Request& request = *parsed;
+  const openai::ApiRequest& request = *parsed;
   trace.parsed(request.stream);
   Attempts attempts(services_, retries_, trace,
                     {{http.method, http.target, request.document.text()}});
@@ -54,7 +54,7 @@ Task<Result<Done>> Proxy::serve(openai::Endpoint endpoint, http::Request& http, 
     if (!chosen.ok()) co_return chosen.error();
     selection::Reservation reservation(services_.selector, chosen->reservation);
 
-    // 7 forward: the spliced body to the engine, its answer to the client as it comes.
+    // 7 forward: the spliced body to the worker, its answer to the client as it comes.
     relay::Attempt attempt = attempts.begin(http, *chosen);
     const auto pieces = bodies.pieces_for(chosen->family);
     attempt.call.body = pieces;
@@ -66,7 +66,7 @@ Task<Result<Done>> Proxy::serve(openai::Endpoint endpoint, http::Request& http, 
     };
     auto forwarded = co_await relay.forward(attempt);
 
-    // 8 account: how it ended, with the engine's own count; the reservation ends here.
+    // 8 account: how it ended, with the worker's own count; the reservation ends here.
     reservation.end(ending_of(forwarded, trace));
     if (!forwarded.answer.ok()) {
       SL_CO_TRY(attempts.failed(*chosen, std::move(forwarded)));

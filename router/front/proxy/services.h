@@ -27,7 +27,7 @@ struct Services {
   const contract::IdentityKey& identity;
   const keys::Scheme& scheme;
   const Clock& clock;
-  std::shared_ptr<const prepare::Model> model;
+  std::shared_ptr<const prepare::LoadedModel> model;
   prepare::TokenCache& token_cache;
   IoPool& pool;
   media::Fetcher& fetcher;

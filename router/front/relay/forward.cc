@@ -38,7 +38,7 @@ bool is_unavailable(int status) { return status == 502 || status == 503 || statu
 
 http::Headers answer_headers(const http::Exchange& exchange, const Attempt& attempt) {
   http::Headers headers = http::end_to_end(exchange.headers());
-  // An engine redirects to its own address, which is none for clients.
+  // A worker redirects to its own address, which is none for clients.
   const auto location = headers.find("location");
   if (location && (!location->starts_with('/') || location->starts_with("//"))) {
     headers.remove("location");
@@ -54,7 +54,7 @@ bool is_event_stream(const http::Exchange& exchange) {
 }
 
 // An exchange is cancelled only because the client left or the router stops: no fault of the
-// engine.
+// worker.
 Error seen_from_here(Error error, const http::ResponseWriter& client) {
   if (error.code != ErrorCode::Cancelled) return error;
   if (client.cut_off() && !client.disconnected()) {
@@ -67,29 +67,29 @@ void raise_life(const Attempt& attempt) {
   if (attempt.life) attempt.life->raise();
 }
 
-retry::Ending ending_of(const http::Exchange& exchange) {
+retry::Outcome ending_of(const http::Exchange& exchange) {
   switch (exchange.failure()) {
     case http::Failure::Connect:
-      return retry::Ending::Unsent;
+      return retry::Outcome::Unsent;
     case http::Failure::Local:
-      return retry::Ending::Local;
+      return retry::Outcome::Local;
     case http::Failure::NoAnswer:
-      return exchange.kept_connection_closed() ? retry::Ending::KeptClosed : retry::Ending::Lost;
+      return exchange.kept_connection_closed() ? retry::Outcome::KeptClosed : retry::Outcome::Lost;
     case http::Failure::BrokenOff:
     case http::Failure::Corrupt:
     case http::Failure::TooLarge:
-      return retry::Ending::Lost;
+      return retry::Outcome::Lost;
     case http::Failure::Timeout:
-      return retry::Ending::Silent;
+      return retry::Outcome::Silent;
     case http::Failure::None:
     case http::Failure::Cancelled:
-      return retry::Ending::Final;
+      return retry::Outcome::Final;
   }
-  return retry::Ending::Final;
+  return retry::Outcome::Final;
 }
 
-// What an engine says with its 503, as far as it comes soon.
-Task<retry::Refusal> read_refusal(http::Exchange& exchange, const Attempt& attempt) {
+// What a worker says with its 503, as far as it comes soon.
+Task<retry::WorkerRefusal> read_refusal(http::Exchange& exchange, const Attempt& attempt) {
   auto give_up = [&exchange] { exchange.cancel(); };
   Deadline deadline(attempt.pool->deadlines(attempt.pool->index_here()), give_up);
   deadline.set(kRefusalTime);
@@ -101,22 +101,22 @@ Task<retry::Refusal> read_refusal(http::Exchange& exchange, const Attempt& attem
   co_return retry::read_refusal(said, attempt.now);
 }
 
-// Of an engine that says that it cannot answer (RFC 9110 section 15.6).
+// Of a worker that says that it cannot answer (RFC 9110 section 15.6).
 Task<Forwarded> unavailable(http::Exchange& exchange, const Attempt& attempt) {
   const int status = exchange.status();
   std::string message = "the engine cannot serve now (status " + std::to_string(status) + ")";
   if (status == 504) {
     co_return Forwarded{
-        worker_error(ErrorCode::Timeout, std::move(message), false), retry::Ending::Silent, {}};
+        worker_error(ErrorCode::Timeout, std::move(message), false), retry::Outcome::Silent, {}};
   }
   if (status == 502) {
     co_return Forwarded{
-        worker_error(ErrorCode::Unavailable, std::move(message), true), retry::Ending::Lost, {}};
+        worker_error(ErrorCode::Unavailable, std::move(message), true), retry::Outcome::Lost, {}};
   }
-  retry::Refusal refusal = co_await read_refusal(exchange, attempt);
+  retry::WorkerRefusal refusal = co_await read_refusal(exchange, attempt);
   if (!refusal.text.empty()) message += ": " + refusal.text;
   co_return Forwarded{worker_error(ErrorCode::Overloaded, std::move(message), true),
-                      retry::Ending::Declined, std::move(refusal)};
+                      retry::Outcome::Declined, std::move(refusal)};
 }
 
 // The client has part of an answer: say that it is broken, in the stream's own form.
@@ -178,7 +178,7 @@ class StreamTap {
   bool done_sent_ = false;
 };
 
-// An engine that ends a stream without saying so has broken off, whatever its connection says.
+// A worker that ends a stream without saying so has broken off, whatever its connection says.
 Result<Done> check_ended(const http::Exchange& exchange, const StreamTap& tap) {
   if (exchange.status() != 200 || tap.done_sent()) return Done{};
   return worker_error(ErrorCode::Unavailable, "the engine ended its stream before its last event",
@@ -285,9 +285,9 @@ Task<Result<Answer>> relay_bytes(http::Exchange& exchange, const Attempt& attemp
 // How an answer reaches the client.
 using Relay = Task<Result<Answer>> (*)(http::Exchange&, const Attempt&, http::ResponseWriter&);
 
-Task<Forwarded> carry_out(http::Client& engines, const Attempt& attempt,
+Task<Forwarded> carry_out(http::Client& to_workers, const Attempt& attempt,
                           http::ResponseWriter& client, Relay relay_answer) {
-  http::Exchange exchange(engines);
+  http::Exchange exchange(to_workers);
   const CancelOnDisconnect guard(client, exchange);
   auto started = co_await exchange.start(attempt.call);
   if (exchange.response_begun()) raise_life(attempt);
@@ -302,21 +302,21 @@ Task<Forwarded> carry_out(http::Client& engines, const Attempt& attempt,
   auto answer = co_await relay_answer(exchange, attempt, client);
   if (!answer.ok()) {
     Error error = seen_from_here(std::move(answer).error(), client);
-    co_return Forwarded{std::move(error), retry::Ending::Final, {}};
+    co_return Forwarded{std::move(error), retry::Outcome::Final, {}};
   }
-  co_return Forwarded{std::move(answer), retry::Ending::Final, {}};
+  co_return Forwarded{std::move(answer), retry::Outcome::Final, {}};
 }
 
 }  // namespace
 
-Task<Forwarded> forward(http::Client& engines, const Attempt& attempt,
+Task<Forwarded> forward(http::Client& to_workers, const Attempt& attempt,
                         http::ResponseWriter& client) {
-  return carry_out(engines, attempt, client, relay);
+  return carry_out(to_workers, attempt, client, relay);
 }
 
-Task<Forwarded> pass_through(http::Client& engines, const Attempt& attempt,
+Task<Forwarded> pass_through(http::Client& to_workers, const Attempt& attempt,
                              http::ResponseWriter& client) {
-  return carry_out(engines, attempt, client, relay_bytes);
+  return carry_out(to_workers, attempt, client, relay_bytes);
 }
 
 http::Headers engine_headers(const http::Headers& client, std::string_view request_id) {

@@ -28,13 +28,13 @@ inline constexpr std::size_t kAnswerBytesMax = 256U << 20U;
 // Largest single event of a stream, in bytes.
 inline constexpr std::size_t kEventBytesMax = 16U << 20U;
 
-// One attempt to have a request answered by an engine.
+// One attempt to have a request answered by a worker.
 struct Attempt {
-  http::Call call;                        // to the engine
+  http::Call call;                        // to the worker
   IoPool* pool = nullptr;                 // reads large answers beside the I/O threads
   std::shared_ptr<fleet::LifeSign> life;  // raised by every piece of the answer
-  http::Headers answer_headers;           // added to the engine's
-  WallTime now{};                         // for dates that an engine names
+  http::Headers answer_headers;           // added to the worker's
+  WallTime now{};                         // for dates that a worker names
   bool strip_usage = false;               // the closing usage chunk was asked for by the router
   std::function<void()> on_first_token;   // the first event of a stream with a payload
 };
@@ -48,11 +48,11 @@ struct Answer {
 // How an attempt ended.
 struct Forwarded {
   Result<Answer> answer;
-  retry::Ending ending = retry::Ending::Final;  // without an answer: what may follow
-  retry::Refusal refusal;                       // where it was Declined: what the engine said
+  retry::Outcome ending = retry::Outcome::Final;  // without an answer: what may follow
+  retry::WorkerRefusal refusal;                   // where it was Declined: what the worker said
 };
 
-// The way between a request's client and the engines.
+// The way between a request's client and the workers.
 // Thread safety: none; on the I/O thread of the client's connection.
 class Relay {
  public:
@@ -65,41 +65,41 @@ class Relay {
   virtual Task<Forwarded> pass_through(const Attempt& attempt) = 0;
 };
 
-// Sends the call and passes the engine's answer to the client: streams event by event as they
-// come, other answers whole. A client that leaves ends the engine's request at once.
+// Sends the call and passes the worker's answer to the client: streams event by event as they
+// come, other answers whole. A client that leaves ends the worker's request at once.
 //
 // An Error with another ending than Final came before any byte reached the client: no connection,
-// no answer, garbage, status 502, 503 or 504. Every other status is the engine's answer and reaches
-// the client; a 503 is Overloaded, a 504 Timeout. If the engine is lost in mid-stream, or ends a
+// no answer, garbage, status 502, 503 or 504. Every other status is the worker's answer and reaches
+// the client; a 503 is Overloaded, a 504 Timeout. If the worker is lost in mid-stream, or ends a
 // stream without [DONE], the client gets an error event and no [DONE]. Cancelled means the client
-// left. Messages name no engine address.
-Task<Forwarded> forward(http::Client& engines, const Attempt& attempt,
+// left. Messages name no worker address.
+Task<Forwarded> forward(http::Client& to_workers, const Attempt& attempt,
                         http::ResponseWriter& client);
 
 // The same for bodies that the router does not look into: bytes as they come.
-Task<Forwarded> pass_through(http::Client& engines, const Attempt& attempt,
+Task<Forwarded> pass_through(http::Client& to_workers, const Attempt& attempt,
                              http::ResponseWriter& client);
 
 // That of a client of the HTTP server. Both outlive it.
 class HttpRelay : public Relay {
  public:
-  HttpRelay(http::Client& engines, http::ResponseWriter& client)
-      : engines_(engines), client_(client) {}
+  HttpRelay(http::Client& to_workers, http::ResponseWriter& client)
+      : to_workers_(to_workers), client_(client) {}
 
   void on_leave(std::function<void()> left) override { client_.on_disconnect(std::move(left)); }
   Task<Forwarded> forward(const Attempt& attempt) override {
-    return relay::forward(engines_, attempt, client_);
+    return relay::forward(to_workers_, attempt, client_);
   }
   Task<Forwarded> pass_through(const Attempt& attempt) override {
-    return relay::pass_through(engines_, attempt, client_);
+    return relay::pass_through(to_workers_, attempt, client_);
   }
 
  private:
-  http::Client& engines_;
+  http::Client& to_workers_;
   http::ResponseWriter& client_;
 };
 
-// Request headers for the engine: the client's own but for those of one hop and those that the
+// Request headers for the worker: the client's own but for those of one hop and those that the
 // router sets anew.
 http::Headers engine_headers(const http::Headers& client, std::string_view request_id);
 

@@ -10,7 +10,7 @@
 
 namespace sightline::retry {
 
-// Counts live requests and those of them that were sent again, so that the failure of some engines
+// Counts live requests and those of them that were sent again, so that the failure of some workers
 // does not become a second load on the others.
 // Thread safety: all methods from any thread. Outlives the places it gives.
 class Budget {

@@ -25,8 +25,8 @@ struct SentText {
   std::string_view body;
 };
 
-// Requests that were sent to an engine and got no answer, so that a client that repeats one does
-// not have engine after engine die of it. Bodies are known by a keyed BLAKE3 of all their bytes;
+// Requests that were sent to a worker and got no answer, so that a client that repeats one does
+// not have worker after worker die of it. Bodies are known by a keyed BLAKE3 of all their bytes;
 // nothing is hashed while no request of the same target and length is remembered.
 // Thread safety: all methods from any thread.
 class LostBodies {
@@ -39,9 +39,9 @@ class LostBodies {
   // Times that this request was lost lately.
   [[nodiscard]] std::uint32_t losses_of(const SentText& text, Instant now);
   // One more time, of an attempt that began at `sent`; gives their number. Copies of a request that
-  // were under way together when their engine died are one loss.
+  // were under way together when their worker died are one loss.
   std::uint32_t add(const SentText& text, Instant sent, Instant now);
-  // An engine has answered the request: it is harmless.
+  // A worker has answered the request: it is harmless.
   void answered(const SentText& text, Instant now);
 
  private:

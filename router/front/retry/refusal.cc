@@ -160,8 +160,8 @@ std::string shown_text(std::string_view text, std::string_view host, std::size_t
   return shown;
 }
 
-Refusal read_refusal(const RefusalText& said, WallTime now) {
-  Refusal refusal{.retry_after_s = seconds_of(said.retry_after, now), .body = {}, .text = {}};
+WorkerRefusal read_refusal(const RefusalText& said, WallTime now) {
+  WorkerRefusal refusal{.retry_after_s = seconds_of(said.retry_after, now), .body = {}, .text = {}};
   const auto error = error_of(said.body);
   const std::string& text = error ? error->message : said.body;
   refusal.text = shown_text(text, said.engine_host, kRefusalTextBytesMax);

@@ -11,7 +11,7 @@
 
 namespace sightline::retry {
 
-// Bounds on what a client hears of an engine's refusal.
+// Bounds on what a client hears of a worker's refusal.
 inline constexpr std::uint32_t kRetryAfterSecondsMax = 3600;
 inline constexpr std::size_t kRefusalBodyBytesMax = 4096;  // passed on as it is
 inline constexpr std::size_t kRefusalTextBytesMax = 512;   // as part of a message of our own
@@ -24,14 +24,14 @@ struct RefusalText {
 };
 
 // What of it a client may hear: no control characters, broken UTF-8 or network addresses.
-struct Refusal {
+struct WorkerRefusal {
   std::optional<std::uint32_t> retry_after_s;  // 1 or more
-  std::string body;  // the engine's, if that is an error in OpenAI's shape without any such; or ""
+  std::string body;  // the worker's, if that is an error in OpenAI's shape without any such; or ""
   std::string text;  // one line: the message of its error, or its body as text
 };
 
 // Pure function; hostile input is fine. `now`: for a Retry-After that is a date.
-Refusal read_refusal(const RefusalText& said, WallTime now);
+WorkerRefusal read_refusal(const RefusalText& said, WallTime now);
 
 // The text in one line, of at most so many bytes, with each address (numeric, in a URL, or that
 // host) as "[address]".

@@ -6,22 +6,22 @@
 
 namespace sightline::retry {
 
-Next next_after(Ending ending, const Past& past, Repeatable repeatable) {
+Next next_after(Outcome ending, const Past& past, Repeatable repeatable) {
   if (past.attempts >= kAttemptsMax) return Next::GiveUp;
   const bool was_lost_before = past.losses + 1 >= kLossesMax;
   switch (ending) {
-    case Ending::Unsent:
+    case Outcome::Unsent:
       return Next::AnotherWorker;
-    case Ending::KeptClosed:
+    case Outcome::KeptClosed:
       return repeatable == Repeatable::Never || was_lost_before ? Next::GiveUp : Next::SameWorker;
-    case Ending::Lost:
+    case Outcome::Lost:
       return repeatable != Repeatable::AnotherToo || was_lost_before ? Next::GiveUp
                                                                      : Next::AnotherWorker;
-    case Ending::Declined:
+    case Outcome::Declined:
       return repeatable == Repeatable::AnotherToo ? Next::AnotherWorker : Next::GiveUp;
-    case Ending::Local:
-    case Ending::Silent:
-    case Ending::Final:
+    case Outcome::Local:
+    case Outcome::Silent:
+    case Outcome::Final:
       return Next::GiveUp;
   }
   return Next::GiveUp;

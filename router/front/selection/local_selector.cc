@@ -15,7 +15,7 @@
 namespace sightline::selection {
 namespace {
 
-// What a request gets for which there is no target.
+// What a request gets for which there is no destination.
 Error no_worker() {
   return {ErrorCode::Unavailable,
           Blame::Internal,
@@ -62,28 +62,30 @@ Result<LocalSelector::Shortlist> LocalSelector::match(const Inquiry& inquiry) co
   // perhaps just been corrected.
   shortlist.fleet = sources_.fleet.snapshot();
   const index::Overlaps overlaps = sources_.index.match(*inquiry.keys);
-  for (Target& target : targets_for(*shortlist.fleet, inquiry.tried, inquiry.adapter)) {
-    shortlist.candidates.push_back(candidate_of(target, inquiry, overlaps));
-    shortlist.targets.push_back(std::move(target));
+  for (Destination& destination :
+       destinations_for(*shortlist.fleet, inquiry.tried, inquiry.adapter)) {
+    shortlist.candidates.push_back(candidate_of(destination, inquiry, overlaps));
+    shortlist.destinations.push_back(std::move(destination));
   }
-  if (shortlist.targets.empty()) return no_worker();
+  if (shortlist.destinations.empty()) return no_worker();
   return shortlist;
 }
 
-routing::Candidate LocalSelector::candidate_of(const Target& target, const Inquiry& inquiry,
+routing::Candidate LocalSelector::candidate_of(const Destination& destination,
+                                               const Inquiry& inquiry,
                                                const index::Overlaps& overlaps) const {
-  const fleet::Load load = target.rank().load->read(sources_.clock.now());
+  const fleet::Load load = destination.rank().load->read(sources_.clock.now());
   routing::Candidate candidate{.active_prefill_tokens = static_cast<double>(load.prefill_tokens),
                                .active_blocks = static_cast<double>(load.blocks),
                                .recent_prefill_blocks = load.recent_prefill_blocks,
                                .in_flight = load.in_flight,
-                               .kv_usage = target.rank().kv_usage};
-  const auto cache = precise_cache(target, inquiry.job.block_size);
-  const contract::EngineFamily of = target.worker->family;
+                               .kv_usage = destination.rank().kv_usage};
+  const auto cache = precise_cache(destination, inquiry.job.block_size);
+  const contract::EngineFamily of = destination.worker->family;
   if (!cache || is_unpredictable(inquiry, of)) return candidate;
   const family::Family& family = families::family_of(of);
   const index::CacheOverlap held = overlaps.of(*cache);
-  // The engine computes at least the last token, so the block of that token saves nothing.
+  // The worker computes at least the last token, so the block of that token saves nothing.
   const auto usable = [&](std::uint64_t leading) {
     return static_cast<std::uint32_t>(
         family.reused_blocks(leading, inquiry.first_prompt_tokens, inquiry.job.block_size));
@@ -105,12 +107,12 @@ Result<Selection> LocalSelector::choose(const Inquiry& inquiry) {
   const Shortlist shortlist = SL_TRY(match(inquiry));
   const routing::Decision decision =
       decide(inquiry, shortlist, turn_.fetch_add(1, std::memory_order_relaxed));
-  const Target& target = shortlist.targets[decision.chosen];
+  const Destination& destination = shortlist.destinations[decision.chosen];
   const routing::Candidate& candidate = shortlist.candidates[decision.chosen];
   Open attempt;
-  attempt.worker = target.worker;
-  if (inquiry.is_exact && !is_unpredictable(inquiry, target.worker->family)) {
-    attempt.audited = precise_cache(target, inquiry.job.block_size);
+  attempt.worker = destination.worker;
+  if (inquiry.is_exact && !is_unpredictable(inquiry, destination.worker->family)) {
+    attempt.audited = precise_cache(destination, inquiry.job.block_size);
   }
   attempt.keys = inquiry.keys;
   attempt.overlap_blocks = usable_blocks(candidate);
@@ -119,7 +121,7 @@ Result<Selection> LocalSelector::choose(const Inquiry& inquiry) {
   attempt.removals = shortlist.removals;
   attempt.asked = shortlist.asked;
   const std::uint64_t overlap = attempt.overlap_blocks;
-  Selection selection = open(target, booking_of(inquiry, overlap), std::move(attempt));
+  Selection selection = open(destination, booking_of(inquiry, overlap), std::move(attempt));
   selection.overlap_blocks = overlap;
   selection.prompt_blocks = inquiry.keys->size();
   selection.block_size = inquiry.job.block_size;
@@ -130,12 +132,12 @@ Result<Selection> LocalSelector::choose(const Inquiry& inquiry) {
 
 Result<Selection> LocalSelector::least_loaded(const Inquiry& inquiry) {
   const auto fleet = sources_.fleet.snapshot();
-  std::optional<Target> chosen;
+  std::optional<Destination> chosen;
   std::uint32_t least = 0;
-  for (const Target& target : targets_for(*fleet, inquiry.tried, inquiry.adapter)) {
-    const std::uint32_t in_flight = target.rank().load->read(sources_.clock.now()).in_flight;
+  for (const Destination& destination : destinations_for(*fleet, inquiry.tried, inquiry.adapter)) {
+    const std::uint32_t in_flight = destination.rank().load->read(sources_.clock.now()).in_flight;
     if (chosen && in_flight >= least) continue;
-    chosen = target;
+    chosen = destination;
     least = in_flight;
   }
   if (!chosen) return no_worker();
@@ -146,14 +148,15 @@ Result<Selection> LocalSelector::least_loaded(const Inquiry& inquiry) {
   return selection;
 }
 
-Selection LocalSelector::open(const Target& target, const fleet::Booking& booking, Open attempt) {
-  const fleet::Worker& worker = *target.worker;
+Selection LocalSelector::open(const Destination& destination, const fleet::Booking& booking,
+                              Open attempt) {
+  const fleet::Worker& worker = *destination.worker;
   Selection selection{.worker = worker.name,
                       .host = worker.host,
                       .port = worker.port,
-                      .rank = target.rank_number(),
+                      .rank = destination.rank_number(),
                       .family = worker.family};
-  attempt.booked = target.rank().load->reserve(booking, sources_.clock.now());
+  attempt.booked = destination.rank().load->reserve(booking, sources_.clock.now());
   const MutexLock lock(mutex_);
   selection.reservation = next_++;
   open_.emplace(selection.reservation, std::move(attempt));
@@ -199,7 +202,7 @@ void LocalSelector::end(ReservationId reservation, const Ending& ending) {
   compare(*attempt, ending);
 }
 
-// The engine's own count is the truth. Answers without usage (errors, clients that left) prove
+// The worker's own count is the truth. Answers without usage (errors, clients that left) prove
 // nothing.
 void LocalSelector::compare(const Open& attempt, const Ending& ending) {
   if (ending.status != 200 || !ending.usage || !attempt.audited) return;
@@ -218,7 +221,7 @@ void LocalSelector::compare(const Open& attempt, const Ending& ending) {
   sources_.compare(
       {.request_id = ending.request_id,
        .worker = worker.name,
-       .engine = *attempt.audited,
+       .cache = *attempt.audited,
        .predicted = attempt.overlap_blocks * attempt.job.block_size,
        .actual = usage.cached_tokens,
        .leaves_zero_out = families::family_of(worker.family).leaves_zero_out(worker.version),
@@ -237,12 +240,12 @@ Result<Explanation> LocalSelector::explain(const Inquiry& inquiry) const {
   explanation.reason = routing::name_of(decision.reason);
   for (const auto& worker : shortlist.fleet->workers) {
     Explanation::Entry entry{.worker = worker->name, .state = std::string(name_of(worker->state))};
-    for (std::size_t i = 0; i < shortlist.targets.size(); ++i) {
-      const Target& target = shortlist.targets[i];
-      if (target.worker != worker) continue;
+    for (std::size_t i = 0; i < shortlist.destinations.size(); ++i) {
+      const Destination& destination = shortlist.destinations[i];
+      if (destination.worker != worker) continue;
       if (i == decision.chosen) explanation.chosen = explanation.entries.size();
       entry.is_eligible = true;
-      entry.rank = target.rank_number();
+      entry.rank = destination.rank_number();
       entry.candidate = shortlist.candidates[i];
       entry.score = decision.scores[i];
       explanation.entries.push_back(entry);

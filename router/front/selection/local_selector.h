@@ -18,8 +18,8 @@
 #include "router/cache/audit/audit.h"
 #include "router/cache/index/prefix_index.h"
 #include "router/cache/index/removal_journal.h"
+#include "router/front/selection/destinations.h"
 #include "router/front/selection/selector.h"
-#include "router/front/selection/targets.h"
 #include "router/workers/fleet/fleet.h"
 
 namespace sightline::selection {
@@ -55,16 +55,16 @@ class LocalSelector : public Selector {
   // Who may serve an inquiry, with what each would save. Parallel vectors.
   struct Shortlist {
     std::shared_ptr<const fleet::FleetSnapshot> fleet;
-    std::vector<Target> targets;
+    std::vector<Destination> destinations;
     std::vector<routing::Candidate> candidates;
     std::uint64_t removals = 0;  // position of the journal before the index was asked
     Instant asked{};             // when that was
   };
   // An attempt that has not ended, and what is to be compared with its answer.
   struct Open {
-    fleet::Reservation booked;
+    fleet::BookedWork booked;
     std::shared_ptr<const fleet::Worker> worker;
-    // The cache that the prediction is about; nothing where the engine's count proves nothing.
+    // The cache that the prediction is about; nothing where the worker's count proves nothing.
     std::optional<CacheId> audited;
     std::shared_ptr<const std::vector<keys::BlockKey>> keys;
     std::uint64_t overlap_blocks = 0;
@@ -77,12 +77,13 @@ class LocalSelector : public Selector {
   [[nodiscard]] Result<Selection> choose(const Inquiry& inquiry);
   [[nodiscard]] Result<Selection> least_loaded(const Inquiry& inquiry);
   [[nodiscard]] Result<Shortlist> match(const Inquiry& inquiry) const;
-  [[nodiscard]] routing::Candidate candidate_of(const Target& target, const Inquiry& inquiry,
+  [[nodiscard]] routing::Candidate candidate_of(const Destination& destination,
+                                                const Inquiry& inquiry,
                                                 const index::Overlaps& overlaps) const;
   // Every choice that is carried out takes a turn; an explained one looks at the next.
   [[nodiscard]] routing::Decision decide(const Inquiry& inquiry, const Shortlist& shortlist,
                                          std::uint64_t turn) const;
-  Selection open(const Target& target, const fleet::Booking& booking, Open open);
+  Selection open(const Destination& destination, const fleet::Booking& booking, Open open);
   void compare(const Open& open, const Ending& ending);
 
   const Sources sources_;

@@ -38,9 +38,9 @@ struct Inquiry {
   routing::Job job;
   std::uint64_t first_prompt_tokens = 0;  // of the prompt that the keys are those of
   std::optional<std::string> adapter;     // that a worker must have loaded
-  // By engine family: the keys do not tell what its engines reuse for this request.
+  // By engine family: the keys do not tell what its workers reuse for this request.
   std::array<bool, contract::kEngineFamilies.size()> unpredictable{};
-  // Keys and job are all that the engine will report on: its counts must equal ours.
+  // Keys and job are all that the worker will report on: its counts must equal ours.
   bool is_exact = false;
   // False: the router does not read the request. It goes to the least loaded worker.
   bool is_read = true;
@@ -54,7 +54,7 @@ struct Selection {
   std::string worker;
   std::string host;
   std::uint16_t port = 0;
-  std::optional<std::uint32_t> rank;  // where the engine has to be told; nothing: it has one
+  std::optional<std::uint32_t> rank;  // where the worker has to be told; nothing: it has one
   contract::EngineFamily family = contract::EngineFamily::Vllm;
   std::uint64_t overlap_blocks = 0;  // X of X/Y: blocks the worker is expected to reuse
   std::uint64_t prompt_blocks = 0;   // Y: whole blocks of the prompt

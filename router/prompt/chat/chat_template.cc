@@ -100,7 +100,7 @@ Result<RenderedPrompt> ChatTemplate::render(const ChatTemplateInput& input, Wall
                    "continue_final_message");
   }
   Conversation conversation =
-      SL_TRY(build_conversation(input.messages, ContentRules{format_, placeholders_}));
+      SL_TRY(build_conversation(input.messages, MessageRules{format_, placeholders_}));
   TemplateCall call;
   call.messages =
       knows_developer_role_ ? conversation.messages : without_developer_role(conversation.messages);

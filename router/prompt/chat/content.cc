@@ -101,7 +101,7 @@ Result<const PartType*> type_of(const json::Value& part) {
 // Collects one message's parts.
 class ContentReader {
  public:
-  ContentReader(std::string_view role, const ContentRules& rules) : role_(role), rules_(rules) {}
+  ContentReader(std::string_view role, const MessageRules& rules) : role_(role), rules_(rules) {}
 
   Result<Done> add(const json::Value& part, std::size_t index) {
     if (const auto text = part.string()) {
@@ -239,7 +239,7 @@ class ContentReader {
   }
 
   std::string_view role_;
-  const ContentRules& rules_;
+  const MessageRules& rules_;
   std::vector<Value> parts_;
   std::vector<std::string_view> plain_texts_;
   std::vector<MediaSlot> media_;
@@ -248,7 +248,7 @@ class ContentReader {
 }  // namespace
 
 Result<ChatContent> parse_content(const std::optional<json::Value>& content, std::string_view role,
-                                  const ContentRules& rules) {
+                                  const MessageRules& rules) {
   ContentReader reader(role, rules);
   if (!content || content->is(json::Kind::Null)) return reader.finish();
   if (content->is(json::Kind::String)) {

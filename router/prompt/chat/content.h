@@ -39,7 +39,7 @@ struct ChatContent {
   std::vector<MediaSlot> media;  // message is left 0
 };
 
-struct ContentRules {
+struct MessageRules {
   ContentFormat format = ContentFormat::String;
   const MediaPlaceholders& placeholders;
 };
@@ -49,6 +49,6 @@ struct ContentRules {
 // fields. String: texts joined by line breaks, placeholders that the text does not hold already in
 // front. Values are views of the document. Errors: InvalidArgument where the engine answers 400.
 Result<ChatContent> parse_content(const std::optional<json::Value>& content, std::string_view role,
-                                  const ContentRules& rules);
+                                  const MessageRules& rules);
 
 }  // namespace sightline::chat

@@ -87,7 +87,7 @@ Result<Done> add_assistant_fields(const json::Value& message, Entries& entries,
   return Done{};
 }
 
-Result<Value> message_of(const json::Value& message, const ContentRules& rules,
+Result<Value> message_of(const json::Value& message, const MessageRules& rules,
                          Conversation& conversation, std::size_t index) {
   const auto role_value = message.find("role");
   if (!message.is(json::Kind::Object) || !role_value || !role_value->is(json::Kind::String)) {
@@ -176,7 +176,7 @@ Result<Value> function_of(const json::Value& tool) {
 
 }  // namespace
 
-Result<Conversation> build_conversation(const json::Value& messages, const ContentRules& rules) {
+Result<Conversation> build_conversation(const json::Value& messages, const MessageRules& rules) {
   if (!messages.is(json::Kind::Array)) return invalid("messages: expected an array");
   Conversation conversation;
   std::vector<Value> values;

@@ -25,7 +25,7 @@ struct Conversation {
 // their arguments as objects, reasoning, name, tool_call_id. Values are views of the document.
 // Errors: InvalidArgument where the engine answers 400. Those of tool call arguments show when the
 // messages are looked at: in Conversation::arguments.
-Result<Conversation> build_conversation(const json::Value& messages, const ContentRules& rules);
+Result<Conversation> build_conversation(const json::Value& messages, const MessageRules& rules);
 
 // For templates that do not know the role "developer": it becomes "system", and all system
 // messages become one in front (vLLM 0.32).

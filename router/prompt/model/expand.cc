@@ -8,13 +8,13 @@ namespace sightline::model {
 namespace {
 
 // The placeholder token of a modality; nothing when the model has none.
-std::optional<TokenId> placeholder_of(const Placeholders& placeholders, Modality modality) {
+std::optional<TokenId> placeholder_of(const Placeholders& placeholders, PlaceholderKind modality) {
   switch (modality) {
-    case Modality::Image:
+    case PlaceholderKind::Image:
       return placeholders.image;
-    case Modality::Video:
+    case PlaceholderKind::Video:
       return placeholders.video;
-    case Modality::Audio:
+    case PlaceholderKind::Audio:
       return std::nullopt;
   }
   return std::nullopt;
@@ -22,7 +22,8 @@ std::optional<TokenId> placeholder_of(const Placeholders& placeholders, Modality
 
 bool counts_match(const Rendered& rendered, std::span<const MediaItem> items,
                   const Placeholders& placeholders) {
-  for (const Modality modality : {Modality::Image, Modality::Video, Modality::Audio}) {
+  for (const PlaceholderKind modality :
+       {PlaceholderKind::Image, PlaceholderKind::Video, PlaceholderKind::Audio}) {
     const auto items_of_it = std::count_if(items.begin(), items.end(), [&](const MediaItem& item) {
       return item.modality == modality;
     });
@@ -37,7 +38,7 @@ bool counts_match(const Rendered& rendered, std::span<const MediaItem> items,
 // Walks the items of one modality in order.
 class ItemsOf {
  public:
-  ItemsOf(std::span<const MediaItem> items, Modality modality)
+  ItemsOf(std::span<const MediaItem> items, PlaceholderKind modality)
       : items_(items), modality_(modality) {}
 
   // Index of the next item; counts_match has made sure that there is one.
@@ -48,7 +49,7 @@ class ItemsOf {
 
  private:
   std::span<const MediaItem> items_;
-  Modality modality_;
+  PlaceholderKind modality_;
   std::size_t at_ = 0;
 };
 
@@ -102,8 +103,8 @@ Result<Prompt> expand(const Rendered& rendered, std::span<const MediaItem> items
   }
   Prompt prompt;
   prompt.tokens.reserve(rendered.tokens.size());
-  ItemsOf images(items, Modality::Image);
-  ItemsOf videos(items, Modality::Video);
+  ItemsOf images(items, PlaceholderKind::Image);
+  ItemsOf videos(items, PlaceholderKind::Video);
   auto rest = rendered.tokens;
   for (;;) {
     const std::size_t at = items.empty() ? rest.size() : next_placeholder(rest, placeholders);

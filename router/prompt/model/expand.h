@@ -16,21 +16,21 @@
 
 namespace sightline::model {
 
-enum class Modality : std::uint8_t { Image, Video, Audio };
+enum class PlaceholderKind : std::uint8_t { Image, Video, Audio };
 
 // A media item of the request, in the order in which items of its modality appear.
 struct MediaItem {
-  Modality modality = Modality::Image;
+  PlaceholderKind modality = PlaceholderKind::Image;
   std::string identifier;               // as the engine will name it in its events
   std::optional<std::uint32_t> tokens;  // nothing when its size is not known here
 };
 
 // Where an item's placeholder tokens stand in the expanded prompt.
-struct MediaSpan {
+struct PlaceholderSpan {
   std::size_t item = 0;  // index into the items given
   std::size_t start = 0;
   std::size_t length = 0;
-  friend bool operator==(const MediaSpan&, const MediaSpan&) = default;
+  friend bool operator==(const PlaceholderSpan&, const PlaceholderSpan&) = default;
 };
 
 enum class Certainty : std::uint8_t {
@@ -44,7 +44,7 @@ std::string_view name_of(Certainty certainty);
 // The routing view of a prompt: token ids as the engine sees them, media expanded.
 struct Prompt {
   std::vector<TokenId> tokens;
-  std::vector<MediaSpan> spans;  // ascending, within the first exact_tokens tokens
+  std::vector<PlaceholderSpan> spans;  // ascending, within the first exact_tokens tokens
   // How many leading tokens are certain: all, those before the first unknown item, or none.
   // Those behind are the rendered tokens, unexpanded: a lower bound of the prompt's length.
   std::size_t exact_tokens = 0;

@@ -57,8 +57,9 @@ Error too_large(ImageSize size) {
 
 Result<ImageTokens> count_image_tokens(const ModelProfile& profile, ImageSize size) {
   const ImageRule& rule = profile.image_rule;
-  const bool is_known = profile.family == Family::Qwen2Vl || profile.family == Family::Qwen2_5Vl ||
-                        profile.family == Family::Qwen3Vl;
+  const bool is_known = profile.family == ModelFamily::Qwen2Vl ||
+                        profile.family == ModelFamily::Qwen2_5Vl ||
+                        profile.family == ModelFamily::Qwen3Vl;
   if (!is_known || rule.patch == 0 || rule.merge == 0) {
     return client_error(ErrorCode::Unsupported,
                         "no image rule is known for models of type \"" + profile.model_type + "\"");

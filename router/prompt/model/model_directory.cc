@@ -59,16 +59,16 @@ Result<std::optional<std::uint64_t>> read_integer(const Section& section, const 
   return std::optional{static_cast<std::uint64_t>(*number)};
 }
 
-Family family_of(const json::Value& config, std::string_view model_type) {
-  if (model_type == "qwen2_vl") return Family::Qwen2Vl;
-  if (model_type == "qwen2_5_vl") return Family::Qwen2_5Vl;
-  if (model_type == "qwen3_vl" || model_type == "qwen3_vl_moe") return Family::Qwen3Vl;
+ModelFamily family_of(const json::Value& config, std::string_view model_type) {
+  if (model_type == "qwen2_vl") return ModelFamily::Qwen2Vl;
+  if (model_type == "qwen2_5_vl") return ModelFamily::Qwen2_5Vl;
+  if (model_type == "qwen3_vl" || model_type == "qwen3_vl_moe") return ModelFamily::Qwen3Vl;
   for (const std::string_view sign :
        {"vision_config", "audio_config", "thinker_config", "image_token_id", "image_token_index",
         "mm_vision_tower", "visual", "img_processor"}) {
-    if (member(config, sign)) return Family::Unknown;
+    if (member(config, sign)) return ModelFamily::Unknown;
   }
-  return Family::TextOnly;
+  return ModelFamily::TextOnly;
 }
 
 Result<std::optional<TokenId>> read_token_id(const Section& config, std::string_view field) {
@@ -265,17 +265,17 @@ Result<Done> read_tokenizer_config(const ModelFiles& files, ModelProfile& profil
 
 }  // namespace
 
-std::string_view name_of(Family family) {
+std::string_view name_of(ModelFamily family) {
   switch (family) {
-    case Family::TextOnly:
+    case ModelFamily::TextOnly:
       return "text_only";
-    case Family::Qwen2Vl:
+    case ModelFamily::Qwen2Vl:
       return "qwen2_vl";
-    case Family::Qwen2_5Vl:
+    case ModelFamily::Qwen2_5Vl:
       return "qwen2_5_vl";
-    case Family::Qwen3Vl:
+    case ModelFamily::Qwen3Vl:
       return "qwen3_vl";
-    case Family::Unknown:
+    case ModelFamily::Unknown:
       return "unknown";
   }
   return "unknown";
@@ -289,7 +289,7 @@ Result<ModelProfile> parse_model(const ModelFiles& files) {
   if (!type || !type->string()) return wrong(kConfigFile, "\"model_type\" must be a string");
   profile.model_type = std::string(*type->string());
   profile.family = family_of(config, profile.model_type);
-  if (profile.family != Family::TextOnly && profile.family != Family::Unknown) {
+  if (profile.family != ModelFamily::TextOnly && profile.family != ModelFamily::Unknown) {
     profile.placeholders = SL_TRY(read_placeholders({kConfigFile, config}));
     profile.image_rule = SL_TRY(read_image_rule(files));
   }

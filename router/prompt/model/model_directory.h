@@ -35,7 +35,7 @@ struct ModelFiles {
 };
 
 // How pictures become tokens.
-enum class Family : std::uint8_t {
+enum class ModelFamily : std::uint8_t {
   TextOnly,  // no media
   Qwen2Vl,
   Qwen2_5Vl,
@@ -43,7 +43,7 @@ enum class Family : std::uint8_t {
   Unknown,  // takes media by a rule that is not known here
 };
 
-std::string_view name_of(Family family);
+std::string_view name_of(ModelFamily family);
 
 // Token ids that stand for media in a rendered prompt (config.json).
 struct Placeholders {
@@ -69,7 +69,7 @@ struct SpecialToken {
 
 // What the router knows about a model besides its tokenizer.
 struct ModelProfile {
-  Family family = Family::Unknown;
+  ModelFamily family = ModelFamily::Unknown;
   std::string model_type;  // config.json model_type
   Placeholders placeholders;
   ImageRule image_rule;  // meaningful for the Qwen families

@@ -53,9 +53,10 @@ Result<model::ModelFiles> read_files(const fs::path& directory) {
 
 // The text that stands for an item where a template takes flat text: as vLLM 0.32 writes it for
 // the Qwen vision families (get_placeholder_str).
-chat::MediaPlaceholders flat_placeholders(model::Family family) {
-  using model::Family;
-  if (family != Family::Qwen2Vl && family != Family::Qwen2_5Vl && family != Family::Qwen3Vl) {
+chat::MediaPlaceholders flat_placeholders(model::ModelFamily family) {
+  using model::ModelFamily;
+  if (family != ModelFamily::Qwen2Vl && family != ModelFamily::Qwen2_5Vl &&
+      family != ModelFamily::Qwen3Vl) {
     return {};
   }
   return {.image = "<|vision_start|><|image_pad|><|vision_end|>",
@@ -76,9 +77,9 @@ Result<std::optional<chat::ChatTemplate>> parse_template(const model::ModelProfi
 
 }  // namespace
 
-Result<std::shared_ptr<const Model>> load_model(const std::string& path) {
+Result<std::shared_ptr<const LoadedModel>> load_model(const std::string& path) {
   const fs::path directory(path);
-  auto model = std::make_shared<Model>();
+  auto model = std::make_shared<LoadedModel>();
   const model::ModelFiles files = SL_TRY(read_files(directory));
   model->profile = SL_TRY(model::parse_model(files));
   const std::string tokenizer = SL_TRY(read_required(directory / model::kTokenizerFile));
@@ -90,7 +91,7 @@ Result<std::shared_ptr<const Model>> load_model(const std::string& path) {
   model->chat_template = SL_TRY(parse_template(model->profile, model->profile.chat_template));
   model->tools_template =
       SL_TRY(parse_template(model->profile, model->profile.chat_template_with_tools));
-  return std::shared_ptr<const Model>(std::move(model));
+  return std::shared_ptr<const LoadedModel>(std::move(model));
 }
 
 }  // namespace sightline::prepare

@@ -15,7 +15,7 @@
 namespace sightline::prepare {
 
 // All that turns a request into tokens. Thread safety: immutable.
-struct Model {
+struct LoadedModel {
   model::ModelProfile profile;
   std::unique_ptr<const tokenizer::Tokenizer> tokenizer;
   // Absent: chat requests of this model are routed without overlap.
@@ -27,6 +27,6 @@ struct Model {
 // Reads a Hugging Face model directory: config.json and tokenizer.json are required,
 // tokenizer_config.json, chat_template.jinja or .json, preprocessor_config.json and
 // processor_config.json are taken if there. Errors name the file and what is wrong with it.
-Result<std::shared_ptr<const Model>> load_model(const std::string& path);
+Result<std::shared_ptr<const LoadedModel>> load_model(const std::string& path);
 
 }  // namespace sightline::prepare

@@ -29,9 +29,9 @@ std::vector<model::MediaItem> items_of(const std::vector<ResolvedMedia>& media) 
   items.reserve(media.size());
   for (const ResolvedMedia& item : media) {
     // Embeddings stand where an image would, with a length that only the engine knows.
-    const auto modality = item.modality == Modality::Video   ? model::Modality::Video
-                          : item.modality == Modality::Audio ? model::Modality::Audio
-                                                             : model::Modality::Image;
+    const auto modality = item.modality == Modality::Video   ? model::PlaceholderKind::Video
+                          : item.modality == Modality::Audio ? model::PlaceholderKind::Audio
+                                                             : model::PlaceholderKind::Image;
     items.push_back({modality, item.identifier, item.tokens});
   }
   return items;
@@ -61,7 +61,7 @@ Gap gap_of(model::Certainty certainty) {
   return Gap::PlaceholderMismatch;
 }
 
-Result<std::vector<TokenId>> tokens_of(const Model& model, std::string_view text,
+Result<std::vector<TokenId>> tokens_of(const LoadedModel& model, std::string_view text,
                                        const PromptOptions& options) {
   std::vector<TokenId> tokens;
   if (options.token_cache == nullptr) {
@@ -74,7 +74,7 @@ Result<std::vector<TokenId>> tokens_of(const Model& model, std::string_view text
   return tokens;
 }
 
-Result<Prepared> prepare_chat(const Model& model, const openai::Request& request,
+Result<Prepared> prepare_chat(const LoadedModel& model, const openai::ApiRequest& request,
                               std::vector<ResolvedMedia> media, const PromptOptions& options) {
   const openai::ChatBody& chat = *request.chat();
   const auto& chosen =
@@ -111,7 +111,7 @@ Result<Prepared> prepare_chat(const Model& model, const openai::Request& request
   return prepared;
 }
 
-Result<Prepared> prepare_completion(const Model& model, const openai::CompletionBody& body,
+Result<Prepared> prepare_completion(const LoadedModel& model, const openai::CompletionBody& body,
                                     const PromptOptions& options) {
   Prepared prepared;
   if (const auto* text = std::get_if<std::string_view>(&body.first_prompt)) {
@@ -144,7 +144,7 @@ std::string_view name_of(Gap gap) {
   return "none";
 }
 
-Result<Prepared> prepare_prompt(const Model& model, const openai::Request& request,
+Result<Prepared> prepare_prompt(const LoadedModel& model, const openai::ApiRequest& request,
                                 std::vector<ResolvedMedia> media, const PromptOptions& options) {
   if (request.uncounted_field) return unknown(Gap::UncountedField, std::move(media));
   auto prepared = request.chat() != nullptr

@@ -56,7 +56,7 @@ struct PromptOptions {
 // tokenized than what tells that it is too long.
 // Errors: the client's, where the engine would refuse as well (template error, prompt too long),
 // and Cancelled.
-Result<Prepared> prepare_prompt(const Model& model, const openai::Request& request,
+Result<Prepared> prepare_prompt(const LoadedModel& model, const openai::ApiRequest& request,
                                 std::vector<ResolvedMedia> media, const PromptOptions& options);
 
 }  // namespace sightline::prepare

@@ -125,7 +125,7 @@ void append_base64(std::string& out, ByteView bytes) {
 
 }  // namespace
 
-Task<Result<Downloads>> download_media(const openai::Request& request, media::Fetcher& fetcher,
+Task<Result<Downloads>> download_media(const openai::ApiRequest& request, media::Fetcher& fetcher,
                                        const MediaRules& rules, std::stop_token left) {
   const openai::ChatBody* chat = request.chat();
   if (chat == nullptr) co_return Downloads{};
@@ -158,7 +158,7 @@ Task<Result<Downloads>> download_media(const openai::Request& request, media::Fe
   co_return downloads;
 }
 
-Result<std::vector<ResolvedMedia>> resolve_media(const openai::Request& request,
+Result<std::vector<ResolvedMedia>> resolve_media(const openai::ApiRequest& request,
                                                  const Downloads& downloads,
                                                  const MediaRules& rules) {
   std::vector<ResolvedMedia> items;

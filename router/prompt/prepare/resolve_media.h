@@ -50,12 +50,12 @@ using Downloads = std::vector<std::shared_ptr<const Bytes>>;
 // Downloads every item with an http(s) URL, once all items are found well-formed; ends the
 // downloads when the client has left. Must run on an I/O thread; a stop may be asked for on it.
 // Errors: those of Fetcher::fetch(), param naming the item at fault.
-Task<Result<Downloads>> download_media(const openai::Request& request, media::Fetcher& fetcher,
+Task<Result<Downloads>> download_media(const openai::ApiRequest& request, media::Fetcher& fetcher,
                                        const MediaRules& rules, std::stop_token left);
 
 // Identity, size and token count of every item. Blocking work: decodes and hashes the bytes.
 // Errors: the client's, param naming the item.
-Result<std::vector<ResolvedMedia>> resolve_media(const openai::Request& request,
+Result<std::vector<ResolvedMedia>> resolve_media(const openai::ApiRequest& request,
                                                  const Downloads& downloads,
                                                  const MediaRules& rules);
 

@@ -34,7 +34,7 @@ std::size_t parse_weight(std::string_view body, Rng places) {
   return dense * stride + body.size() / kMediaBytesPerTextByte;
 }
 
-std::size_t prepare_weight(const openai::Request& request, const Downloads& downloads) {
+std::size_t prepare_weight(const openai::ApiRequest& request, const Downloads& downloads) {
   std::size_t text = request.document.text().size();
   const openai::ChatBody* chat = request.chat();
   if (chat == nullptr) return text;

@@ -22,6 +22,6 @@ std::size_t parse_weight(std::string_view body, Rng places);
 
 // To prepare a prompt: its text, and the images, whose bytes are decoded and hashed at a fraction
 // of a nanosecond each, but whose headers may hold compressed text (image/png.cc).
-std::size_t prepare_weight(const openai::Request& request, const Downloads& downloads);
+std::size_t prepare_weight(const openai::ApiRequest& request, const Downloads& downloads);
 
 }  // namespace sightline::prepare

@@ -21,7 +21,7 @@ inline constexpr std::size_t kApiKeyBytesMax = 4096;  // without the line end
 // end is left out. Errors never hold the content. Pure.
 Result<std::string> parse_api_key(std::string_view content);
 
-// The engines' API keys, read from the workers' files for the router's own calls. Nothing else is
+// The workers' API keys, read from the workers' files for the router's own calls. Nothing else is
 // done with them: they are shown nowhere.
 // Thread safety: none; one thread.
 class ApiKeys {
@@ -38,7 +38,7 @@ class ApiKeys {
   // The key of the worker's file, which is read when it is asked for first, and again as long as it
   // cannot be used.
   const Key& of(const contract::WorkerSpec& spec, Instant now);
-  // The engine refused the worker's key: reads its file again.
+  // The worker refused its key: reads its file again.
   void refused(const contract::WorkerSpec& spec, Instant now);
   // Forgets the files that none of these names.
   void keep(const std::vector<contract::WorkerSpec>& workers);

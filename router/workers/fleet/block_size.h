@@ -24,7 +24,7 @@ enum class BlockSizeSource : std::uint8_t {
   Events,    // the worker's own
   Operator,  // who configured it
   Others,    // a guess: workers whose servers tell the same have events that tell this
-  Server,    // a guess: what the engine tells beside its events. Engines whose cache groups have
+  Server,    // a guess: what the worker tells beside its events. Workers whose cache groups have
              // several sizes, or whose context is parallel, tell one and announce another
   Nobody,
 };
@@ -60,14 +60,14 @@ class BlockSize {
   // True: this is another size than the configured one, or one of several.
   [[nodiscard]] bool is_contradicted_by(const AnnouncedBlockSize& told) const;
 
-  // What the engine tells beside its events; 0 is no news, nor is anything if the operator knows
+  // What the worker tells beside its events; 0 is no news, nor is anything if the operator knows
   // better. Takes back a guess from others.
   void take_from_server(std::uint32_t tokens);
   // What workers whose servers tell the same turned out to have.
   void take_from_others(std::uint32_t tokens) { others_ = tokens == server_ ? 0 : tokens; }
   // What events have just told (not 0), and what those of all ranks tell, this one's included.
   void take_from_events(std::uint32_t tokens, std::span<const AnnouncedBlockSize> ranks);
-  // The events are those of an engine that is gone: what they told, or taught others, is void.
+  // The events are those of a server that is gone: what they told, or taught others, is void.
   void forget_events();
 
   bool operator==(const BlockSize&) const = default;
@@ -81,7 +81,7 @@ class BlockSize {
 };
 
 // Workers that only guess are taken to have what the first one has for sure whose configured size
-// is the same: engines are started alike. Others keep what they have.
+// is the same: workers are started alike. Others keep what they have.
 void guess_block_sizes(const std::vector<BlockSize*>& workers);
 
 // The size that most workers have, the first one's where as many have another; 0 if none is known.

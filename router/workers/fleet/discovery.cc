@@ -33,7 +33,7 @@ Result<ResolvedEndpoint> explicit_events(const contract::WorkerSpec& spec, std::
   return ResolvedEndpoint{resolved.ok() ? *resolved : *events, false};
 }
 
-// The replay socket of the rank `offset` above the first; `told` is what the engine says of it.
+// The replay socket of the rank `offset` above the first; `told` is what the worker says of it.
 Result<std::string> replay_of(const contract::WorkerSpec& spec, std::uint32_t offset,
                               const std::string& told) {
   const std::string endpoint =
@@ -79,7 +79,7 @@ Result<Done> use_told(const contract::WorkerSpec& spec, const std::vector<EventS
   return corrupt("its KV events are those of other data-parallel ranks than its metrics tell");
 }
 
-// The ranks that the engine tells; none: it does not tell. Its event sources are the ranks of this
+// The ranks that the worker tells; none: it does not tell. Its event sources are the ranks of this
 // very server; the metrics count where it has none, or those of some ranks only.
 std::vector<std::uint32_t> ranks_told(const std::vector<EventSource>& told, const Probe& probe) {
   std::vector<std::uint32_t> sources;
@@ -95,7 +95,7 @@ std::string ranks_text(std::size_t count) {
   return std::to_string(count) + (count == 1 ? " data-parallel rank" : " data-parallel ranks");
 }
 
-// Sets the worker's ranks; false: configuration and engine contradict each other.
+// Sets the worker's ranks; false: configuration and worker contradict each other.
 bool find_ranks(const contract::WorkerSpec& spec, const std::vector<std::uint32_t>& told,
                 Discovery& found) {
   if (spec.ranks != 0 && !told.empty() && told.size() != spec.ranks) {
@@ -131,13 +131,13 @@ AdapterNews take_server_facts(Worker& view, const Probe& probe) {
   }
   if (!probe.models.ok()) return AdapterNews::None;
   set_models(view, *probe.models);
-  std::vector<content::ToldAdapter> adapters;
+  std::vector<content::ListedAdapter> adapters;
   for (const ServedModel& model : view.models) {
     if (!model.parent.empty()) adapters.push_back({model.id, model.root, model.created_s});
   }
-  const bool had_room = view.adapters.beliefs().others;
+  const bool had_room = view.adapters.meanings().others;
   if (!view.adapters.learn(adapters)) return AdapterNews::None;
-  const bool has_room = view.adapters.beliefs().others;
+  const bool has_room = view.adapters.meanings().others;
   return had_room && !has_room ? AdapterNews::Full : AdapterNews::Other;
 }
 
@@ -152,7 +152,7 @@ void take_load(Worker& view, const Probe& probe) {
 
 bool tells_endpoints(const Probe& probe) {
   if (probe.sources.ok()) return true;
-  // An engine that never tells its event sources tells its ranks by its metrics.
+  // A worker that never tells its event sources tells its ranks by its metrics.
   return probe.sources.error().code == ErrorCode::NotFound && probe.load.ok();
 }
 

@@ -17,7 +17,7 @@
 #include "router/engine/family/server_facts.h"
 #include "router/workers/fleet/worker.h"
 
-// What an engine says about itself, turned into what we do with it. Pure.
+// What a worker says about itself, turned into what we do with it. Pure.
 namespace sightline::fleet {
 
 using family::EventSource;
@@ -28,9 +28,9 @@ struct Probe {
   Result<Done> health = Done{};
   Result<std::vector<ServedModel>> models = std::vector<ServedModel>{};
   Result<std::vector<EventSource>> sources = std::vector<EventSource>{};
-  Result<EngineLoad> load = EngineLoad{};
+  Result<ServerLoad> load = ServerLoad{};
   bool refused = false;     // nothing listens: down at once, without a second look
-  bool is_unwell = false;   // the engine itself says that it cannot serve
+  bool is_unwell = false;   // the worker itself says that it cannot serve
   std::string key_problem;  // why there is no key for it, where one is configured
   std::optional<Result<family::Version>> version = std::nullopt;  // nothing: it was not asked for
 };
@@ -43,15 +43,15 @@ enum class AdapterNews : std::uint8_t {
 };
 std::string text_of(AdapterNews news);
 
-// Takes over what the engine told of its models and its version.
+// Takes over what the worker told of its models and its version.
 AdapterNews take_server_facts(Worker& view, const Probe& probe);
 
-// What ranks a worker has and where their events are, after its configuration and what the engine
+// What ranks a worker has and where their events are, after its configuration and what the worker
 // tells.
 struct Discovery {
   std::vector<FoundRank> ranks{1};  // by number, at least one
   std::string reason;               // why no rank's events are known
-  // Not empty: the engine contradicts the operator's dp=. It then counts as one rank.
+  // Not empty: the worker contradicts the operator's dp=. It then counts as one rank.
   std::string rank_conflict;
 
   [[nodiscard]] bool has_events() const;
@@ -60,11 +60,11 @@ struct Discovery {
 // Takes over the load, and the block size where the server's event sources tell it.
 void take_load(Worker& view, const Probe& probe);
 
-// False if the probe does not say where the worker's events are and which ranks it has: an engine
+// False if the probe does not say where the worker's events are and which ranks it has: a worker
 // that stops telling for a moment has neither moved its events nor lost a rank.
 bool tells_endpoints(const Probe& probe);
 
-// Explicit settings win over what the engine tells. Pure.
+// Explicit settings win over what the worker tells. Pure.
 Discovery discover(const contract::WorkerSpec& spec, const Probe& probe);
 
 }  // namespace sightline::fleet

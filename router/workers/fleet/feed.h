@@ -20,7 +20,7 @@ namespace sightline::fleet {
 // Where an engine core publishes its KV events, as seen from here.
 struct EventEndpoints {
   std::string events;  // ZMQ endpoint to subscribe at: "tcp://10.0.0.7:5557"
-  bool bind = false;   // the engine connects to it: we bind
+  bool bind = false;   // the worker connects to it: we bind
   std::string replay;  // ZMQ endpoint of the replay socket, empty: no replay
 
   bool operator==(const EventEndpoints&) const = default;
@@ -45,10 +45,10 @@ struct Feed {
   std::string unverified;  // why the index must not be believed about the cache, empty: it may
   std::string incomplete;  // why the index lacks blocks of it, for good; empty: no such reason
   AnnouncedBlockSize block_size;
-  // What the events mean where the engine holds several copies of a block, and by the names of
+  // What the events mean where the worker holds several copies of a block, and by the names of
   // adapters.
   contract::Copies copies = contract::Copies::RefCount;
-  content::AdapterBeliefs adapters;
+  content::AdapterMeanings adapters;
 
   bool operator==(const Feed&) const = default;
 };
@@ -58,7 +58,7 @@ struct FeedNews {
   bool block_size = false;
 };
 
-// What the facts of its cache mean for a feed. An engine that has announced nothing may have
+// What the facts of its cache mean for a feed. A worker that has announced nothing may have
 // nothing from before, unless its replay endpoint was asked and is silent. A block size that no
 // event has told is no news. Pure.
 FeedNews take_facts(Feed& feed, const operations::CacheFacts& facts);

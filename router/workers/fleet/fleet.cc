@@ -113,7 +113,7 @@ void Fleet::apply_probe(const WorkerSpec& spec, const Probe& probe) {
       state_->probe_answered(*member, probe, effects);
     } else {
       const bool had_event = last_event > member->probe_began;
-      const Moment moment{state_->clock.now(), had_event || member->view.life->raised()};
+      const Sighting moment{state_->clock.now(), had_event || member->view.life->raised()};
       if (note_failed_probe(*member, probe, moment, state_->options)) {
         state_->drop_feeds(*member, effects);
       }
@@ -124,7 +124,7 @@ void Fleet::apply_probe(const WorkerSpec& spec, const Probe& probe) {
   state_->act(effects);
 }
 
-void Fleet::apply_load(const WorkerSpec& spec, const EngineLoad& load) {
+void Fleet::apply_load(const WorkerSpec& spec, const ServerLoad& load) {
   Effects effects;
   {
     const MutexLock lock(state_->mutex);

@@ -55,7 +55,7 @@ class Fleet {
   [[nodiscard]] std::shared_ptr<const FleetSnapshot> snapshot() const;
 
   // What is known of the cache of a feed: whether the index may be believed about it, and the block
-  // size that its events tell. That wins over what the engine tells elsewhere; where it contradicts
+  // size that its events tell. That wins over what the worker tells elsewhere; where it contradicts
   // the operator's configuration, or other events, the worker is excluded from overlap. Known to
   // requests when this returns. Unknown feeds are ignored.
   void take_facts(CacheId cache, const operations::CacheFacts& facts);
@@ -83,7 +83,7 @@ class Fleet {
 
   // `spec` is the one the probe was taken for: results for a replaced worker are ignored.
   void apply_probe(const contract::WorkerSpec& spec, const Probe& probe);
-  void apply_load(const contract::WorkerSpec& spec, const EngineLoad& load);
+  void apply_load(const contract::WorkerSpec& spec, const ServerLoad& load);
 
  private:
   class State;

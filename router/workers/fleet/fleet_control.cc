@@ -17,7 +17,7 @@
 
 #include "router/engine/families/families.h"
 #include "router/workers/fleet/api_keys.h"
-#include "router/workers/fleet/engine_client.h"
+#include "router/workers/fleet/worker_client.h"
 
 namespace sightline::fleet {
 
@@ -37,7 +37,7 @@ bool is_refused(const auto& part) {
 
 // Shared with callbacks, which may come until the client has stopped.
 struct FleetControl::State : std::enable_shared_from_this<FleetControl::State> {
-  State(const contract::FleetSettings& fleet_settings, const Surroundings& around)
+  State(const contract::FleetSettings& fleet_settings, const Dependencies& around)
       : settings(fleet_settings),
         fleet(around.fleet),
         metrics(around.metrics),
@@ -56,7 +56,7 @@ struct FleetControl::State : std::enable_shared_from_this<FleetControl::State> {
   Fleet& fleet;
   runtime::Metrics& metrics;
   const Clock& clock;
-  EngineClient client;
+  WorkerClient client;
   std::optional<WorkerThread> thread;
 
   // Only the control thread, after start():
@@ -92,7 +92,7 @@ struct FleetControl::State : std::enable_shared_from_this<FleetControl::State> {
     for (const WorkerSpec& spec : next) {
       const Watched* known = find(spec.name);
       watched.push_back(known != nullptr ? *known : Watched{});
-      if (!is_same_engine(watched.back().spec, spec)) watched.back().probes_before_version = 0;
+      if (!is_same_worker(watched.back().spec, spec)) watched.back().probes_before_version = 0;
       watched.back().spec = spec;
     }
     workers = std::move(watched);
@@ -112,7 +112,7 @@ struct FleetControl::State : std::enable_shared_from_this<FleetControl::State> {
     for (const WorkerSpec& spec : due.workers) {
       Watched* worker = find(spec.name);
       const bool asks = worker != nullptr && asks_version(*worker);
-      const auto ask = asks ? EngineClient::AskVersion::Yes : EngineClient::AskVersion::No;
+      const auto ask = asks ? WorkerClient::AskVersion::Yes : WorkerClient::AskVersion::No;
       const ApiKeys::Key& key = keys.of(spec, clock.now());
       auto done = [self = shared_from_this(), spec, problem = key.problem](Probe probe) {
         probe.key_problem = problem;
@@ -143,7 +143,7 @@ struct FleetControl::State : std::enable_shared_from_this<FleetControl::State> {
     }
     fleet.apply_probe(spec, probe);
     Watched* worker = find(spec.name);
-    if (worker == nullptr || !is_same_engine(worker->spec, spec)) return;
+    if (worker == nullptr || !is_same_worker(worker->spec, spec)) return;
     worker->next_scrape = clock.now() + settings.scrape_interval;
     if (!probe.health.ok()) {
       worker->probes_before_version = 0;  // another version may answer when it is well again
@@ -173,7 +173,7 @@ struct FleetControl::State : std::enable_shared_from_this<FleetControl::State> {
 
   void start_scrape(Watched& watched) {
     watched.is_scraped = true;
-    auto done = [self = shared_from_this(), spec = watched.spec](Result<EngineLoad> load) {
+    auto done = [self = shared_from_this(), spec = watched.spec](Result<ServerLoad> load) {
       self->post([self, spec, load = std::move(load)] { self->scraped(spec, load); });
     };
     const WorkerSpec& spec = watched.spec;
@@ -182,7 +182,7 @@ struct FleetControl::State : std::enable_shared_from_this<FleetControl::State> {
         std::move(done));
   }
 
-  void scraped(const WorkerSpec& spec, const Result<EngineLoad>& load) {
+  void scraped(const WorkerSpec& spec, const Result<ServerLoad>& load) {
     Watched* worker = find(spec.name);
     if (worker == nullptr) return;
     worker->is_scraped = false;
@@ -217,7 +217,7 @@ struct FleetControl::State : std::enable_shared_from_this<FleetControl::State> {
   }
 };
 
-FleetControl::FleetControl(const contract::FleetSettings& settings, const Surroundings& around)
+FleetControl::FleetControl(const contract::FleetSettings& settings, const Dependencies& around)
     : state_(std::make_shared<State>(settings, around)) {}
 
 FleetControl::~FleetControl() { stop(); }

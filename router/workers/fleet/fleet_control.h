@@ -21,13 +21,13 @@ namespace sightline::fleet {
 class FleetControl {
  public:
   // All of them must outlive it.
-  struct Surroundings {
+  struct Dependencies {
     Fleet& fleet;
     hosts::Lookup& names;  // of the workers' hosts
     runtime::Metrics& metrics;
     const Clock& clock;
   };
-  FleetControl(const contract::FleetSettings& settings, const Surroundings& around);
+  FleetControl(const contract::FleetSettings& settings, const Dependencies& around);
   ~FleetControl();  // as stop()
   FleetControl(const FleetControl&) = delete;
   FleetControl& operator=(const FleetControl&) = delete;

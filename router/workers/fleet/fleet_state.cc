@@ -19,7 +19,7 @@ Member* Fleet::State::find(std::string_view name) {
 
 Member* Fleet::State::find(const WorkerSpec& spec) {
   Member* member = find(spec.name);
-  return member != nullptr && is_same_engine(spec, member->spec) ? member : nullptr;
+  return member != nullptr && is_same_worker(spec, member->spec) ? member : nullptr;
 }
 
 void Fleet::State::drop_feeds(Member& member, Effects& effects) {
@@ -56,7 +56,7 @@ void Fleet::State::set_ranks(Member& member, const std::vector<FoundRank>& found
                      .endpoints = *told.events,
                      .unverified = std::string(reason_of(operations::FeedHealth::Waiting)),
                      .copies = member.spec.copies,
-                     .adapters = member.view.adapters.beliefs()};
+                     .adapters = member.view.adapters.meanings()};
     effects.ready.push_back(rank.feed->cache);
   }
   before = std::move(ranks);
@@ -153,7 +153,7 @@ void Fleet::State::replace_members(const std::vector<WorkerSpec>& workers, Effec
   std::vector<Member> next;
   for (const WorkerSpec& spec : workers) {
     Member* old = find(spec.name);
-    if (old != nullptr && is_same_engine(old->spec, spec)) {
+    if (old != nullptr && is_same_worker(old->spec, spec)) {
       old->spec = spec;
       old->seen.is_drained = spec.drain;
       next.push_back(std::move(*old));

@@ -32,7 +32,7 @@ Load LoadCell::read(Instant now) const {
   return load;
 }
 
-Reservation LoadCell::reserve(const Booking& booking, Instant now) {
+BookedWork LoadCell::reserve(const Booking& booking, Instant now) {
   {
     const MutexLock lock(mutex_);
     ++load_.in_flight;
@@ -96,13 +96,13 @@ void LoadCell::drop(const Source& source) {
   std::erase_if(others_, [&](const Others& others) { return others.source.get() == &source; });
 }
 
-Reservation::Reservation(Reservation&& other) noexcept
+BookedWork::BookedWork(BookedWork&& other) noexcept
     : cell_(std::exchange(other.cell_, nullptr)),
       booking_(other.booking_),
       id_(other.id_),
       decoding_(other.decoding_) {}
 
-Reservation& Reservation::operator=(Reservation&& other) noexcept {
+BookedWork& BookedWork::operator=(BookedWork&& other) noexcept {
   if (this == &other) return *this;
   release();
   cell_ = std::exchange(other.cell_, nullptr);
@@ -112,7 +112,7 @@ Reservation& Reservation::operator=(Reservation&& other) noexcept {
   return *this;
 }
 
-void Reservation::first_token() {
+void BookedWork::first_token() {
   if (!cell_ || decoding_) return;
   decoding_ = true;
   cell_->begin_decoding(booking_);
@@ -121,7 +121,7 @@ void Reservation::first_token() {
       {.rank = cell_->name_, .id = id_, .step = LoadChange::Step::FirstToken, .booking = booking_});
 }
 
-void Reservation::release() {
+void BookedWork::release() {
   const auto cell = std::exchange(cell_, nullptr);
   if (!cell) return;
   cell->end(booking_, decoding_);

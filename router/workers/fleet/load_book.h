@@ -29,7 +29,7 @@ using LoadObserver = std::function<void(const LoadChange&)>;
 
 inline constexpr std::size_t kLoadSourcesMax = 64;
 
-class Reservation;
+class BookedWork;
 
 // The work booked on one rank: by this router, and, as far as they tell, by others. One cell serves
 // all snapshots of the rank, so that reading and booking look nothing up.
@@ -50,11 +50,11 @@ class LoadCell : public std::enable_shared_from_this<LoadCell> {
 
   // Books a request. The booking ends with the reservation, on whatever way, also when its rank or
   // the book is gone.
-  [[nodiscard]] Reservation reserve(const Booking& booking, Instant now);
+  [[nodiscard]] BookedWork reserve(const Booking& booking, Instant now);
 
  private:
   friend class LoadBook;
-  friend class Reservation;
+  friend class BookedWork;
 
   // What all cells of a book share.
   struct Shared {
@@ -101,14 +101,14 @@ class LoadCell : public std::enable_shared_from_this<LoadCell> {
 
 // A request's booked work: released exactly once, at the latest when this is destroyed.
 // Thread safety: none; one owner.
-class Reservation {
+class BookedWork {
  public:
-  Reservation() = default;
-  Reservation(Reservation&& other) noexcept;
-  Reservation& operator=(Reservation&& other) noexcept;
-  Reservation(const Reservation&) = delete;
-  Reservation& operator=(const Reservation&) = delete;
-  ~Reservation() { release(); }
+  BookedWork() = default;
+  BookedWork(BookedWork&& other) noexcept;
+  BookedWork& operator=(BookedWork&& other) noexcept;
+  BookedWork(const BookedWork&) = delete;
+  BookedWork& operator=(const BookedWork&) = delete;
+  ~BookedWork() { release(); }
 
   // The first token has come: the prefill is done, decoding begins. An answer that comes as a
   // whole has no such moment; its prefill weighs to the end.
@@ -117,7 +117,7 @@ class Reservation {
 
  private:
   friend class LoadCell;
-  Reservation(std::shared_ptr<LoadCell> cell, const Booking& booking, BookingId id)
+  BookedWork(std::shared_ptr<LoadCell> cell, const Booking& booking, BookingId id)
       : cell_(std::move(cell)), booking_(booking), id_(id) {}
 
   std::shared_ptr<LoadCell> cell_;

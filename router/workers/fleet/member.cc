@@ -55,7 +55,7 @@ Member new_member(const contract::WorkerSpec& spec, Instant now, LoadBook& book)
   return member;
 }
 
-bool note_failed_probe(Member& member, const Probe& probe, Moment moment,
+bool note_failed_probe(Member& member, const Probe& probe, Sighting moment,
                        const FleetOptions& options) {
   const Error& error = probe.health.error();
   Observations& seen = member.seen;
@@ -102,7 +102,7 @@ void note_life(Member& member, Instant now, const FleetOptions& options) {
   member.next_probe = member.suspect_until.value_or(now + options.probe_interval);
 }
 
-RequestBlame note_failed_request(Member& member, const Error& error, Moment moment,
+RequestBlame note_failed_request(Member& member, const Error& error, Sighting moment,
                                  const FleetOptions& options) {
   Observations& seen = member.seen;
   const bool is_timeout = error.code == ErrorCode::Timeout;
@@ -132,7 +132,7 @@ std::optional<Discovery> news_of(Member& member, const Probe& probe, Instant now
   const bool has_feed = view.first_feed() != nullptr;
   const bool is_open = !has_feed && member.seen.rank_conflict.empty();
   if (!is_open && !tells_endpoints(probe)) return std::nullopt;
-  // Once an engine has told where its events are, "no such path" is no news of them.
+  // Once a worker has told where its events are, "no such path" is no news of them.
   const bool was_told = has_feed && member.spec.events.empty();
   if (was_told && !probe.sources.ok()) return std::nullopt;
   Discovery found = discover(member.spec, probe);

@@ -77,7 +77,7 @@ struct Member {
 };
 
 // When something was seen of a worker, and whether bytes of its answers or events came meanwhile.
-struct Moment {
+struct Sighting {
   Instant now;
   bool shows_life = false;
 };
@@ -86,7 +86,7 @@ Member new_member(const contract::WorkerSpec& spec, Instant now, LoadBook& book)
 BlockSizeEvidence evidence_of(const Member& member);
 
 // True: its feeds are to be given up.
-bool note_failed_probe(Member& member, const Probe& probe, Moment moment,
+bool note_failed_probe(Member& member, const Probe& probe, Sighting moment,
                        const FleetOptions& options);
 // The worker answered. What it tells of itself is the caller's.
 void note_life(Member& member, Instant now, const FleetOptions& options);
@@ -97,14 +97,14 @@ enum class RequestBlame : std::uint8_t {
   Doubt,    // one failure: the next probe is due at once
   Suspect,  // the worker is suspect
 };
-RequestBlame note_failed_request(Member& member, const Error& error, Moment moment,
+RequestBlame note_failed_request(Member& member, const Error& error, Sighting moment,
                                  const FleetOptions& options);
 
 // What the probe tells of event endpoints and ranks, where that is to be taken over now.
 std::optional<Discovery> news_of(Member& member, const Probe& probe, Instant now,
                                  const FleetOptions& options);
 
-// Which of the engine's answers refuse the router's own calls, and what to do about it. Pure.
+// Which of the worker's answers refuse the router's own calls, and what to do about it. Pure.
 void note_refused_calls(Member& member, const Probe& probe);
 
 // How many workers are out by timeouts alone, of all that are routed or would be but for these.

@@ -3,6 +3,7 @@
 #include "router/workers/fleet/snapshot.h"
 
 #include <algorithm>
+#include <string>
 
 namespace sightline::fleet {
 
@@ -17,6 +18,20 @@ std::shared_ptr<const Worker> FleetSnapshot::find(CacheId cache) const {
     return worker->find(cache) != nullptr;
   });
   return found == workers.end() ? nullptr : *found;
+}
+
+Result<Done> check_serving(const FleetSnapshot& fleet) {
+  const auto& workers = fleet.workers;
+  const bool may_serve = std::any_of(workers.begin(), workers.end(), [](const auto& worker) {
+    return worker->is_routable() || worker->state == WorkerState::Suspect;
+  });
+  if (may_serve) return Done{};
+  std::string message = "0 of " + std::to_string(workers.size()) + " workers may take a request";
+  if (!workers.empty()) {
+    const Worker& first = *workers.front();
+    message += "; " + first.name + " is " + std::string(name_of(first.state)) + ": " + first.reason;
+  }
+  return Error{ErrorCode::Unavailable, Blame::Worker, true, std::move(message), {}, {}};
 }
 
 }  // namespace sightline::fleet

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/base/ids.h"
+#include "common/base/result.h"
 
 #include "router/workers/fleet/worker.h"
 
@@ -22,5 +23,9 @@ struct FleetSnapshot {
   [[nodiscard]] std::shared_ptr<const Worker> find(std::string_view name) const;
   [[nodiscard]] std::shared_ptr<const Worker> find(CacheId cache) const;
 };
+
+// Done while a worker may take a request, if only as a last resort. The error says how many there
+// are and what is the matter with the first.
+Result<Done> check_serving(const FleetSnapshot& fleet);
 
 }  // namespace sightline::fleet

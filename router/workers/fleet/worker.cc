@@ -74,7 +74,7 @@ std::vector<FoundRank> found_ranks(const Worker& view) {
   return ranks;
 }
 
-void set_load(Worker& view, const EngineLoad& load) {
+void set_load(Worker& view, const ServerLoad& load) {
   view.running = load.running;
   view.waiting = load.waiting;
   view.kv_usage = load.kv_usage;
@@ -113,7 +113,7 @@ void set_models(Worker& view, const std::vector<ServedModel>& models) {
 
 namespace {
 
-// Its models name the engine that serves them.
+// Its models name the worker that serves them.
 std::string family_conflict(const Worker& worker) {
   for (const ServedModel& model : worker.models) {
     const family::Family* owner = families::owner_of(model.owner);
@@ -186,7 +186,7 @@ WorkerStatus judge(const Worker& worker, const Observations& seen,
   return status;
 }
 
-bool is_same_engine(contract::WorkerSpec a, const contract::WorkerSpec& b) {
+bool is_same_worker(contract::WorkerSpec a, const contract::WorkerSpec& b) {
   a.drain = b.drain;
   a.api_key_file = b.api_key_file;
   return a == b;

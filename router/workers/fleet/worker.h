@@ -59,12 +59,18 @@ struct Rank {
   // Work booked on it: one cell for all snapshots of the rank, never null.
   std::shared_ptr<LoadCell> load = std::make_shared<LoadCell>();
 
+  // Blocks that its cache has room for; 0: not known. Blocks of another size than those that its
+  // events tell are another number of them.
+  [[nodiscard]] std::uint64_t cache_blocks() const {
+    return feed && feed->block_size.tokens == gpu_block_size ? gpu_blocks : 0;
+  }
+
   bool operator==(const Rank&) const = default;
 };
 
-using family::EngineLoad;
 using family::RankLoad;
 using family::ServedModel;
+using family::ServerLoad;
 
 // Immutable view of one worker. Load values are those of the last scrape.
 struct Worker {
@@ -77,10 +83,10 @@ struct Worker {
   BlockSize block_size;
   std::vector<ServedModel> models;         // empty: not known yet
   content::Adapters adapters;              // told so far
-  std::optional<family::Version> version;  // nothing: the engine does not tell it
+  std::optional<family::Version> version;  // nothing: the worker does not tell it
   std::uint32_t max_model_len = 0;         // tokens, of the base model; 0 unknown
 
-  std::uint32_t running = 0;  // requests in the engine's batches, all ranks
+  std::uint32_t running = 0;  // requests in the worker's batches, all ranks
   std::uint32_t waiting = 0;  // requests in its queue, all ranks
   double kv_usage = 0;        // 0..1, the fullest rank
   WorkerState state = WorkerState::Starting;
@@ -118,7 +124,7 @@ Worker view_of(const contract::WorkerSpec& spec);
 // Its ranks with where their events are, as they were found.
 std::vector<FoundRank> found_ranks(const Worker& view);
 
-// What an engine told, taken over into the view that is to be published next: block sizes that the
+// What a worker told, taken over into the view that is to be published next: block sizes that the
 // events of its ranks tell, of which this is the latest; models.
 void take_block_size(Worker& view, const AnnouncedBlockSize& latest);
 void set_models(Worker& view, const std::vector<ServedModel>& models);
@@ -133,17 +139,17 @@ struct Observations {
   bool stays_routed = false;  // while it is only slow: too many others are
   bool is_drained = false;    // the operator wants no new requests there
   std::string failure = "not asked yet";  // of the last failed probe or request
-  std::string refused_calls;              // what the engine answers 401, and the remedy
+  std::string refused_calls;              // what the worker answers 401, and the remedy
   std::string unknown_events;             // why no rank has a feed
   std::string rank_conflict;              // why its number of ranks is not sure, empty: it is
 };
 
-// Takes over a reading of the engine's load. A single rank has the load of the whole engine,
+// Takes over a reading of the worker's load. A single rank has the load of the whole worker,
 // whatever its number.
-void set_load(Worker& view, const EngineLoad& load);
+void set_load(Worker& view, const ServerLoad& load);
 
-// The same engine at the same place, perhaps with another wish to drain it, or another key.
-bool is_same_engine(contract::WorkerSpec a, const contract::WorkerSpec& b);
+// The same worker at the same place, perhaps with another wish to drain it, or another key.
+bool is_same_worker(contract::WorkerSpec a, const contract::WorkerSpec& b);
 
 // Why no block of the worker can be believed, whatever the others have; empty: they can. Pure.
 std::string conflict_of(const Worker& worker, const Observations& seen);

@@ -30,16 +30,16 @@ std::string_view name_of(Reason reason);
 
 // Work that is done leaves a trace: a candidate that lately computed more prompt blocks than the
 // least busy one is charged kSpreadWeight of the difference, up to kSpreadBlocksMax. So a prefix
-// that all requests share spreads over idle engines instead of gluing them to the first one that
+// that all requests share spreads over idle workers instead of gluing them to the first one that
 // held it, while a long conversation's own prefix outweighs the charge. kSpreadFreeBlocks and
 // kSpreadFreeRatio of the candidate's own recent work are free: so much differs by chance where
-// work is even, and charging it would move repeats away from the engine that holds them.
+// work is even, and charging it would move repeats away from the worker that holds them.
 inline constexpr double kSpreadWeight = 0.4;
 inline constexpr double kSpreadFreeBlocks = 64.0;
 inline constexpr double kSpreadFreeRatio = 0.1;
 inline constexpr double kSpreadBlocksMax = 256.0;
-// KV use is compared in steps of this size: the engines report it about once a second, and a
-// difference smaller than a step would send all requests of that second to one engine.
+// KV use is compared in steps of this size: the workers report it about once a second, and a
+// difference smaller than a step would send all requests of that second to one worker.
 inline constexpr double kKvUseStep = 0.1;
 
 // A candidate's cost and what was added to it for choosing.
@@ -49,7 +49,7 @@ struct Score {
   // (the home: it holds the most, and is the least busy of those) holds it delays the requests
   // behind it as well: recompute_weight times those blocks are charged, as far as the home has
   // more load booked. Without it one repeat that is computed elsewhere is load there, which drives
-  // that engine's own repeats out in turn.
+  // that worker's own repeats out in turn.
   double recompute_blocks = 0;
   double spread_blocks = 0;
 

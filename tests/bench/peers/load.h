@@ -19,7 +19,7 @@ inline constexpr char kTimeMark = '@';
 // Requests one after the other on each connection, until the time is over, or each body once if no
 // time is set.
 struct RequestLoad {
-  http::Endpoint to;
+  http::ServerAddress to;
   std::vector<std::string> bodies;  // used in turn
   std::size_t connections = 1;
   Duration time{};
@@ -31,7 +31,7 @@ int run(const RequestLoad& load);
 
 // Many streams at once from a paced engine, perhaps through a router.
 struct StreamLoad {
-  http::Endpoint to;
+  http::ServerAddress to;
   std::string body;
   std::size_t streams = 1;
   Duration time{};  // measured, after all streams flow

@@ -18,7 +18,7 @@
 namespace sightline::bench {
 namespace {
 
-http::Endpoint at_port(const char* text) {
+http::ServerAddress at_port(const char* text) {
   return {"127.0.0.1", static_cast<std::uint16_t>(std::atoi(text))};
 }
 

@@ -27,7 +27,7 @@ Result<std::vector<model::MediaItem>> counted(const json::Value& row,
       sides.push_back(static_cast<std::uint32_t>(side.integer().value_or(0)));
     }
     const auto count = SL_TRY(model::count_image_tokens(profile, {sides.at(0), sides.at(1)}));
-    items.push_back({model::Modality::Image, "item", count.tokens});
+    items.push_back({model::PlaceholderKind::Image, "item", count.tokens});
   }
   return items;
 }
@@ -52,7 +52,7 @@ bool spans_agree(const model::Prompt& prompt, std::span<const model::MediaItem> 
   if (prompt.spans.size() != items.size()) return false;
   std::size_t covered = 0;
   for (std::size_t i = 0; i < items.size(); ++i) {
-    const model::MediaSpan& span = prompt.spans[i];
+    const model::PlaceholderSpan& span = prompt.spans[i];
     if (span.item != i || span.length != items[i].tokens) return false;
     for (std::size_t k = 0; k < span.length; ++k) {
       if (prompt.tokens.at(span.start + k) != image) return false;

@@ -98,7 +98,7 @@ TEST(PublishedEvents, AddUpToTheBlocksThatTheEngineHolds) {
   settings.blocks = 60;
   auto cluster = SimulatedCluster::start(settings);
   ASSERT_TRUE(cluster.ok());
-  const EngineEndpoints& at = (*cluster)->endpoints(0);
+  const EngineAddresses& at = (*cluster)->endpoints(0);
   Rng rng(5);
   for (int round = 0; round < 120; ++round) {
     std::string ids = "11";

@@ -191,7 +191,7 @@ TEST(SimulatedCluster, TellsWhereItsEventsAreAndWhatItHolds) {
   SimulateSettings settings = settings_of_one();
   settings.lora_modules = {"ad"};
   const auto cluster = start(settings);
-  const EngineEndpoints& at = cluster->endpoints(0);
+  const EngineAddresses& at = cluster->endpoints(0);
   const std::string sources = get(at.url, "/kv_event_sources").body;
   EXPECT_NE(sources.find("\"endpoint\":\"tcp://*:" + std::to_string(port_of(at.events))),
             std::string::npos);

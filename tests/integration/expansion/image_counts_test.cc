@@ -34,7 +34,7 @@ std::string seen_by_engine(const ImageSettings& settings, const PictureSize& siz
 
 std::string seen_by_router(const ImageSettings& settings, const PictureSize& size) {
   model::ModelProfile profile;
-  profile.family = model::Family::Qwen2Vl;
+  profile.family = model::ModelFamily::Qwen2Vl;
   profile.image_rule = rule_of(settings);
   const auto count =
       model::count_image_tokens(profile, {.width = size.width, .height = size.height});

@@ -32,13 +32,13 @@ Ids placeholders_of(const processor::Checkpoint& checkpoint) {
   return {*checkpoint.image_token, *checkpoint.video_token};
 }
 
-TokenId placeholder_of(const processor::Checkpoint& checkpoint, model::Modality modality) {
-  if (modality == model::Modality::Image) return *checkpoint.image_token;
-  return modality == model::Modality::Video ? *checkpoint.video_token : kNoToken;
+TokenId placeholder_of(const processor::Checkpoint& checkpoint, model::PlaceholderKind modality) {
+  if (modality == model::PlaceholderKind::Image) return *checkpoint.image_token;
+  return modality == model::PlaceholderKind::Video ? *checkpoint.video_token : kNoToken;
 }
 
-void add_item(Case& prompt, const processor::Checkpoint& checkpoint, model::Modality modality,
-              std::uint32_t tokens) {
+void add_item(Case& prompt, const processor::Checkpoint& checkpoint,
+              model::PlaceholderKind modality, std::uint32_t tokens) {
   prompt.media.push_back({modality, "item", tokens});
   prompt.items.push_back({placeholder_of(checkpoint, modality), tokens});
 }
@@ -52,13 +52,14 @@ Case random_case(Rng& rng, const processor::Checkpoint& checkpoint) {
       prompt.rendered.push_back(rng.below(1000));
       continue;
     }
-    const auto modality = rng.below(4) == 0 ? model::Modality::Video : model::Modality::Image;
+    const auto modality =
+        rng.below(4) == 0 ? model::PlaceholderKind::Video : model::PlaceholderKind::Image;
     prompt.rendered.push_back(placeholder_of(checkpoint, modality));
     if (rng.below(25) == 0) continue;
     add_item(prompt, checkpoint, modality, 1 + rng.below(8));
   }
   if (rng.below(15) == 0) {
-    const auto modality = static_cast<model::Modality>(rng.below(3));
+    const auto modality = static_cast<model::PlaceholderKind>(rng.below(3));
     add_item(prompt, checkpoint, modality, 1 + rng.below(8));
   }
   return prompt;
@@ -73,10 +74,10 @@ Result<ExpandedPrompt> seen_by_engine(const Case& prompt, const ModelPair& model
   return processor::expand(prompt.rendered, prompt.items, placeholders_of(model.engine));
 }
 
-bool same_runs(const std::vector<model::MediaSpan>& spans,
+bool same_runs(const std::vector<model::PlaceholderSpan>& spans,
                const std::vector<processor::Run>& runs) {
   return std::equal(spans.begin(), spans.end(), runs.begin(), runs.end(),
-                    [](const model::MediaSpan& span, const processor::Run& run) {
+                    [](const model::PlaceholderSpan& span, const processor::Run& run) {
                       return span.item == run.item && span.start == run.offset &&
                              span.length == run.length;
                     });
@@ -150,7 +151,7 @@ TEST(Prompts, OfSeveralPicturesAreTheSameOnBothSides) {
         ASSERT_TRUE(by_router.ok() && by_engine.ok()) << width << "x" << height;
         prompt.rendered.insert(prompt.rendered.end(),
                                {rng.below(1000), *model.engine.image_token, rng.below(1000)});
-        prompt.media.push_back({model::Modality::Image, "picture", by_router->tokens});
+        prompt.media.push_back({model::PlaceholderKind::Image, "picture", by_router->tokens});
         prompt.items.push_back({*model.engine.image_token, by_engine->tokens()});
       }
       ASSERT_EQ(difference(prompt, model), "") << model.name << ", round " << round;

@@ -29,7 +29,7 @@ using std::chrono::milliseconds;
 // Closed after it, so that no connection is used twice.
 constexpr std::string_view kHello =
     "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello";
-const hosts::Found kHere{{asio::ip::make_address("127.0.0.1")}};
+const hosts::Resolved kHere{{asio::ip::make_address("127.0.0.1")}};
 
 class HostNames : public testing::Test {
  protected:
@@ -38,7 +38,7 @@ class HostNames : public testing::Test {
     pool_.stop();
   }
 
-  void answer(const std::string& name, const hosts::Found& found) {
+  void answer(const std::string& name, const hosts::Resolved& found) {
     hosts::Lookup::Done done;
     {
       const std::lock_guard lock(mutex_);
@@ -149,7 +149,7 @@ TEST_F(HostNames, TheLastGoodAddressesServeWhileALookUpTakesLong) {
 TEST_F(HostNames, ANameThatIsNotKnownIsNoRefusal) {
   WorkerThread answers("answers", [&](const std::stop_token&) {
     EXPECT_TRUE(eventually([&] { return is_asked("gone"); }));
-    answer("gone", {{}, hosts::Trouble::Unknown});
+    answer("gone", {{}, hosts::LookupFailure::Unknown});
   });
   run_task(pool_, [&]() -> Task<void> {
     Exchange exchange(client_);

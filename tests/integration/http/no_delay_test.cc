@@ -61,7 +61,7 @@ std::optional<Socket> find_socket(Wanted wanted) {
 }
 
 // Passes every request on to the upstream and its answer back.
-Task<void> pass_on(Client& client, const Endpoint& upstream, ResponseWriter& writer) {
+Task<void> pass_on(Client& client, const ServerAddress& upstream, ResponseWriter& writer) {
   Exchange exchange(client);
   const Call call{.endpoint = upstream, .head = {"GET", "/", {}}, .body = {}, .timeouts = {}};
   const auto started = co_await exchange.start(call);
@@ -78,7 +78,7 @@ TEST(NoDelay, ConnectionsToClientsAndToEnginesSendSmallWritesAtOnce) {
   IoPool pool({.io_threads = 1, .compute_threads = 1});
   Client client(pool, {});
   RawListener engine;
-  const Endpoint upstream{"127.0.0.1", engine.port()};
+  const ServerAddress upstream{"127.0.0.1", engine.port()};
   auto answer = [&](Request&, ResponseWriter& writer) { return pass_on(client, upstream, writer); };
   auto server = Server::create(pool, {}, std::move(answer));
   ASSERT_TRUE(server.ok()) << server.error().message;

@@ -18,9 +18,9 @@ namespace {
 using std::chrono::seconds;
 using test::ManualClock;
 
-Found good(const std::string& address) { return {{asio::ip::make_address(address)}}; }
-const Found kUnknown{{}, Trouble::Unknown};
-const Found kUnanswered{{}, Trouble::Unanswered};
+Resolved good(const std::string& address) { return {{asio::ip::make_address(address)}}; }
+const Resolved kUnknown{{}, LookupFailure::Unknown};
+const Resolved kUnanswered{{}, LookupFailure::Unanswered};
 
 // Name servers whose answers the test gives when it likes.
 class LookupTest : public testing::Test {
@@ -35,20 +35,20 @@ class LookupTest : public testing::Test {
   }
   Lookup::Answer find(const std::string& name) {
     return names_->find(name,
-                        [this, name](const Found& found) { told_.emplace_back(name, found); });
+                        [this, name](const Resolved& found) { told_.emplace_back(name, found); });
   }
-  void answer(const std::string& name, const Found& found) {
+  void answer(const std::string& name, const Resolved& found) {
     auto done = std::move(open_.at(name));
     open_.erase(name);
     done(found);
   }
   // What is known at once; the test fails if that is left to a look-up.
-  Found known(const std::string& name) {
+  Resolved known(const std::string& name) {
     const auto answer = find(name);
     EXPECT_FALSE(answer.asked_at) << name;
     return answer.found;
   }
-  void learn(const std::string& name, const Found& found) {
+  void learn(const std::string& name, const Resolved& found) {
     ASSERT_TRUE(find(name).asked_at);
     answer(name, found);
   }
@@ -57,7 +57,7 @@ class LookupTest : public testing::Test {
   runtime::Metrics metrics_;
   std::map<std::string, int> asked_;
   std::map<std::string, Lookup::Done> open_;
-  std::vector<std::pair<std::string, Found>> told_;
+  std::vector<std::pair<std::string, Resolved>> told_;
   std::unique_ptr<Lookup> names_;
 };
 
@@ -100,11 +100,11 @@ TEST_F(LookupTest, WithoutAnAnswerTheLastGoodAddressesStay) {
   learn("a", kUnanswered);
   EXPECT_EQ(told_.back().second.addresses, good("10.0.0.1").addresses);
   EXPECT_EQ(known("a").addresses, good("10.0.0.1").addresses);
-  EXPECT_EQ(known("a").trouble, Trouble::Unanswered);
+  EXPECT_EQ(known("a").trouble, LookupFailure::Unanswered);
   clock_.advance(seconds(1));
   learn("a", good("10.0.0.9"));
   EXPECT_EQ(known("a").addresses, good("10.0.0.9").addresses);
-  EXPECT_EQ(known("a").trouble, Trouble::None);
+  EXPECT_EQ(known("a").trouble, LookupFailure::None);
 }
 
 TEST_F(LookupTest, TheAddressesOfANameThatIsGoneAreForgotten) {
@@ -121,7 +121,7 @@ TEST_F(LookupTest, AFailureIsTriedAgainWithBackOff) {
   for (const int wait_s : {1, 2, 4, 8, 10, 10}) {
     learn("a", kUnanswered);
     clock_.advance(seconds(wait_s) - std::chrono::milliseconds(1));
-    EXPECT_EQ(known("a").trouble, Trouble::Unanswered);
+    EXPECT_EQ(known("a").trouble, LookupFailure::Unanswered);
     clock_.advance(std::chrono::milliseconds(1));
   }
   learn("a", good("10.0.0.1"));
@@ -138,7 +138,7 @@ TEST_F(LookupTest, BeyondItsRoomTheNameUnusedLongestGoesUnlessItIsAskedFor) {
   learn("a", good("10.0.0.1"));
   learn("b", good("10.0.0.2"));
   EXPECT_TRUE(find("a").asked_at);  // room for it is b's
-  EXPECT_EQ(known("c").trouble, Trouble::Unanswered);
+  EXPECT_EQ(known("c").trouble, LookupFailure::Unanswered);
   EXPECT_NE(metrics_.scrape().find("limit_hits_total{limit=\"names-max\"} 1"), std::string::npos);
   answer("hangs", kUnanswered);
   EXPECT_TRUE(find("c").asked_at);
@@ -148,7 +148,7 @@ TEST_F(LookupTest, WaitersAreLimited) {
   make({.waiting_max = 2});
   find("a");
   find("b");
-  EXPECT_EQ(known("a").trouble, Trouble::Unanswered);
+  EXPECT_EQ(known("a").trouble, LookupFailure::Unanswered);
   answer("b", good("10.0.0.2"));
   EXPECT_TRUE(find("a").asked_at);
 }
@@ -158,7 +158,7 @@ TEST_F(LookupTest, NobodyIsCalledBackAfterTheStop) {
   names_->stop();
   answer("a", good("10.0.0.1"));
   EXPECT_TRUE(told_.empty());
-  EXPECT_EQ(known("b").trouble, Trouble::Unanswered);
+  EXPECT_EQ(known("b").trouble, LookupFailure::Unanswered);
   EXPECT_EQ(asked_.count("b"), 0U);
 }
 
@@ -167,7 +167,7 @@ TEST_F(LookupTest, ALookUpMayEndBeforeItsBeginningReturns) {
       {}, [](const std::string&, const Lookup::Done& done) { done(good("10.0.0.1")); }, clock_,
       nullptr);
   int calls = 0;
-  names.find("a", [&](const Found&) { ++calls; });
+  names.find("a", [&](const Resolved&) { ++calls; });
   EXPECT_EQ(calls, 1);
   EXPECT_FALSE(names.find("a", nullptr).asked_at);
 }
@@ -175,12 +175,12 @@ TEST_F(LookupTest, ALookUpMayEndBeforeItsBeginningReturns) {
 // Of /etc/hosts: no name server is asked.
 TEST(Servers, LocalhostIsFoundAndTheEndWaitsForNoAnswer) {
   Lookup names(system_clock());
-  std::promise<Found> told;
-  names.find("localhost", [&](const Found& found) { told.set_value(found); });
+  std::promise<Resolved> told;
+  names.find("localhost", [&](const Resolved& found) { told.set_value(found); });
   const auto found = told.get_future().get();
   ASSERT_FALSE(found.addresses.empty());
   EXPECT_TRUE(found.addresses[0].is_loopback());
-  names.find("a.name.that.nobody.answers.for.test", [](const Found&) {});
+  names.find("a.name.that.nobody.answers.for.test", [](const Resolved&) {});
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 namespace sightline::openai {
 namespace {
 
-Request parsed(Endpoint endpoint, std::string body) {
+ApiRequest parsed(Endpoint endpoint, std::string body) {
   auto request = parse_request(endpoint, std::move(body), {});
   EXPECT_TRUE(request.ok()) << request.error().message;
   return std::move(request).value();

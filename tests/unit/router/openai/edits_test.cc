@@ -17,7 +17,7 @@ TEST(Edits, WithoutEditsTheBodyIsOnePieceOfTheSameBytes) {
 }
 
 TEST(Edits, TheUuidIsAddedBesideThePayloadAndNothingElseChanges) {
-  const Request request = parsed(
+  const ApiRequest request = parsed(
       R"({"messages":[{"content":[{"type":"image_url", "image_url":{"url":"x"} }]}], "z":1})");
   EditedBody body(request.document.text());
   set_uuid(body, request.chat()->media[0], "abc");
@@ -27,7 +27,7 @@ TEST(Edits, TheUuidIsAddedBesideThePayloadAndNothingElseChanges) {
 }
 
 TEST(Edits, EveryUuidOfTheClientIsReplaced) {
-  const Request request = parsed(
+  const ApiRequest request = parsed(
       R"({"messages":[{"content":[{"uuid":7,"type":"image_url","image_url":{"url":"x"},"uuid":"y"}]}]})");
   EditedBody body(request.document.text());
   set_uuid(body, request.chat()->media[0], "abc");
@@ -37,7 +37,7 @@ TEST(Edits, EveryUuidOfTheClientIsReplaced) {
 }
 
 TEST(Edits, AUuidThatDoesNotFollowFromBytesIsTakenAway) {
-  const Request request = parsed(
+  const ApiRequest request = parsed(
       R"({"messages":[{"content":[{"type":"video_url","video_url":{"url":"v"},"uuid":"mine"}]}]})");
   EditedBody body(request.document.text());
   clear_uuid(body, request.chat()->media[0]);
@@ -47,7 +47,7 @@ TEST(Edits, AUuidThatDoesNotFollowFromBytesIsTakenAway) {
 }
 
 TEST(Edits, UrlAndUuidOfSeveralPartsAreEditedTogether) {
-  const Request request = parsed(
+  const ApiRequest request = parsed(
       R"({"messages":[{"content":[{"type":"image_url","image_url":{"url":"http://a"}},{"type":"image_url","image_url":"http://b"}]}]})");
   EditedBody body(request.document.text());
   set_url(body, request.chat()->media[1], "data:2");
@@ -76,7 +76,7 @@ TEST(Edits, UsageIsAskedForWhateverFormTheOptionsHave) {
        R"({"messages":[],"stream_options":{"include_usage":true}})"},
   };
   for (const Case& c : cases) {
-    const Request request = parsed(c.given);
+    const ApiRequest request = parsed(c.given);
     EditedBody body(request.document.text());
     ask_for_usage(body, request);
     EXPECT_EQ(joined(body), c.want);

@@ -7,7 +7,7 @@
 namespace sightline::openai {
 namespace {
 
-Request parsed(Endpoint endpoint, std::string body) {
+ApiRequest parsed(Endpoint endpoint, std::string body) {
   auto request = parse_request(endpoint, std::move(body), {});
   EXPECT_TRUE(request.ok()) << request.error().message;
   return std::move(request).value();
@@ -19,11 +19,12 @@ Error refused(Endpoint endpoint, std::string body, RequestLimits limits = {}) {
   return request.ok() ? Error{} : request.error();
 }
 
-TEST(Request, AChatRequestKeepsItsFieldsAfterItIsMoved) {
-  Request first = parsed(Endpoint::Chat, R"({"model":"m","messages":[{"role":"user","content":"x"}],
+TEST(ApiRequest, AChatRequestKeepsItsFieldsAfterItIsMoved) {
+  ApiRequest first =
+      parsed(Endpoint::Chat, R"({"model":"m","messages":[{"role":"user","content":"x"}],
     "stream":true,"stream_options":{"include_usage":true},"cache_salt":"s","max_tokens":7,
     "tools":[],"chat_template_kwargs":{"a":1},"add_generation_prompt":false,"odd":[1]})");
-  const Request request = std::move(first);
+  const ApiRequest request = std::move(first);
   EXPECT_EQ(request.model, "m");
   EXPECT_TRUE(request.stream);
   EXPECT_TRUE(request.include_usage);
@@ -37,7 +38,7 @@ TEST(Request, AChatRequestKeepsItsFieldsAfterItIsMoved) {
   EXPECT_FALSE(request.uncounted_field.has_value());
 }
 
-TEST(Request, EveryFormOfAPromptIsRead) {
+TEST(ApiRequest, EveryFormOfAPromptIsRead) {
   const auto text = parsed(Endpoint::Completions, R"({"prompt":"hello"})");
   EXPECT_EQ(std::get<std::string_view>(text.completion()->first_prompt), "hello");
   const auto batch = parsed(Endpoint::Completions, R"({"prompt":["a","b"]})");
@@ -49,7 +50,7 @@ TEST(Request, EveryFormOfAPromptIsRead) {
   EXPECT_EQ(std::get<std::vector<TokenId>>(batch_of_ids.completion()->first_prompt), want);
 }
 
-TEST(Request, WrongTypesNameTheField) {
+TEST(ApiRequest, WrongTypesNameTheField) {
   struct Case {
     Endpoint endpoint;
     const char* body;
@@ -79,7 +80,7 @@ TEST(Request, WrongTypesNameTheField) {
   EXPECT_EQ(refused(Endpoint::Chat, "{").code, ErrorCode::InvalidArgument);
 }
 
-TEST(Request, FieldsThatChangeThePromptAreNamedUnlessEmpty) {
+TEST(ApiRequest, FieldsThatChangeThePromptAreNamedUnlessEmpty) {
   const auto given = parsed(Endpoint::Chat, R"({"messages":[],"mm_processor_kwargs":{"a":1}})");
   EXPECT_EQ(given.uncounted_field, "mm_processor_kwargs");
   const auto empty =
@@ -88,7 +89,7 @@ TEST(Request, FieldsThatChangeThePromptAreNamedUnlessEmpty) {
   EXPECT_TRUE(parsed(Endpoint::Chat, R"({"messages":[],"prompt_logprobs":1})").skips_prefix_cache);
 }
 
-TEST(Request, TheValuesOfAChatBodyAreBounded) {
+TEST(ApiRequest, TheValuesOfAChatBodyAreBounded) {
   std::string zeros = "0";
   for (std::size_t i = 1; i < kChatValuesMax; ++i) zeros += ",0";
   const auto chat = parse_request(Endpoint::Chat, R"({"messages":[],"x":[)" + zeros + "]}", {});

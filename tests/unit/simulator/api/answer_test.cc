@@ -25,9 +25,9 @@ std::size_t number(const json::Value& object, std::string_view name) {
   return value ? static_cast<std::size_t>(value->integer().value_or(0)) : 0;
 }
 
-Usage usage_in(const json::Value& usage) {
-  Usage out{.prompt_tokens = number(usage, "prompt_tokens"),
-            .completion_tokens = number(usage, "completion_tokens")};
+AnswerUsage usage_in(const json::Value& usage) {
+  AnswerUsage out{.prompt_tokens = number(usage, "prompt_tokens"),
+                  .completion_tokens = number(usage, "completion_tokens")};
   const auto details = usage.find("prompt_tokens_details");
   out.cached_tokens = number(*details, "cached_tokens");
   out.created_tokens = number(*details, "created_cache_tokens");
@@ -69,7 +69,7 @@ TEST(Answer, WholeChatAnswersEqualTheRecordedOnes) {
     const json::Value answer = document->root();
     AnswerHead head = head_in(answer, AnswerKind::Chat);
     add_ids(answer, head);
-    const Usage usage = usage_in(*answer.find("usage"));
+    const AnswerUsage usage = usage_in(*answer.find("usage"));
     Choice choice;
     for (std::size_t i = 0; i < usage.completion_tokens; ++i) {
       choice.text += text_at(i);
@@ -95,7 +95,7 @@ struct StreamCase {
   std::int64_t n;
   bool include_usage;
   bool continuous_usage;
-  Usage usage;
+  AnswerUsage usage;
 };
 
 std::string first_payload(const std::string& stream) {
@@ -117,7 +117,7 @@ TEST(Answer, StreamsEqualTheRecordedOnes) {
     add_ids(document->root(), head);
     const AnswerStream stream(
         head, {.include_usage = test.include_usage, .continuous_usage = test.continuous_usage});
-    Usage usage = test.usage;
+    AnswerUsage usage = test.usage;
     const std::size_t tokens = std::exchange(usage.completion_tokens, 0);
     std::string text = stream.opening(0, usage);
     for (std::size_t i = 0; i < tokens; ++i) {

@@ -12,35 +12,35 @@ namespace {
 
 constexpr std::uint32_t kModelLength = 4096;
 
-Model tiny() {
-  Model model;
+EngineModel tiny() {
+  EngineModel model;
   model.name = "tiny";
   model.lora_modules = {"ad", "other"};
   model.max_model_len = kModelLength;
   return model;
 }
 
-Result<RequestFields> read(const std::string& body, const Model& model) {
+Result<RequestFields> read(const std::string& body, const EngineModel& model) {
   const auto document = SL_TRY(parse_body(body, "application/json"));
   SL_TRY(require_field(document.root(), "messages"));
   return read_fields(document.root(), model);
 }
 
 RequestFields read_ok(const std::string& members) {
-  const Model model = tiny();
+  const EngineModel model = tiny();
   const auto fields = read("{\"messages\":[]," + members + "}", model);
   EXPECT_TRUE(fields.ok()) << members;
   return *fields;
 }
 
 std::string refusal(const std::string& members) {
-  const Model model = tiny();
+  const EngineModel model = tiny();
   const auto fields = read("{\"messages\":[]," + members + "}", model);
   return fields.ok() ? "" : fields.error().message;
 }
 
 TEST(Request, RefusesInTheEnginesWords) {
-  Model model = tiny();
+  EngineModel model = tiny();
   model.lora_modules.clear();
   const auto session = test::load_capture("qwen2vl-main");
   for (const std::int64_t n :

@@ -2,7 +2,9 @@
 // Copyright The Sightline Authors
 #include "router/cache/audit/audit.h"
 
+#include <atomic>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +22,26 @@ using keys::BlockKey;
 constexpr CacheId kEngine{4};
 const std::vector<BlockKey> kBlocks{{1}, {2}};
 
+operations::CacheFacts verified(std::optional<Instant> caught_up = {}) {
+  operations::CacheFacts facts;
+  facts.health = operations::FeedHealth::Verified;
+  facts.missing.forgotten = false;
+  facts.caught_up = caught_up;
+  return facts;
+}
+
+// An index that claims 101 blocks of every cache.
+class Claimed : public index::IndexStatistics {
+ public:
+  std::atomic<std::uint64_t> refused_blocks = 0;
+
+  [[nodiscard]] std::uint64_t blocks(CacheId) const override { return 101; }
+  [[nodiscard]] std::uint64_t blocks_total() const override { return 101; }
+  [[nodiscard]] std::uint64_t refused_total() const override { return refused_blocks; }
+  [[nodiscard]] std::uint64_t refused(CacheId) const override { return refused_blocks; }
+  [[nodiscard]] std::vector<BlockKey> held(CacheId, index::Tier) const override { return {}; }
+};
+
 class AuditTest : public testing::Test {
  protected:
   AuditTest() { audit.follow(kEngine); }
@@ -27,7 +49,7 @@ class AuditTest : public testing::Test {
   Answered answered(std::uint64_t predicted, std::optional<std::uint64_t> actual) const {
     return {.request_id = "r",
             .worker = "a",
-            .engine = kEngine,
+            .cache = kEngine,
             .predicted = predicted,
             .actual = actual,
             .blocks = kBlocks,
@@ -47,12 +69,12 @@ class AuditTest : public testing::Test {
   }
 
   // Everything is applied at every moment, unless a test says otherwise.
-  [[nodiscard]] std::optional<Heard> heard() const {
+  [[nodiscard]] std::optional<operations::CacheFacts> facts() const {
     const std::lock_guard lock(mutex);
     if (caught_up_always && told) told->caught_up = system_clock().now();
     return told;
   }
-  void tell(std::optional<Heard> now) {
+  void tell(std::optional<operations::CacheFacts> now) {
     const std::lock_guard lock(mutex);
     caught_up_always = false;
     told = now;
@@ -64,12 +86,13 @@ class AuditTest : public testing::Test {
 
   index::RemovalJournal journal;
   runtime::Metrics metrics;
-  std::string incomplete;
-  mutable std::mutex mutex;  // guards the next four
-  mutable std::optional<Heard> told{{.is_sound = true}};
+  mutable std::mutex mutex;  // guards the next five
+  mutable std::optional<operations::CacheFacts> told = verified();
   bool caught_up_always = true;
   int looks = 0;
-  std::vector<Overfull> overfull;
+  std::vector<CacheRoom> rooms;
+  int room_looks = 0;
+  Claimed index;
   BoundedQueue<Relearn> relearns{8};
   Audit audit{{.announcement_delay = std::chrono::milliseconds(20),
                .look_again_after = std::chrono::milliseconds(5),
@@ -77,17 +100,18 @@ class AuditTest : public testing::Test {
                .overfull_interval = std::chrono::milliseconds(5),
                .claims = {.bytes_max = 1U << 20U, .per_engine_max = 4}},
               {.journal = journal,
-               .why_incomplete = [this](CacheId) { return std::string_view(incomplete); },
-               .heard = [this](CacheId) { return heard(); },
+               .index = index,
+               .facts = [this](CacheId) { return facts(); },
                .look =
                    [this](CacheId) {
                      const std::lock_guard lock(mutex);
                      ++looks;
                    },
-               .overfull =
+               .rooms =
                    [this] {
                      const std::lock_guard lock(mutex);
-                     return overfull;
+                     ++room_looks;
+                     return rooms;
                    },
                .relearn = [this](CacheId, Relearn how) { relearns.push(how); }},
               metrics,
@@ -147,10 +171,27 @@ TEST_F(AuditTest, UnderPredictionsAreCountedByTheirCause) {
   EXPECT_TRUE(shows(miss("under", "concurrent", 1)));
   audit.compare(answered(0, 16));
   EXPECT_TRUE(shows(miss("under", "unexplained", 1)));
-  incomplete = "forgotten";
+  operations::CacheFacts lacking = verified();
+  lacking.missing.unknown_content = true;
+  tell(lacking);
+  audit.compare(answered(0, 16));
+  EXPECT_TRUE(shows(miss("under", "unknown_content", 1)));
+  lacking.missing.forgotten = true;
+  tell(lacking);
   audit.compare(answered(0, 16));
   EXPECT_TRUE(shows(miss("under", "forgotten", 1)));
-  EXPECT_EQ(audit.tally(kEngine).under, 3U);
+  lacking.missing.no_room = true;
+  tell(lacking);
+  audit.compare(answered(0, 16));
+  EXPECT_TRUE(shows(miss("under", "index_full", 1)));
+  tell(std::nullopt);
+  audit.compare(answered(0, 16));
+  EXPECT_TRUE(shows(miss("under", "forgotten", 2)));
+  tell(verified());
+  index.refused_blocks = 1;
+  audit.compare(answered(0, 16));
+  EXPECT_TRUE(shows(miss("under", "index_full", 2)));
+  EXPECT_EQ(audit.tally(kEngine).under, 7U);
 }
 
 TEST_F(AuditTest, AnEngineThatTellsNoCountIsNotJudgedAndThatIsSeen) {
@@ -197,7 +238,7 @@ TEST_F(AuditTest, AnEngineThatReusesAllButTheLastBlockIsLearnedAnewOnce) {
 
 TEST_F(AuditTest, NoEngineIsStruckBeforeAllThatItAnnouncedIsApplied) {
   const Instant early = system_clock().now();
-  tell(Heard{.is_sound = true, .caught_up = early});
+  tell(verified(early));
   go_wrong_twice();
   EXPECT_TRUE(test::eventually([&] {
     const std::lock_guard lock(mutex);
@@ -206,13 +247,13 @@ TEST_F(AuditTest, NoEngineIsStruckBeforeAllThatItAnnouncedIsApplied) {
   EXPECT_EQ(audit.tally(kEngine).unexplained, 0U);
   // The removals were announced, but not read.
   journal.removed(kEngine, kBlocks);
-  tell(Heard{.is_sound = true, .caught_up = system_clock().now()});
+  tell(verified(system_clock().now()));
   EXPECT_TRUE(shows(miss("over", "removed", 2)));
   EXPECT_EQ(audit.tally(kEngine).unexplained, 0U);
 }
 
 TEST_F(AuditTest, ClaimsOfAnEngineThatStaysBehindAreNotJudged) {
-  tell(Heard{.is_sound = true});
+  tell(verified());
   go_wrong_twice();
   EXPECT_TRUE(shows(miss("over", "not_judged", 2)));
   const Tally tally = audit.tally(kEngine);
@@ -221,7 +262,8 @@ TEST_F(AuditTest, ClaimsOfAnEngineThatStaysBehindAreNotJudged) {
 }
 
 TEST_F(AuditTest, AnEngineThatIsNotHeardIsNotJudged) {
-  for (const auto& state : {std::optional<Heard>{}, std::optional<Heard>{Heard{}}}) {
+  for (const auto& state :
+       {std::optional<operations::CacheFacts>{}, std::optional(operations::CacheFacts{})}) {
     tell(state);
     const std::uint64_t before = audit.tally(kEngine).not_judged;
     go_wrong_twice();
@@ -231,25 +273,25 @@ TEST_F(AuditTest, AnEngineThatIsNotHeardIsNotJudged) {
 }
 
 TEST_F(AuditTest, AnEngineThatIsBehindKeepsNoOtherWaiting) {
-  tell(Heard{.is_sound = true});
+  tell(verified());
   audit.compare(answered(32, 0));
   Answered other = answered(32, 0);
   other.worker = "b";
-  other.engine = CacheId{5};
-  audit.follow(other.engine);
+  other.cache = CacheId{5};
+  audit.follow(other.cache);
   EXPECT_TRUE(test::eventually([&] {
     const std::lock_guard lock(mutex);
     return looks >= 1;
   }));
-  tell(Heard{.is_sound = true, .caught_up = system_clock().now() + std::chrono::hours(1)});
+  tell(verified(system_clock().now() + std::chrono::hours(1)));
   audit.compare(other);
   EXPECT_TRUE(shows("misses_total{worker=\"b\",result=\"over\",cause=\"unexplained\"} 1"));
 }
 
 TEST_F(AuditTest, AClaimThatIsAnUpperBoundByTheEnginesNatureIsNoStrike) {
-  tell(Heard{.is_sound = true,
-             .is_upper_bound = true,
-             .caught_up = system_clock().now() + std::chrono::hours(1)});
+  auto facts = verified(system_clock().now() + std::chrono::hours(1));
+  facts.upper_bound = true;
+  tell(facts);
   for (int i = 0; i < 20; ++i) audit.compare(answered(32, 0));
   EXPECT_TRUE(shows(miss("over", "upper_bound", 20)));
   const Tally tally = audit.tally(kEngine);
@@ -258,13 +300,13 @@ TEST_F(AuditTest, AClaimThatIsAnUpperBoundByTheEnginesNatureIsNoStrike) {
 }
 
 TEST_F(AuditTest, OneEnginesClaimsTakeNoMoreRoomThanTheirs) {
-  tell(Heard{.is_sound = true});
+  tell(verified());
   for (int i = 0; i < 10; ++i) audit.compare(answered(32, 0));
   EXPECT_EQ(audit.tally(kEngine).not_judged, 6U) << "four wait";
 }
 
 TEST_F(AuditTest, ClaimsBeyondTheMemoryForThemAreNotJudged) {
-  tell(Heard{.is_sound = true});
+  tell(verified());
   const std::vector<BlockKey> blocks(100'000, BlockKey{1});  // 800 kB of 1 MiB
   Answered large = answered(1'600'000, 0);
   large.blocks = blocks;
@@ -276,7 +318,7 @@ TEST_F(AuditTest, ClaimsBeyondTheMemoryForThemAreNotJudged) {
 TEST_F(AuditTest, AnEngineOfWhichMoreIsClaimedThanItHasIsLearnedAnew) {
   {
     const std::lock_guard lock(mutex);
-    overfull = {{kEngine, "a", 101, 100}};
+    rooms = {{kEngine, "a", 100}};
   }
   EXPECT_EQ(relearns.pop(), Relearn::FromReplay);
   EXPECT_TRUE(shows("sightline_overfull_total{worker=\"a\"} 1"));
@@ -286,12 +328,34 @@ TEST_F(AuditTest, AnEngineOfWhichMoreIsClaimedThanItHasIsLearnedAnew) {
   EXPECT_EQ(tally.relearned_because, "overfull");
   {
     const std::lock_guard lock(mutex);
-    overfull.clear();
+    rooms.clear();
   }
   go_wrong_twice();
   EXPECT_TRUE(shows(miss("over", "unexplained", 2)));
   EXPECT_TRUE(shows("sightline_relearns_postponed_total{worker=\"a\"} 1"));
   EXPECT_EQ(audit.tally(kEngine).relearned, 1U);
+}
+
+TEST_F(AuditTest, ClaimsBeyondItsRoomAreNoFaultOfACacheThatIsNotHeardWhollyOrClaimedAsABound) {
+  auto bound = verified();
+  bound.upper_bound = true;
+  auto lost = verified();
+  lost.health = operations::FeedHealth::Disconnected;
+  for (const auto& state :
+       {std::optional<operations::CacheFacts>{}, std::optional(bound), std::optional(lost)}) {
+    tell(state);
+    int before = 0;
+    {
+      const std::lock_guard lock(mutex);
+      rooms = {{kEngine, "a", 100}};
+      before = room_looks;
+    }
+    EXPECT_TRUE(test::eventually([&] {
+      const std::lock_guard lock(mutex);
+      return room_looks > before + 4;
+    }));
+  }
+  EXPECT_EQ(audit.tally(kEngine).overfull, 0U);
 }
 
 TEST_F(AuditTest, AnEngineThatLeftIsForgotten) {
@@ -308,8 +372,8 @@ TEST_F(AuditTest, WhatIsAnsweredOrJudgedAfterAnEngineLeftLeavesNothingBehind) {
   // Judged in their order: once this one is, the first one is.
   Answered other = answered(32, 0);
   other.worker = "b";
-  other.engine = CacheId{5};
-  audit.follow(other.engine);
+  other.cache = CacheId{5};
+  audit.follow(other.cache);
   audit.compare(other);
   EXPECT_TRUE(shows("misses_total{worker=\"b\",result=\"over\",cause=\"unexplained\"} 1"));
   EXPECT_EQ(metrics.scrape().find("worker=\"a\""), std::string::npos) << metrics.scrape();

@@ -17,12 +17,12 @@ const std::vector<BlockKey> kBlocks{{1}, {2}, {3}};
 class JudgeTest : public testing::Test {
  protected:
   // A wrong claim decided at one second and answered and judged at the next.
-  Verdict over(int second, CacheId engine = kA, std::size_t reused_blocks = 0) {
+  Judgement over(int second, CacheId cache = kA, std::size_t reused_blocks = 0) {
     return judge.over(
-        {.engine = engine,
+        {.cache = cache,
          .reused_blocks = reused_blocks,
          .missing = {kBlocks.begin() + static_cast<std::ptrdiff_t>(reused_blocks), kBlocks.end()},
-         .row = judge.row(engine),
+         .row = judge.row(cache),
          .removals = journal.position(),
          .decided = Instant(seconds(second)),
          .answered = Instant(seconds(second + 1))},
@@ -34,11 +34,11 @@ class JudgeTest : public testing::Test {
 };
 
 TEST_F(JudgeTest, OneWrongClaimIsAStrikeAndTwoInARowForgetTheEngine) {
-  const Verdict first = over(1);
+  const Judgement first = over(1);
   EXPECT_EQ(first.cause, OverCause::Unexplained);
   EXPECT_EQ(first.strikes, 1U);
   EXPECT_EQ(first.relearn, Relearn::No);
-  const Verdict second = over(3);
+  const Judgement second = over(3);
   EXPECT_EQ(second.strikes, 2U);
   EXPECT_EQ(second.relearn, Relearn::FromReplay);
 }
@@ -58,13 +58,13 @@ TEST_F(JudgeTest, AnotherEnginesPromisesAndStrikesDoNotCount) {
 }
 
 TEST_F(JudgeTest, ARemovalThatWasAnnouncedExplainsTheClaimAndIsNoStrike) {
-  const Claim claim{.engine = kA,
+  const Claim claim{.cache = kA,
                     .missing = kBlocks,
                     .removals = journal.position(),
                     .decided = Instant(seconds(1)),
                     .answered = Instant(seconds(2))};
   journal.removed(kA, std::vector<BlockKey>{{2}});
-  const Verdict verdict = judge.over(claim, Instant(seconds(2)));
+  const Judgement verdict = judge.over(claim, Instant(seconds(2)));
   EXPECT_EQ(verdict.cause, OverCause::Removed);
   EXPECT_EQ(over(3).strikes, 1U);
 }
@@ -74,9 +74,9 @@ TEST_F(JudgeTest, ClaimsBeyondTheJournalAreNotJudged) {
   Judge forgetful(small);
   const std::vector<BlockKey> others(index::RemovalJournal::kChunkRemovals + 1, BlockKey{9});
   small.removed(kA, others);
-  const Claim claim{.engine = kA, .missing = kBlocks, .removals = 0};
+  const Claim claim{.cache = kA, .missing = kBlocks, .removals = 0};
   for (int i = 0; i < 3; ++i) {
-    const Verdict verdict = forgetful.over(claim, Instant(seconds(1)));
+    const Judgement verdict = forgetful.over(claim, Instant(seconds(1)));
     EXPECT_EQ(verdict.cause, OverCause::Unknown);
     EXPECT_EQ(verdict.relearn, Relearn::No);
   }
@@ -116,12 +116,12 @@ TEST_F(JudgeTest, AnEngineThatKeepsMostOfEachClaimAfterAReplayTooIsNotForgottenA
   over(1, kA, 2);
   ASSERT_EQ(over(3, kA, 2).relearn, Relearn::FromReplay);
   EXPECT_EQ(over(5, kA, 2).cause, OverCause::Unexplained);
-  const Verdict settled = over(7, kA, 2);
+  const Judgement settled = over(7, kA, 2);
   EXPECT_EQ(settled.cause, OverCause::NotReused);
   EXPECT_EQ(settled.relearn, Relearn::No);
   EXPECT_GT(settled.strikes, 0U) << "said once";
   for (int second = 9; second < 1000; second += 2) {
-    const Verdict later = over(second, kA, 2);
+    const Judgement later = over(second, kA, 2);
     ASSERT_EQ(later.cause, OverCause::NotReused);
     ASSERT_EQ(later.relearn, Relearn::No);
     ASSERT_EQ(later.strikes, 0U);
@@ -150,7 +150,7 @@ TEST_F(JudgeTest, AtMostOneBlockOrHalfOfTheClaimMayBeMissing) {
     OverCause last = OverCause::Unexplained;
     for (int second = 1; second < 9; second += 2) {
       last = fresh
-                 .over({.engine = kA,
+                 .over({.cache = kA,
                         .reused_blocks = reused,
                         .missing = std::vector<BlockKey>(blocks - reused, BlockKey{1}),
                         .removals = journal.position(),
@@ -168,7 +168,7 @@ TEST_F(JudgeTest, AtMostOneBlockOrHalfOfTheClaimMayBeMissing) {
 }
 
 TEST_F(JudgeTest, ARemovalOfWhatWasReusedExplainsNothing) {
-  const Claim claim{.engine = kA,
+  const Claim claim{.cache = kA,
                     .reused_blocks = 1,
                     .missing = {{2}, {3}},
                     .removals = journal.position(),
@@ -180,7 +180,7 @@ TEST_F(JudgeTest, ARemovalOfWhatWasReusedExplainsNothing) {
 
 TEST_F(JudgeTest, ARowIsThatOfTheAnswersHoweverLateTheyAreJudged) {
   const auto answered = [&](int second) {
-    return Claim{.engine = kA,
+    return Claim{.cache = kA,
                  .missing = kBlocks,
                  .row = judge.row(kA),
                  .removals = journal.position(),

@@ -12,21 +12,21 @@ TEST(Adapters, ANameThatStaysWhatItIsIsBelievedFromTheBeginning) {
   for (const double now_s : {100.0, 105.0, 110.0}) {
     EXPECT_FALSE(adapters.learn({{"a", "/one", now_s}, {"b", "/two", now_s}}));
   }
-  EXPECT_TRUE(adapters.beliefs().believes("a", 1));
-  EXPECT_TRUE(adapters.beliefs().believes("loaded a moment ago", 1));
+  EXPECT_TRUE(adapters.meanings().apply_to("a", 1));
+  EXPECT_TRUE(adapters.meanings().apply_to("loaded a moment ago", 1));
 }
 
 TEST(Adapters, ANameOfAnotherPathIsBelievedFromAMomentAfterThatWasTold) {
   Adapters adapters;
   adapters.learn({{"a", "/one", 100}, {"b", "/two", 100}});
   EXPECT_TRUE(adapters.learn({{"a", "/other", 105}, {"b", "/two", 105}}));
-  EXPECT_FALSE(adapters.beliefs().believes("a", 105.9));
-  EXPECT_TRUE(adapters.beliefs().believes("a", 107));
-  EXPECT_TRUE(adapters.beliefs().believes("b", 1));
+  EXPECT_FALSE(adapters.meanings().apply_to("a", 105.9));
+  EXPECT_TRUE(adapters.meanings().apply_to("a", 107));
+  EXPECT_TRUE(adapters.meanings().apply_to("b", 1));
   EXPECT_FALSE(adapters.learn({{"a", "/other", 110}, {"b", "/two", 110}}));
   // Back to the first path: what was learned between is of the other one.
   EXPECT_TRUE(adapters.learn({{"a", "/one", 115}, {"b", "/two", 115}}));
-  EXPECT_FALSE(adapters.beliefs().believes("a", 112));
+  EXPECT_FALSE(adapters.meanings().apply_to("a", 112));
 }
 
 TEST(Adapters, ANameThatWasAwayMayComeBackAsAnotherOne) {
@@ -34,8 +34,8 @@ TEST(Adapters, ANameThatWasAwayMayComeBackAsAnotherOne) {
   adapters.learn({{"a", "/one", 100}, {"b", "/two", 100}});
   EXPECT_FALSE(adapters.learn({{"b", "/two", 105}}));
   EXPECT_TRUE(adapters.learn({{"a", "/one", 110}, {"b", "/two", 110}}));
-  EXPECT_FALSE(adapters.beliefs().believes("a", 110));
-  EXPECT_TRUE(adapters.beliefs().believes("a", 112));
+  EXPECT_FALSE(adapters.meanings().apply_to("a", 110));
+  EXPECT_TRUE(adapters.meanings().apply_to("a", 112));
 }
 
 TEST(Adapters, WithoutATimeANameIsNotBelievedAgain) {
@@ -43,7 +43,7 @@ TEST(Adapters, WithoutATimeANameIsNotBelievedAgain) {
     Adapters adapters;
     adapters.learn({{"a", "/one", 100}});
     EXPECT_TRUE(adapters.learn({{"a", "/other", second_s}}));
-    EXPECT_FALSE(adapters.beliefs().believes("a", 1e12));
+    EXPECT_FALSE(adapters.meanings().apply_to("a", 1e12));
   }
 }
 
@@ -54,8 +54,8 @@ TEST(Adapters, MoreThanAreRememberedAreNotBelieved) {
   }
   EXPECT_TRUE(adapters.learn({{"more", "/one", 100}}));
   EXPECT_FALSE(adapters.learn({{"more", "/one", 100}}));
-  EXPECT_FALSE(adapters.beliefs().believes("more", 200));
-  EXPECT_TRUE(adapters.beliefs().believes("a0", 200));
+  EXPECT_FALSE(adapters.meanings().apply_to("more", 200));
+  EXPECT_TRUE(adapters.meanings().apply_to("a0", 200));
 }
 
 }  // namespace

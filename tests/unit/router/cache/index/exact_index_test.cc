@@ -119,10 +119,10 @@ TEST(ExactIndex, RefusesNewKeysWhenFullAndClaimsNothingForThem) {
   EXPECT_EQ(index.match(chain(0, 5)).of(kA).gpu_blocks, 3U);
 }
 
-std::vector<BlockKey> held_by(const IndexStatistics& index, CacheId engine) {
+std::vector<BlockKey> held_by(const IndexStatistics& index, CacheId cache) {
   std::vector<BlockKey> blocks;
   for (const auto tier : {Tier::Gpu, Tier::Cpu, Tier::Storage}) {
-    const auto held = index.held(engine, tier);
+    const auto held = index.held(cache, tier);
     blocks.insert(blocks.end(), held.begin(), held.end());
   }
   return blocks;
@@ -142,7 +142,7 @@ void compare_over_history(std::uint64_t seed) {
     prompts.push_back(keys);
   }
   for (int step = 0; step < 400; ++step) {
-    const CacheId engine{rng.below(5)};
+    const CacheId cache{rng.below(5)};
     const auto tier = static_cast<Tier>(rng.below(operations::kTierCount));
     const auto& prompt = prompts[rng.below(8)];
     const auto from = prompt.empty() ? 0 : rng.below(static_cast<std::uint32_t>(prompt.size()));
@@ -151,22 +151,22 @@ void compare_over_history(std::uint64_t seed) {
     const auto action = rng.below(21);
     const std::vector<BlockKey> keys(blocks.begin(), blocks.end());
     if (action < 11) {
-      naive.store(engine, tier, keys);
-      exact.apply(engine, operations::Store{.tier = tier, .parent = {}, .keys = keys});
+      naive.store(cache, tier, keys);
+      exact.apply(cache, operations::Store{.tier = tier, .parent = {}, .keys = keys});
     } else if (action < 19) {
-      naive.remove(engine, tier, keys);
-      exact.apply(engine, operations::Remove{.tier = tier, .keys = keys});
+      naive.remove(cache, tier, keys);
+      exact.apply(cache, operations::Remove{.tier = tier, .keys = keys});
     } else {
-      naive.drop(engine);
+      naive.drop(cache);
       operations::Clear clear;
-      if (action == 20) clear.held = held_by(exact, engine);
-      exact.apply(engine, clear);
+      if (action == 20) clear.held = held_by(exact, cache);
+      exact.apply(cache, clear);
     }
     for (const auto& query : prompts) {
       ASSERT_EQ(exact.match(query).caches, naive.match(query).caches) << "step " << step;
     }
-    ASSERT_EQ(exact.blocks(engine), naive.blocks(engine));
-    ASSERT_EQ(exact.held(engine, tier), naive.held(engine, tier));
+    ASSERT_EQ(exact.blocks(cache), naive.blocks(cache));
+    ASSERT_EQ(exact.held(cache, tier), naive.held(cache, tier));
     ASSERT_EQ(exact.blocks_total(), naive.blocks_total());
   }
 }

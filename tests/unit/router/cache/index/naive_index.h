@@ -17,35 +17,35 @@ class NaiveIndex : public IndexReader, public IndexStatistics {
  public:
   [[nodiscard]] Overlaps match(std::span<const keys::BlockKey> prompt) const override {
     Overlaps overlaps;
-    for (const auto& [engine, tiers] : engines_) {
+    for (const auto& [cache, tiers] : engines_) {
       const auto gpu = run(prompt, 0, tiers, 1);
       const auto cpu = run(prompt, gpu, tiers, 2);
       const auto storage = run(prompt, cpu, tiers, 3);
-      if (storage > 0) overlaps.caches.push_back({engine, gpu, cpu - gpu, storage - cpu});
+      if (storage > 0) overlaps.caches.push_back({cache, gpu, cpu - gpu, storage - cpu});
     }
     return overlaps;
   }
-  void store(CacheId engine, Tier tier, std::span<const keys::BlockKey> blocks) {
-    for (const auto block : blocks) engines_[engine][static_cast<std::size_t>(tier)].insert(block);
+  void store(CacheId cache, Tier tier, std::span<const keys::BlockKey> blocks) {
+    for (const auto block : blocks) engines_[cache][static_cast<std::size_t>(tier)].insert(block);
   }
-  void remove(CacheId engine, Tier tier, std::span<const keys::BlockKey> blocks) {
-    for (const auto block : blocks) engines_[engine][static_cast<std::size_t>(tier)].erase(block);
+  void remove(CacheId cache, Tier tier, std::span<const keys::BlockKey> blocks) {
+    for (const auto block : blocks) engines_[cache][static_cast<std::size_t>(tier)].erase(block);
   }
-  void drop(CacheId engine) { engines_.erase(engine); }
-  [[nodiscard]] std::uint64_t blocks(CacheId engine) const override {
-    return held(engine, Tier::Gpu).size();
+  void drop(CacheId cache) { engines_.erase(cache); }
+  [[nodiscard]] std::uint64_t blocks(CacheId cache) const override {
+    return held(cache, Tier::Gpu).size();
   }
   [[nodiscard]] std::uint64_t blocks_total() const override {
     std::set<keys::BlockKey> all;
-    for (const auto& [engine, tiers] : engines_) {
+    for (const auto& [cache, tiers] : engines_) {
       for (const auto& tier : tiers) all.insert(tier.begin(), tier.end());
     }
     return all.size();
   }
   [[nodiscard]] std::uint64_t refused_total() const override { return 0; }
   [[nodiscard]] std::uint64_t refused(CacheId /*engine*/) const override { return 0; }
-  [[nodiscard]] std::vector<keys::BlockKey> held(CacheId engine, Tier tier) const override {
-    const auto found = engines_.find(engine);
+  [[nodiscard]] std::vector<keys::BlockKey> held(CacheId cache, Tier tier) const override {
+    const auto found = engines_.find(cache);
     if (found == engines_.end()) return {};
     const auto& blocks = found->second[static_cast<std::size_t>(tier)];
     return {blocks.begin(), blocks.end()};

@@ -67,12 +67,12 @@ TEST(RemovalJournal, SaysThatItDoesNotKnowOnceItHasForgotten) {
 TEST(RemovalJournal, AnEngineThatEvictsMuchPushesOutNoneOfAnothers) {
   RemovalJournal journal({.chunks_max = 40, .chunks_per_engine_max = 1'000});
   const std::uint64_t position = journal.position();
-  for (std::uint32_t engine = 10; engine < 20; ++engine) {
-    journal.removed({engine}, std::vector<BlockKey>{{5}});
+  for (std::uint32_t cache = 10; cache < 20; ++cache) {
+    journal.removed({cache}, std::vector<BlockKey>{{5}});
   }
   for (int i = 0; i < 100; ++i) journal.removed(kA, keys_from(1'000, 10 * kChunk));
-  for (std::uint32_t engine = 10; engine < 20; ++engine) {
-    EXPECT_EQ(journal.withdrawn_since(position, {engine}, kClaimed), true);
+  for (std::uint32_t cache = 10; cache < 20; ++cache) {
+    EXPECT_EQ(journal.withdrawn_since(position, {cache}, kClaimed), true);
   }
   EXPECT_EQ(journal.withdrawn_since(position, kA, kClaimed), std::nullopt);
 }
@@ -85,33 +85,33 @@ TEST(RemovalJournal, EnginesThatAllEvictShareItsMemoryEvenly) {
   std::vector<std::uint64_t> marks;
   for (int round = 0; round < 20; ++round) {
     marks.push_back(journal.position());
-    for (std::uint32_t engine = 0; engine < kEngines; ++engine) {
-      journal.removed({engine}, keys_from(1'000, kChunk));
+    for (std::uint32_t cache = 0; cache < kEngines; ++cache) {
+      journal.removed({cache}, keys_from(1'000, kChunk));
     }
   }
-  for (std::uint32_t engine = 0; engine < kEngines; ++engine) {
-    EXPECT_EQ(journal.withdrawn_since(marks[marks.size() - 3], {engine}, kClaimed), false);
+  for (std::uint32_t cache = 0; cache < kEngines; ++cache) {
+    EXPECT_EQ(journal.withdrawn_since(marks[marks.size() - 3], {cache}, kClaimed), false);
   }
 }
 
 TEST(RemovalJournal, TakesMemoryForWhatIsRemovedOnlyAndWithinItsBound) {
   RemovalJournal journal;
-  for (std::uint32_t engine = 0; engine < 1'000; ++engine) journal.dropped({engine});
+  for (std::uint32_t cache = 0; cache < 1'000; ++cache) journal.dropped({cache});
   EXPECT_EQ(journal.bytes(), 0U);
   journal.removed(kA, kClaimed);
   EXPECT_LT(journal.bytes(), 8'192U);
   RemovalJournal small({.chunks_max = 10, .chunks_per_engine_max = 8});
-  for (std::uint32_t engine = 0; engine < 100; ++engine) {
-    small.removed({engine}, keys_from(0, 3 * kChunk));
+  for (std::uint32_t cache = 0; cache < 100; ++cache) {
+    small.removed({cache}, keys_from(0, 3 * kChunk));
   }
   EXPECT_LE(small.bytes(), 10U * 4'096);
 }
 
 TEST(RemovalJournal, WhatADroppedEngineTookIsThereForOthers) {
   RemovalJournal journal({.chunks_max = 10, .chunks_per_engine_max = 10});
-  for (std::uint32_t engine = 10; engine < 100; ++engine) {
-    journal.removed({engine}, keys_from(0, 5 * kChunk));
-    journal.dropped({engine});
+  for (std::uint32_t cache = 10; cache < 100; ++cache) {
+    journal.removed({cache}, keys_from(0, 5 * kChunk));
+    journal.dropped({cache});
   }
   const std::uint64_t position = journal.position();
   journal.removed(kA, keys_from(1'000, 9 * kChunk));
@@ -122,7 +122,7 @@ TEST(RemovalJournal, OfEnginesThatWereForgottenItSaysThatItDoesNotKnow) {
   RemovalJournal journal({.chunks_max = 4, .chunks_per_engine_max = 4, .idle_engines_max = 10});
   const std::uint64_t position = journal.position();
   journal.removed(kB, kClaimed);
-  for (std::uint32_t engine = 100; engine < 200; ++engine) journal.dropped({engine});
+  for (std::uint32_t cache = 100; cache < 200; ++cache) journal.dropped({cache});
   EXPECT_EQ(journal.withdrawn_since(position, {100}, kClaimed), std::nullopt);
   EXPECT_EQ(journal.withdrawn_since(position, kB, kClaimed), true) << "it has removals";
   EXPECT_EQ(journal.withdrawn_since(journal.position(), {100}, kClaimed), false);
@@ -130,7 +130,7 @@ TEST(RemovalJournal, OfEnginesThatWereForgottenItSaysThatItDoesNotKnow) {
 
 // What a writer will have written, known beforehand; in large portions, each of one engine.
 struct Portion {
-  CacheId engine;
+  CacheId cache;
   std::vector<BlockKey> blocks;  // none: all of them
 };
 
@@ -140,7 +140,7 @@ std::vector<Portion> portions_to_come(std::size_t count) {
   Rng rng(7);
   std::vector<Portion> portions(count);
   for (Portion& portion : portions) {
-    portion.engine = {rng.below(3)};
+    portion.cache = {rng.below(3)};
     portion.blocks.resize(rng.below(20) == 0 ? 0 : 1 + rng.below(1'000));
     for (BlockKey& block : portion.blocks) block = {rng.next() % kBlocksThereAre};
   }
@@ -149,10 +149,10 @@ std::vector<Portion> portions_to_come(std::size_t count) {
 
 // The definition: the first call from the position on that withdraws one of the blocks.
 std::uint64_t first_withdrawal(const std::vector<Portion>& portions, std::uint64_t position,
-                               CacheId engine, const std::vector<BlockKey>& blocks) {
+                               CacheId cache, const std::vector<BlockKey>& blocks) {
   for (; position < portions.size(); ++position) {
     const Portion& portion = portions[position];
-    if (portion.engine != engine) continue;
+    if (portion.cache != cache) continue;
     const bool withdraws = std::any_of(blocks.begin(), blocks.end(), [&](BlockKey block) {
       return std::find(portion.blocks.begin(), portion.blocks.end(), block) != portion.blocks.end();
     });
@@ -162,11 +162,11 @@ std::uint64_t first_withdrawal(const std::vector<Portion>& portions, std::uint64
 }
 
 // Removals of an engine from one call to another, that one included.
-std::size_t removals_of(const std::vector<Portion>& portions, CacheId engine, std::uint64_t from,
+std::size_t removals_of(const std::vector<Portion>& portions, CacheId cache, std::uint64_t from,
                         std::uint64_t to) {
   std::size_t count = 0;
   for (; from <= to && from < portions.size(); ++from) {
-    if (portions[from].engine == engine) count += portions[from].blocks.size();
+    if (portions[from].cache == cache) count += portions[from].blocks.size();
   }
   return count;
 }
@@ -179,27 +179,27 @@ TEST(RemovalJournal, AnswersLikeANaiveOneWhileRemovalsAreWritten) {
   std::jthread writer([&] {
     for (const Portion& portion : portions) {
       while (journal.position() >= wanted) std::this_thread::yield();
-      if (portion.blocks.empty()) journal.dropped(portion.engine);
-      if (!portion.blocks.empty()) journal.removed(portion.engine, portion.blocks);
+      if (portion.blocks.empty()) journal.dropped(portion.cache);
+      if (!portion.blocks.empty()) journal.removed(portion.cache, portion.blocks);
     }
   });
   Rng rng(8);
   std::array<std::size_t, 3> answers{};  // false, true, unknown
   while (journal.position() < portions.size() && !testing::Test::HasFailure()) {
-    const CacheId engine{rng.below(3)};
+    const CacheId cache{rng.below(3)};
     std::vector<BlockKey> blocks(rng.below(4));
     for (BlockKey& block : blocks) block = {rng.next() % kBlocksThereAre};
     wanted = journal.position() + 20;
     const std::uint64_t begin = journal.position();
     const std::uint64_t from = begin - std::min<std::uint64_t>(begin, rng.below(40));
-    const auto answer = journal.withdrawn_since(from, engine, blocks);
+    const auto answer = journal.withdrawn_since(from, cache, blocks);
     const std::uint64_t end = journal.position();  // of this one too a part may have been seen
-    const std::uint64_t withdrawal = first_withdrawal(portions, from, engine, blocks);
+    const std::uint64_t withdrawal = first_withdrawal(portions, from, cache, blocks);
     ++answers[answer ? *answer : 2];
     EXPECT_TRUE(answer != true || withdrawal <= end);
     EXPECT_TRUE(answer != false || withdrawal >= begin);
     EXPECT_TRUE(answer.has_value() ||
-                removals_of(portions, engine, from, end) > (kChunksEach - 3) * kChunk)
+                removals_of(portions, cache, from, end) > (kChunksEach - 3) * kChunk)
         << from << " to " << end;
   }
   wanted = portions.size();

@@ -17,8 +17,8 @@ using namespace std::chrono_literals;
 
 class HeldBack : public SubscriberTest {
  protected:
-  void follow_as(std::uint32_t engine, const FeedEndpoints& endpoints) {
-    subscriber_->add(endpoints, {.id = CacheId{engine}, .format = &vllm::vllm(), .model = "m"});
+  void follow_as(std::uint32_t cache, const FeedEndpoints& endpoints) {
+    subscriber_->add(endpoints, {.id = CacheId{cache}, .format = &vllm::vllm(), .model = "m"});
   }
 };
 
@@ -41,10 +41,10 @@ TEST_F(HeldBack, ReplaysThatNobodyAnswersLeaveTheirPlacesToOthers) {
   options.follow.place_silence = 5ms;
   start();
   std::list<Publisher> silent(2 * ReplayPlaces::kPlaces);
-  std::uint32_t engine = 100;
+  std::uint32_t cache = 100;
   for (auto& publisher : silent) {
     const auto replay = publisher.bind_replay();
-    follow_as(engine++, {.events = publisher.bind_events(), .replay = replay});
+    follow_as(cache++, {.events = publisher.bind_events(), .replay = replay});
   }
   for (auto& publisher : silent) EXPECT_EQ(publisher.await_replay_request(), 0U);
   const auto replay = publisher_.bind_replay();
@@ -56,7 +56,7 @@ TEST_F(HeldBack, ReplaysThatNobodyAnswersLeaveTheirPlacesToOthers) {
   // An answer that comes late is taken all the same.
   silent.back().answer(0);
   silent.back().end_replay(0);
-  const CacheId late{engine - 1};
+  const CacheId late{cache - 1};
   await([&] { return subscriber_->status(late)->facts.health == FeedHealth::Verified; });
   EXPECT_EQ(subscriber_->status(late)->stream.replay_timeouts, 0U);
 }

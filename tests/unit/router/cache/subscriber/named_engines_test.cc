@@ -24,8 +24,8 @@ class NamedEngines : public SubscriberTest {
   }
 
   void set(const std::string& name, const std::vector<std::string>& addresses,
-           hosts::Trouble trouble = hosts::Trouble::None) {
-    hosts::Found found{.trouble = trouble};
+           hosts::LookupFailure trouble = hosts::LookupFailure::None) {
+    hosts::Resolved found{.trouble = trouble};
     for (const auto& address : addresses) {
       found.addresses.push_back(asio::ip::make_address(address));
     }
@@ -68,7 +68,7 @@ class NamedEngines : public SubscriberTest {
 
  private:
   void ask(const std::string& name, const hosts::Lookup::Done& done) {
-    hosts::Found found;
+    hosts::Resolved found;
     {
       const std::lock_guard lock(names_mutex_);
       const auto known = known_.find(name);
@@ -82,7 +82,7 @@ class NamedEngines : public SubscriberTest {
   }
 
   std::mutex names_mutex_;  // guards the next two
-  std::map<std::string, hosts::Found> known_;
+  std::map<std::string, hosts::Resolved> known_;
   std::map<std::string, std::vector<hosts::Lookup::Done>> silent_;
   hosts::Lookup names_{
       {.good_age_max = milliseconds(1),
@@ -111,10 +111,10 @@ TEST_F(NamedEngines, AreFollowedOnceTheirNameIsKnownAndHoldUpNoOther) {
 
 TEST_F(NamedEngines, SayWhyThereIsNoAddress) {
   start();
-  set("engine", {}, hosts::Trouble::Unanswered);
+  set("engine", {}, hosts::LookupFailure::Unanswered);
   follow({.events = named(publisher_.bind_events(), "engine")});
   await_health(FeedHealth::NameUnanswered);
-  set("engine", {}, hosts::Trouble::Unknown);
+  set("engine", {}, hosts::LookupFailure::Unknown);
   await_health(FeedHealth::NameUnknown);
   set("engine", {"127.0.0.1"});
   await_verified();
@@ -154,7 +154,7 @@ TEST_F(NamedEngines, LeaveAnAddressThatProvesToBeAnothersAndKeepNothingOfIt) {
 
 TEST_F(NamedEngines, AreNotSoughtWhereTheyWereWhenTheirNameIsGone) {
   const auto events = follow_first();
-  set("engine", {}, hosts::Trouble::Unknown);
+  set("engine", {}, hosts::LookupFailure::Unknown);
   first_.reset();
   await_health(FeedHealth::NameUnknown);
   publisher_.bind_events(events);
@@ -170,7 +170,7 @@ TEST_F(NamedEngines, AreNotSoughtWhereTheyWereWhenTheirNameIsGone) {
 TEST_F(NamedEngines, StayAtTheLastGoodAddressWhileNoNameServerAnswers) {
   const auto events = follow_first();
   await_verified();
-  set("engine", {}, hosts::Trouble::Unanswered);
+  set("engine", {}, hosts::LookupFailure::Unanswered);
   first_.reset();
   await_health(FeedHealth::Disconnected);
   publisher_.bind_events(events);
@@ -212,7 +212,7 @@ TEST_F(NamedEngines, AreReplayedFromWhereTheirEventsComeFrom) {
 TEST_F(NamedEngines, GoOnWithoutAReplayWhoseNameIsNotKnown) {
   start();
   set("engine", {"127.0.0.1"});
-  set("replays", {}, hosts::Trouble::Unknown);
+  set("replays", {}, hosts::LookupFailure::Unknown);
   follow({.events = named(publisher_.bind_events(), "engine"), .replay = "tcp://replays:1"});
   await_verified();
   EXPECT_EQ(status().stream.replay_timeouts, 4U);

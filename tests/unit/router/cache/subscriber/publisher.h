@@ -177,9 +177,9 @@ class SubscriberTest : public testing::Test {
         changes_.push_back(now.facts.health);
       conflict_told_ = now.facts.block_size_conflict;
     };
-    options.on_refused = [this](CacheId engine, const Error& error) {
+    options.on_refused = [this](CacheId cache, const Error& error) {
       const std::lock_guard lock(mutex_);
-      refusals_.emplace_back(engine, error);
+      refusals_.emplace_back(cache, error);
     };
     start_with_options();
   }

@@ -249,8 +249,8 @@ TEST_F(ZmqSubscriber, RefusesEndpointsThatCannotBeUsed) {
     const auto told_before = refusals().size();
     follow(endpoints);
     await([&] { return refusals().size() > told_before; });
-    const auto [engine, error] = refusals().back();
-    EXPECT_EQ(engine, kEngine);
+    const auto [cache, error] = refusals().back();
+    EXPECT_EQ(cache, kEngine);
     EXPECT_EQ(error.code, ErrorCode::InvalidArgument);
     EXPECT_NE(error.message.find("endpoint cannot be used (Invalid argument): write it as"),
               std::string::npos)
@@ -265,9 +265,9 @@ TEST_F(ZmqSubscriber, RefusesEndpointsThatCannotBeUsed) {
 class BusySubscriber : public SubscriberTest {
  protected:
   void start_busy() {
-    options.on_refused = [this](CacheId engine, const Error& error) {
+    options.on_refused = [this](CacheId cache, const Error& error) {
       const std::lock_guard lock(mutex_);
-      refusals_.emplace_back(engine, error);
+      refusals_.emplace_back(cache, error);
     };
     options.on_change = [this, gate = go_on_.get_future().share()](const events::FeedStatus&) {
       if (!is_held_.exchange(true)) gate.wait();
@@ -334,14 +334,14 @@ TEST_F(ZmqSubscriber, AnEngineRemovedAndAddedAtOnceIsFollowedAtTheSameAddress) {
   publisher_.connect_events(address);
   publisher_.await_subscriber();
   // libzmq frees an address some time after its socket is closed: one of these meets it in use.
-  CacheId engine = kEngine;
+  CacheId cache = kEngine;
   for (int i = 0; i < 20; ++i) {
-    subscriber_->remove(engine);
-    ++engine.value;
+    subscriber_->remove(cache);
+    ++cache.value;
     subscriber_->add({.events = address, .bind = true},
-                     {.id = engine, .format = &vllm::vllm(), .model = "m"});
+                     {.id = cache, .format = &vllm::vllm(), .model = "m"});
   }
-  await([&] { return subscriber_->status(engine)->facts.health == FeedHealth::Verified; });
+  await([&] { return subscriber_->status(cache)->facts.health == FeedHealth::Verified; });
 }
 
 TEST_F(ZmqSubscriber, AnEngineWhoseEventsAreThoseOfAnotherRankIsNotBelieved) {

@@ -9,10 +9,10 @@
 namespace sightline::vllm {
 namespace {
 
+using openai::ApiRequest;
 using openai::EditedBody;
 using openai::joined;
 using openai::parsed;
-using openai::Request;
 
 TEST(Vllm, ZerosAreLeftOutUpTo023AndOnlyWhereThatIsCertain) {
   for (const std::string_view text : {"0.17.1", "0.19.1+cpu", "0.23.0", "0.23.4"}) {
@@ -25,7 +25,7 @@ TEST(Vllm, ZerosAreLeftOutUpTo023AndOnlyWhereThatIsCertain) {
 }
 
 TEST(Vllm, ReusedBlocksAreNotReportedAgainHoweverItIsAskedFor) {
-  const Request request =
+  const ApiRequest request =
       parsed(R"({"messages":[],"vllm_xargs":{"a":1,"kv_cache_report_mode":"full"},"vllm_xargs":[],)"
              R"("vllm_xargs":{"kv_cache_report\u005fmode":["x"],"kv_cache_report_mode":"full"}})");
   EditedBody body(request.document.text());

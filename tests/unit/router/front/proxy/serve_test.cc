@@ -86,7 +86,7 @@ class FakeSelector : public selection::Selector {
 class FakeRelay : public relay::Relay {
  public:
   struct Sent {
-    http::Endpoint endpoint;
+    http::ServerAddress endpoint;
     http::Headers headers;
     http::Headers answer_headers;
     std::string body;
@@ -125,7 +125,7 @@ class FakeRelay : public relay::Relay {
     if (endings.empty()) {
       if (attempt.on_first_token) attempt.on_first_token();
       return {relay::Answer{.status = 200, .usage = openai::Usage{.prompt_tokens = 9}},
-              retry::Ending::Final,
+              retry::Outcome::Final,
               {}};
     }
     relay::Forwarded ending = std::move(endings.front());
@@ -136,15 +136,15 @@ class FakeRelay : public relay::Relay {
   test::ManualClock& clock_;
 };
 
-relay::Forwarded failed(retry::Ending ending, ErrorCode code = ErrorCode::Unavailable) {
+relay::Forwarded failed(retry::Outcome ending, ErrorCode code = ErrorCode::Unavailable) {
   return {worker_error(code, "it failed", true), ending, {}};
 }
 
-const std::shared_ptr<const prepare::Model>& model() {
-  static const std::shared_ptr<const prepare::Model> kModel = [] {
+const std::shared_ptr<const prepare::LoadedModel>& model() {
+  static const std::shared_ptr<const prepare::LoadedModel> kModel = [] {
     auto loaded = prepare::load_model(std::string(SL_BINARY_DIR) + "/models/tiny-qwen2-vl");
     EXPECT_TRUE(loaded.ok());
-    return std::shared_ptr<const prepare::Model>(std::move(*loaded));
+    return std::shared_ptr<const prepare::LoadedModel>(std::move(*loaded));
   }();
   return kModel;
 }
@@ -330,7 +330,7 @@ TEST_P(Serving, SeveralSamplesAreNotComparedWithTheEnginesCount) {
 
 TEST_P(Serving, AWorkerThatCannotBeReachedIsPassedOver) {
   selector.workers = {"a", "b"};
-  relay.endings.push_back(failed(retry::Ending::Unsent));
+  relay.endings.push_back(failed(retry::Outcome::Unsent));
   ASSERT_TRUE(serve(chat()).ok());
   ASSERT_EQ(relay.sent.size(), 2U);
   EXPECT_EQ(relay.sent[1].endpoint.host, "b.example");
@@ -343,7 +343,7 @@ TEST_P(Serving, AWorkerThatCannotBeReachedIsPassedOver) {
 
 TEST_P(Serving, AKeptConnectionThatClosedIsAskedAboutAtTheSameWorkerOnAFreshOne) {
   selector.workers = {"a", "b"};
-  relay.endings.push_back(failed(retry::Ending::KeptClosed));
+  relay.endings.push_back(failed(retry::Outcome::KeptClosed));
   ASSERT_TRUE(serve(chat()).ok());
   EXPECT_EQ(selector.inquiries[1].tried.again, "a");
   EXPECT_TRUE(selector.inquiries[1].tried.failed.empty());
@@ -353,7 +353,7 @@ TEST_P(Serving, AKeptConnectionThatClosedIsAskedAboutAtTheSameWorkerOnAFreshOne)
 }
 
 TEST_P(Serving, WhereNobodyIsLeftTheLastFailureIsTold) {
-  relay.endings.push_back(failed(retry::Ending::Unsent));
+  relay.endings.push_back(failed(retry::Outcome::Unsent));
   const auto done = serve(chat());
   ASSERT_FALSE(done.ok());
   EXPECT_EQ(done.error().message, "it failed");
@@ -364,8 +364,8 @@ TEST_P(Serving, WhereNobodyIsLeftTheLastFailureIsTold) {
 
 TEST_P(Serving, ARequestThatIsLostTwiceIsNotSentAThirdTimeNorAgain) {
   selector.workers = {"a", "b", "c"};
-  relay.endings.push_back(failed(retry::Ending::Lost));
-  relay.endings.push_back(failed(retry::Ending::Lost));
+  relay.endings.push_back(failed(retry::Outcome::Lost));
+  relay.endings.push_back(failed(retry::Outcome::Lost));
   const auto done = serve(chat());
   ASSERT_FALSE(done.ok());
   EXPECT_NE(done.error().message.find("twice"), std::string::npos);
@@ -380,13 +380,13 @@ TEST_P(Serving, ARequestThatIsLostTwiceIsNotSentAThirdTimeNorAgain) {
 TEST_P(Serving, AnAnswerAfterALossForgetsIt) {
   selector.workers = {"a", "b", "c"};
   for (int i = 0; i < 3; ++i) {
-    relay.endings.push_back(failed(retry::Ending::Lost));
+    relay.endings.push_back(failed(retry::Outcome::Lost));
     EXPECT_TRUE(serve(chat()).ok()) << i;
   }
 }
 
 TEST_P(Serving, WhatAnEngineSaysWithItsRefusalReachesTheClient) {
-  relay::Forwarded declined = failed(retry::Ending::Declined, ErrorCode::Overloaded);
+  relay::Forwarded declined = failed(retry::Outcome::Declined, ErrorCode::Overloaded);
   declined.refusal.body = "{}";
   declined.refusal.retry_after_s = 7;
   relay.endings.push_back(declined);
@@ -399,10 +399,10 @@ TEST_P(Serving, WhatAnEngineSaysWithItsRefusalReachesTheClient) {
 
 TEST_P(Serving, ARefusalTellsMoreThanAWorkerThatIsNotThere) {
   selector.workers = {"a", "b"};
-  relay::Forwarded declined = failed(retry::Ending::Declined, ErrorCode::Overloaded);
+  relay::Forwarded declined = failed(retry::Outcome::Declined, ErrorCode::Overloaded);
   declined.refusal.retry_after_s = 7;
   relay.endings.push_back(declined);
-  relay.endings.push_back(failed(retry::Ending::Unsent));
+  relay.endings.push_back(failed(retry::Outcome::Unsent));
   const auto done = serve(chat());
   ASSERT_FALSE(done.ok());
   EXPECT_EQ(done.error().code, ErrorCode::Overloaded);
@@ -411,7 +411,7 @@ TEST_P(Serving, ARefusalTellsMoreThanAWorkerThatIsNotThere) {
 
 TEST_P(Serving, ASilentEngineIsTheEndAndIsToldOf) {
   selector.workers = {"a", "b"};
-  relay.endings.push_back(failed(retry::Ending::Silent, ErrorCode::Timeout));
+  relay.endings.push_back(failed(retry::Outcome::Silent, ErrorCode::Timeout));
   EXPECT_EQ(serve(chat()).error().code, ErrorCode::Timeout);
   EXPECT_EQ(relay.sent.size(), 1U);
   EXPECT_EQ(selector.endings[0].kind, Kind::Failed);
@@ -419,21 +419,21 @@ TEST_P(Serving, ASilentEngineIsTheEndAndIsToldOf) {
 
 TEST_P(Serving, AClientThatLeftSaysNothingOfTheWorker) {
   relay.endings.push_back(
-      {client_error(ErrorCode::Cancelled, "the client left"), retry::Ending::Final, {}});
+      {client_error(ErrorCode::Cancelled, "the client left"), retry::Outcome::Final, {}});
   EXPECT_EQ(serve(chat()).error().code, ErrorCode::Cancelled);
   EXPECT_EQ(selector.endings[0].kind, Kind::Unused);
 }
 
 TEST_P(Serving, AnAnswerLargerThanIsTakenSaysNothingOfTheWorker) {
   selector.workers = {"a", "b"};
-  relay.endings.push_back(failed(retry::Ending::Lost, ErrorCode::TooLarge));
+  relay.endings.push_back(failed(retry::Outcome::Lost, ErrorCode::TooLarge));
   static_cast<void>(serve(chat()));
   EXPECT_EQ(selector.endings[0].kind, Kind::Unused);
 }
 
 TEST_P(Serving, AnErrorOfTheEnginesIsItsAnswer) {
   selector.workers = {"a", "b"};
-  relay.endings.push_back({relay::Answer{.status = 500}, retry::Ending::Final, {}});
+  relay.endings.push_back({relay::Answer{.status = 500}, retry::Outcome::Final, {}});
   EXPECT_TRUE(serve(chat()).ok());
   EXPECT_EQ(relay.sent.size(), 1U);
   EXPECT_EQ(selector.endings[0].kind, Kind::Answered);
@@ -447,12 +447,12 @@ TEST_P(Serving, WithoutAPlaceAmongTheRetriesTheFailureStands) {
     taken.push_back(std::make_unique<retry::Budget::Place>(proxy.budget()));
     is_free = taken.back()->take();
   }
-  relay.endings.push_back(failed(retry::Ending::Declined, ErrorCode::Overloaded));
+  relay.endings.push_back(failed(retry::Outcome::Declined, ErrorCode::Overloaded));
   EXPECT_EQ(serve(chat()).error().code, ErrorCode::Overloaded);
   EXPECT_EQ(relay.sent.size(), 1U);
   EXPECT_EQ(selector.endings.back().kind, Kind::Unused) << "what was booked for the retry";
   EXPECT_TRUE(counts("sightline_retries_refused_total 1"));
-  relay.endings.push_back(failed(retry::Ending::Unsent));
+  relay.endings.push_back(failed(retry::Outcome::Unsent));
   EXPECT_TRUE(serve(chat()).ok()) << "no engine has got it";
 }
 
@@ -466,15 +466,15 @@ TEST_P(Serving, ARequestThatIsNotReadIsAskedForWithoutKeys) {
 
 TEST_P(Serving, WhatMayHaveHadAnEffectIsNotSentAgain) {
   selector.workers = {"a", "b"};
-  for (const auto ending : {retry::Ending::Lost, retry::Ending::KeptClosed}) {
+  for (const auto ending : {retry::Outcome::Lost, retry::Outcome::KeptClosed}) {
     relay.endings.push_back(failed(ending));
     EXPECT_FALSE(serve_unread("POST").ok());
     clock.advance(std::chrono::hours(1));
   }
   EXPECT_EQ(relay.sent.size(), 2U);
-  relay.endings.push_back(failed(retry::Ending::Unsent));
+  relay.endings.push_back(failed(retry::Outcome::Unsent));
   EXPECT_TRUE(serve_unread("POST").ok());
-  relay.endings.push_back(failed(retry::Ending::KeptClosed));
+  relay.endings.push_back(failed(retry::Outcome::KeptClosed));
   EXPECT_TRUE(serve_unread("GET").ok());
 }
 

@@ -20,12 +20,12 @@ std::optional<std::uint32_t> seconds_of(std::string value) {
       .retry_after_s;
 }
 
-Refusal refusal_of(std::string body, std::string host = "10.0.0.7") {
+WorkerRefusal refusal_of(std::string body, std::string host = "10.0.0.7") {
   return read_refusal({.retry_after = {}, .body = std::move(body), .engine_host = std::move(host)},
                       kNow);
 }
 
-TEST(Refusal, TakesSecondsAndDatesWithinBounds) {
+TEST(WorkerRefusal, TakesSecondsAndDatesWithinBounds) {
   const std::vector<std::pair<std::string, std::optional<std::uint32_t>>> cases{
       {"", std::nullopt},
       {"17", 17},
@@ -45,15 +45,15 @@ TEST(Refusal, TakesSecondsAndDatesWithinBounds) {
   for (const auto& [value, want] : cases) EXPECT_EQ(seconds_of(value), want) << value;
 }
 
-TEST(Refusal, PassesOnAnErrorInOpenAisShape) {
+TEST(WorkerRefusal, PassesOnAnErrorInOpenAisShape) {
   const std::string body =
       R"({"error":{"message":"busy at 10:30:00","type":"ServiceUnavailableError","code":503}})";
-  const Refusal refusal = refusal_of(body);
+  const WorkerRefusal refusal = refusal_of(body);
   EXPECT_EQ(refusal.body, body);
   EXPECT_EQ(refusal.text, "busy at 10:30:00");
 }
 
-TEST(Refusal, MakesTextOfEverythingElse) {
+TEST(WorkerRefusal, MakesTextOfEverythingElse) {
   const std::vector<std::pair<std::string, std::string>> cases{
       {"", ""},
       {"no healthy upstream", "no healthy upstream"},
@@ -75,7 +75,7 @@ TEST(Refusal, MakesTextOfEverythingElse) {
   EXPECT_EQ(refusal_of(large).text, std::string(kRefusalTextBytesMax, 'x'));
 }
 
-TEST(Refusal, NamesNoAddress) {
+TEST(WorkerRefusal, NamesNoAddress) {
   const std::vector<std::pair<std::string, std::string>> cases{
       {"dial 10.0.0.7:8000: refused", "dial [address]: refused"},
       {"dial 192.168.1.255 failed", "dial [address] failed"},
@@ -90,7 +90,8 @@ TEST(Refusal, NamesNoAddress) {
   for (const auto& [body, want] : cases) EXPECT_EQ(refusal_of(body, "engine-3").text, want);
   for (const std::string message :
        {"at 10.0.0.7", "at http:\\/\\/x.y", "at 10\\u002e0.0.7", "on engine-3"}) {
-    const Refusal refusal = refusal_of(R"({"error":{"message":")" + message + R"("}})", "engine-3");
+    const WorkerRefusal refusal =
+        refusal_of(R"({"error":{"message":")" + message + R"("}})", "engine-3");
     EXPECT_EQ(refusal.body, "") << message;
     EXPECT_NE(refusal.text.find("[address]"), std::string::npos) << message;
   }

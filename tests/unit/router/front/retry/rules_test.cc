@@ -13,14 +13,14 @@ namespace sightline::retry {
 namespace {
 
 struct Case {
-  Ending ending;
+  Outcome ending;
   Past past;
   Repeatable repeatable;
   Next want;
 };
 
 TEST(RetryRules, SayWhatFollowsAnAttemptWithoutAnAnswer) {
-  using enum Ending;
+  using enum Outcome;
   using enum Repeatable;
   const Past first{.attempts = 1, .losses = 0};
   const Past after_a_loss{.attempts = 2, .losses = 1};
@@ -62,16 +62,16 @@ TEST(RetryRules, SayWhatFollowsAnAttemptWithoutAnAnswer) {
 
 // Every way through the rules, with the worst engine at each step.
 TEST(RetryRules, SendNoRequestThatIsLostMoreThanTwice) {
-  const std::vector<Ending> endings{Ending::Unsent, Ending::KeptClosed, Ending::Lost,
-                                    Ending::Declined};
-  std::vector<std::vector<Ending>> open{{}};
+  const std::vector<Outcome> endings{Outcome::Unsent, Outcome::KeptClosed, Outcome::Lost,
+                                     Outcome::Declined};
+  std::vector<std::vector<Outcome>> open{{}};
   std::size_t ways = 0;
   while (!open.empty()) {
-    const std::vector<Ending> way = open.back();
+    const std::vector<Outcome> way = open.back();
     open.pop_back();
-    for (const Ending ending : endings) {
+    for (const Outcome ending : endings) {
       Past past;
-      for (const Ending before : way) past.losses += is_loss(before) ? 1 : 0;
+      for (const Outcome before : way) past.losses += is_loss(before) ? 1 : 0;
       past.attempts = static_cast<std::uint32_t>(way.size()) + 1;
       ASSERT_LE(past.losses + (is_loss(ending) ? 1 : 0), kLossesMax);
       ASSERT_LE(past.attempts, kAttemptsMax);
@@ -85,9 +85,10 @@ TEST(RetryRules, SendNoRequestThatIsLostMoreThanTwice) {
 }
 
 TEST(RetryRules, BlameNoWorkerForAnIdleCloseOrWantOfOurOwn) {
-  EXPECT_FALSE(is_failure(Ending::KeptClosed));
-  EXPECT_FALSE(is_failure(Ending::Local));
-  for (const Ending ending : {Ending::Unsent, Ending::Lost, Ending::Declined, Ending::Silent}) {
+  EXPECT_FALSE(is_failure(Outcome::KeptClosed));
+  EXPECT_FALSE(is_failure(Outcome::Local));
+  for (const Outcome ending :
+       {Outcome::Unsent, Outcome::Lost, Outcome::Declined, Outcome::Silent}) {
     EXPECT_TRUE(is_failure(ending));
   }
 }

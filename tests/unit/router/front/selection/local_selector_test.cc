@@ -42,7 +42,7 @@ class LocalSelection : public testing::TestWithParam<bool> {
     probe.models = models;
     probe.sources = std::vector<fleet::EventSource>{
         {.rank = 0, .enabled = true, .endpoint = "tcp://*:5557", .replay_endpoint = ""}};
-    probe.load = fleet::EngineLoad{.block_size = kBlockSize, .ranks = {{.number = 0}}};
+    probe.load = fleet::ServerLoad{.block_size = kBlockSize, .ranks = {{.number = 0}}};
     fleet.apply_probe(specs.back(), probe);
   }
   [[nodiscard]] CacheId cache(const std::string& worker) const { return caches.at(worker); }

@@ -20,7 +20,9 @@ constexpr std::size_t kTokensMax = 1000;
 const Placeholders kPlaceholders{
     .image = kImage, .video = kVideo, .vision_start = kStart, .vision_end = kEnd};
 
-MediaItem image_of(std::optional<std::uint32_t> tokens) { return {Modality::Image, "i", tokens}; }
+MediaItem image_of(std::optional<std::uint32_t> tokens) {
+  return {PlaceholderKind::Image, "i", tokens};
+}
 
 Prompt expanded(const std::vector<TokenId>& rendered, const std::vector<MediaItem>& items) {
   auto prompt = expand({rendered, kTokensMax}, items, kPlaceholders);
@@ -48,11 +50,11 @@ TEST(Expand, EveryIdOfEveryRecordedExpansionIsTheSame) {
 
 TEST(Expand, EachPlaceholderBecomesItsItem) {
   const Prompt prompt = expanded({1, kStart, kImage, kEnd, 2, kImage, kVideo, 3},
-                                 {image_of(2), {Modality::Video, "v", 1}, image_of(3)});
+                                 {image_of(2), {PlaceholderKind::Video, "v", 1}, image_of(3)});
   EXPECT_EQ(prompt.certainty, Certainty::Exact);
   EXPECT_EQ(prompt.tokens, (std::vector<TokenId>{1, kStart, kImage, kImage, kEnd, 2, kImage, kImage,
                                                  kImage, kVideo, 3}));
-  EXPECT_EQ(prompt.spans, (std::vector<MediaSpan>{{0, 2, 2}, {2, 6, 3}, {1, 9, 1}}));
+  EXPECT_EQ(prompt.spans, (std::vector<PlaceholderSpan>{{0, 2, 2}, {2, 6, 3}, {1, 9, 1}}));
   EXPECT_EQ(prompt.exact_tokens, prompt.tokens.size());
 }
 
@@ -76,7 +78,9 @@ TEST(Expand, PlaceholdersThatDoNotMatchTheItemsClaimNothing) {
       {"an already expanded prompt", {1, kImage, kImage, kImage}, {image_of(3)}},
       {"a video placeholder in the user's text", {1, kVideo, kImage}, {image_of(2)}},
       {"modalities swapped", {1, kVideo}, {image_of(2)}},
-      {"audio, which has no placeholder", {1, kImage}, {image_of(2), {Modality::Audio, "a", 5}}}};
+      {"audio, which has no placeholder",
+       {1, kImage},
+       {image_of(2), {PlaceholderKind::Audio, "a", 5}}}};
   for (const Case& c : cases) {
     const Prompt prompt = expanded(c.rendered, c.items);
     EXPECT_EQ(prompt.certainty, Certainty::Mismatch) << c.name;
@@ -92,7 +96,7 @@ TEST(Expand, TokensAreCertainUpToTheFirstItemOfUnknownLength) {
   EXPECT_EQ(prompt.certainty, Certainty::UnknownMedia);
   EXPECT_EQ(prompt.exact_tokens, 4U);
   EXPECT_EQ(prompt.tokens, (std::vector<TokenId>{1, kImage, kImage, 2, kImage, 3, kImage, 4}));
-  EXPECT_EQ(prompt.spans, (std::vector<MediaSpan>{{0, 1, 2}}));
+  EXPECT_EQ(prompt.spans, (std::vector<PlaceholderSpan>{{0, 1, 2}}));
 }
 
 TEST(Expand, APromptBeyondTheModelsLengthIsRefusedBeforeItIsBuilt) {
@@ -126,7 +130,7 @@ TEST(Expand, RandomPromptsAgreeWithAPlainImplementation) {
       }
       const bool is_video = rng.below(4) == 0;
       const auto tokens = rng.below(5);
-      items.push_back({is_video ? Modality::Video : Modality::Image, "x", tokens});
+      items.push_back({is_video ? PlaceholderKind::Video : PlaceholderKind::Image, "x", tokens});
       rendered.push_back(is_video ? kVideo : kImage);
       want.insert(want.end(), tokens, rendered.back());
     }

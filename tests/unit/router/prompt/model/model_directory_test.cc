@@ -32,7 +32,7 @@ std::string refusal(const ModelFiles& files) {
 
 TEST(ModelDirectory, TheDirectoriesOfTheTestsAreUnderstood) {
   const ModelProfile qwen2 = golden::profile_of("qwen2-vl");
-  EXPECT_EQ(qwen2.family, Family::Qwen2Vl);
+  EXPECT_EQ(qwen2.family, ModelFamily::Qwen2Vl);
   EXPECT_EQ(qwen2.placeholders.image, 151655U);
   EXPECT_EQ(qwen2.placeholders.video, 151656U);
   EXPECT_EQ(qwen2.placeholders.vision_start, 151652U);
@@ -41,9 +41,9 @@ TEST(ModelDirectory, TheDirectoriesOfTheTestsAreUnderstood) {
   EXPECT_EQ(qwen2.tokens_max, 32768U);
   EXPECT_FALSE(qwen2.chat_template.empty());
   EXPECT_EQ(qwen2.chat_template, qwen2.chat_template_with_tools);
-  EXPECT_EQ(golden::profile_of("qwen2_5-vl").family, Family::Qwen2_5Vl);
+  EXPECT_EQ(golden::profile_of("qwen2_5-vl").family, ModelFamily::Qwen2_5Vl);
   const ModelProfile qwen3 = golden::profile_of("qwen3-vl");
-  EXPECT_EQ(qwen3.family, Family::Qwen3Vl);
+  EXPECT_EQ(qwen3.family, ModelFamily::Qwen3Vl);
   EXPECT_EQ(qwen3.image_rule.patch, 16U);
   EXPECT_EQ(qwen3.image_rule.pixels_min, 65'536U);
   EXPECT_TRUE(qwen3.tokens_max.has_value());
@@ -129,10 +129,10 @@ TEST(ModelDirectory, ModelsWithoutMediaAreTextAndOthersAreUnknown) {
   const auto family = [](std::string config) {
     return parsed(ModelFiles{.config = std::move(config)}).family;
   };
-  EXPECT_EQ(family(R"({"model_type":"qwen3"})"), Family::TextOnly);
-  EXPECT_EQ(family(R"({"model_type":"llava","vision_config":{}})"), Family::Unknown);
-  EXPECT_EQ(family(R"({"model_type":"gemma3","image_token_index":5})"), Family::Unknown);
-  EXPECT_EQ(family(R"({"model_type":"qwen2_audio","audio_config":{}})"), Family::Unknown);
+  EXPECT_EQ(family(R"({"model_type":"qwen3"})"), ModelFamily::TextOnly);
+  EXPECT_EQ(family(R"({"model_type":"llava","vision_config":{}})"), ModelFamily::Unknown);
+  EXPECT_EQ(family(R"({"model_type":"gemma3","image_token_index":5})"), ModelFamily::Unknown);
+  EXPECT_EQ(family(R"({"model_type":"qwen2_audio","audio_config":{}})"), ModelFamily::Unknown);
 }
 
 TEST(ModelDirectory, TheContextLengthFollowsNestingAndRopeScaling) {

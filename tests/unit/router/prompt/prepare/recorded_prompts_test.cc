@@ -25,7 +25,7 @@ using test::CapturedPrompt;
 using test::CapturedSession;
 using test::Playback;
 
-const Model& tiny_model() {
+const LoadedModel& tiny_model() {
   static const auto model = [] {
     auto loaded = load_model(SL_MODELS "/tiny-qwen2-vl");
     EXPECT_TRUE(loaded.ok()) << loaded.error().message;
@@ -42,9 +42,9 @@ std::shared_ptr<const Bytes> served_picture() {
   return std::make_shared<const Bytes>(content.begin(), content.end());
 }
 
-Result<Prepared> prepared_from(const openai::Request& request) {
+Result<Prepared> prepared_from(const openai::ApiRequest& request) {
   const contract::IdentityKey key = contract::development_identity_key();
-  const Model& model = tiny_model();
+  const LoadedModel& model = tiny_model();
   Downloads downloads;
   for (const openai::MediaPart& part : request.chat()->media) {
     const bool remote = part.url->string()->starts_with("http");
@@ -66,7 +66,7 @@ const CapturedPrompt* recorded_prompt(const CapturedSession& session, std::int64
 std::vector<keys::MediaSpan> spans_of(const Prepared& ours, const CapturedPrompt* recorded) {
   std::vector<keys::MediaSpan> spans;
   for (std::size_t i = 0; i < ours.prompt.spans.size(); ++i) {
-    const model::MediaSpan& span = ours.prompt.spans[i];
+    const model::PlaceholderSpan& span = ours.prompt.spans[i];
     const std::string& identifier =
         recorded != nullptr ? recorded->media.at(i).identifier : ours.media[span.item].identifier;
     spans.push_back({keys::identifier_hash(identifier), static_cast<std::int64_t>(span.start),
@@ -79,7 +79,7 @@ bool is_same(const Prepared& ours, const CapturedPrompt& recorded) {
   bool same =
       ours.prompt.tokens == recorded.token_ids && ours.prompt.spans.size() == recorded.media.size();
   for (std::size_t i = 0; same && i < recorded.media.size(); ++i) {
-    const model::MediaSpan& span = ours.prompt.spans[i];
+    const model::PlaceholderSpan& span = ours.prompt.spans[i];
     same = static_cast<std::int64_t>(span.start) == recorded.media[i].offset &&
            static_cast<std::int64_t>(span.length) == recorded.media[i].length;
   }

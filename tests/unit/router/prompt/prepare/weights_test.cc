@@ -30,7 +30,7 @@ std::string image_part(std::size_t base64_bytes) {
          std::string(base64_bytes, 'A') + "\"}}";
 }
 
-openai::Request parsed(std::string body) {
+openai::ApiRequest parsed(std::string body) {
   auto request = openai::parse_request(openai::Endpoint::Chat, std::move(body), {.images_max = 64});
   EXPECT_TRUE(request.ok()) << request.error().message;
   return std::move(request).value();
@@ -87,14 +87,15 @@ TEST(ParseWeight, AShortBodyWeighsItsBytes) {
 }
 
 TEST(PrepareWeight, TextWeighsItsBytesAndAnImageFarLess) {
-  const openai::Request plain = parsed(chat(text_part(std::string(100'000, 'a'))));
+  const openai::ApiRequest plain = parsed(chat(text_part(std::string(100'000, 'a'))));
   EXPECT_GE(prepare_weight(plain, {nullptr}), 100'000U);
-  const openai::Request image = parsed(chat(image_part(kMiB) + "," + text_part("What is this?")));
+  const openai::ApiRequest image =
+      parsed(chat(image_part(kMiB) + "," + text_part("What is this?")));
   EXPECT_LE(prepare_weight(image, {nullptr}), kInlineWeightMax);
 }
 
 TEST(PrepareWeight, LongTextBesideAnImageGoesElsewhere) {
-  const openai::Request request =
+  const openai::ApiRequest request =
       parsed(chat(image_part(100) + "," + text_part(std::string(kInlineWeightMax, 'a'))));
   EXPECT_GT(prepare_weight(request, {nullptr}), kInlineWeightMax);
 }
@@ -102,12 +103,12 @@ TEST(PrepareWeight, LongTextBesideAnImageGoesElsewhere) {
 TEST(PrepareWeight, ThreeSmallImagesGoElsewhereBecauseTheirHeadersMayHoldCompressedText) {
   const std::string two = image_part(100) + "," + image_part(100);
   EXPECT_LE(prepare_weight(parsed(chat(two)), {nullptr, nullptr}), kInlineWeightMax);
-  const openai::Request three = parsed(chat(two + "," + image_part(100)));
+  const openai::ApiRequest three = parsed(chat(two + "," + image_part(100)));
   EXPECT_GT(prepare_weight(three, {nullptr, nullptr, nullptr}), kInlineWeightMax);
 }
 
 TEST(PrepareWeight, DownloadedBytesCount) {
-  const openai::Request request =
+  const openai::ApiRequest request =
       parsed(chat(R"({"type":"image_url","image_url":{"url":"https://images.example/a.png"}})"));
   const auto large = std::make_shared<const Bytes>(4 * kMiB);
   EXPECT_LE(prepare_weight(request, {nullptr}), kInlineWeightMax);

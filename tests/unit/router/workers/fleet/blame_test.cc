@@ -12,7 +12,7 @@ Probe healthy() {
   return {.health = Done{},
           .models = std::vector<ServedModel>{{"m", "", 4096}},
           .sources = one_source(),
-          .load = EngineLoad{.block_size = 16, .ranks = {{0, 0, 0, 0}}}};
+          .load = ServerLoad{.block_size = 16, .ranks = {{0, 0, 0, 0}}}};
 }
 
 Probe failed(Error error) {

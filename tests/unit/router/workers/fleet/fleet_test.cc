@@ -9,7 +9,7 @@ Probe healthy_probe() {
   return {.health = Done{},
           .models = std::vector<ServedModel>{{"m", "", 4096}, {"ad", "m", 0}},
           .sources = one_source(),
-          .load = EngineLoad{.running = 1,
+          .load = ServerLoad{.running = 1,
                              .waiting = 2,
                              .kv_usage = 0.5,
                              .block_size = 16,
@@ -186,7 +186,7 @@ TEST_F(FleetTest, ARankKeepsItsBookingsFromLookToLook) {
   start();
   fleet_.apply_probe(spec_, probe_of_two_ranks());
   const auto before = worker();
-  const Reservation reservation = before->ranks[1].load->reserve({}, clock_.now());
+  const BookedWork reservation = before->ranks[1].load->reserve({}, clock_.now());
   Probe silent = probe_of_two_ranks();
   silent.sources = worker_error(ErrorCode::Timeout, "no answer", true);
   silent.load = worker_error(ErrorCode::Timeout, "no answer", true);
@@ -206,7 +206,7 @@ TEST_F(FleetTest, TheLoadBookKnowsEachRankByItsWorkersNameAndNumber) {
   EXPECT_FALSE(book.set_others("peer", {"w", 2}, {.in_flight = 3}, clock_.now()));
   EXPECT_EQ(worker()->ranks[0].load->read(clock_.now()).in_flight, 0u);
   EXPECT_EQ(worker()->ranks[1].load->read(clock_.now()).in_flight, 3u);
-  const Reservation reservation = worker()->ranks[0].load->reserve({}, clock_.now());
+  const BookedWork reservation = worker()->ranks[0].load->reserve({}, clock_.now());
   EXPECT_TRUE(book.set_others("peer", {"w", 0}, {.in_flight = 4}, clock_.now()));
   // Another server of the same name: what runs on the one before is not its work.
   fleet_.set_workers({spec_of("name=w,url=http://elsewhere:1")});
@@ -536,18 +536,18 @@ TEST_F(FleetTest, AnAdapterOfAnotherPathIsLearnedAnewAndNotFromWhatWasAnnouncedB
   fleet_.apply_probe(spec_, probe_with_adapter("/one", 100));
   fleet_.apply_probe(spec_, probe_with_adapter("/one", 105));
   const CacheId first = cache_of("w");
-  EXPECT_TRUE(live_.at(first).adapters.believes("ad", 1));
+  EXPECT_TRUE(live_.at(first).adapters.apply_to("ad", 1));
   fleet_.apply_probe(spec_, probe_with_adapter("/other", 110));
   const CacheId second = cache_of("w");
   EXPECT_NE(first, second);
   EXPECT_FALSE(live_.contains(first));
-  EXPECT_FALSE(live_.at(second).adapters.believes("ad", 110));
-  EXPECT_TRUE(live_.at(second).adapters.believes("ad", 112));
+  EXPECT_FALSE(live_.at(second).adapters.apply_to("ad", 110));
+  EXPECT_TRUE(live_.at(second).adapters.apply_to("ad", 112));
   EXPECT_EQ(state(), WorkerState::Ready);
   // What the next engine replays is not older because the worker was down.
   fleet_.apply_probe(spec_, failed_probe(true));
   fleet_.apply_probe(spec_, probe_with_adapter("/other", 120));
-  EXPECT_FALSE(live_.at(cache_of("w")).adapters.believes("ad", 110));
+  EXPECT_FALSE(live_.at(cache_of("w")).adapters.apply_to("ad", 110));
 }
 
 TEST_F(FleetTest, AProbeThatTellsNothingNewPublishesNothing) {

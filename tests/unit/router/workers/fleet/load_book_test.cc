@@ -25,7 +25,7 @@ const RankName kOtherRank{"w", 1};
 
 TEST(Load, APrefillWeighsUntilTheFirstTokenAndDecodingAfterIt) {
   const auto cell = std::make_shared<LoadCell>();
-  Reservation reservation = cell->reserve(kBooking, kStart);
+  BookedWork reservation = cell->reserve(kBooking, kStart);
   EXPECT_EQ(cell->read(kStart).in_flight, 1U);
   EXPECT_EQ(cell->read(kStart).prefill_tokens, 160U);
   EXPECT_EQ(cell->read(kStart).blocks, 0U);
@@ -42,7 +42,7 @@ TEST(Load, APrefillWeighsUntilTheFirstTokenAndDecodingAfterIt) {
 TEST(Load, WithoutAFirstTokenThePrefillWeighsToTheEnd) {
   const auto cell = std::make_shared<LoadCell>();
   {
-    const Reservation reservation = cell->reserve(kBooking, kStart);
+    const BookedWork reservation = cell->reserve(kBooking, kStart);
     EXPECT_EQ(cell->read(kStart).prefill_tokens, 160U);
   }
   EXPECT_EQ(cell->read(kStart).prefill_tokens, 0U);
@@ -52,9 +52,9 @@ TEST(Load, WithoutAFirstTokenThePrefillWeighsToTheEnd) {
 TEST(Load, EveryWayOutReleasesExactlyOnce) {
   const auto cell = std::make_shared<LoadCell>();
   {
-    Reservation first = cell->reserve(kBooking, kStart);
-    Reservation second = std::move(first);
-    Reservation third = cell->reserve(kBooking, kStart);
+    BookedWork first = cell->reserve(kBooking, kStart);
+    BookedWork second = std::move(first);
+    BookedWork third = cell->reserve(kBooking, kStart);
     third = std::move(second);
     EXPECT_EQ(cell->read(kStart).in_flight, 1U);
   }
@@ -99,8 +99,8 @@ TEST(LoadBook, EachStepOfABookingIsToldOnceWithItsRankAndAmounts) {
   LoadBook book(told_to(told));
   const auto cell = book.open(kRank);
   const auto other = book.open(kOtherRank);
-  Reservation first = cell->reserve(kBooking, kStart);
-  Reservation second = other->reserve({.prefill_tokens = 16, .block_size = 16}, kStart);
+  BookedWork first = cell->reserve(kBooking, kStart);
+  BookedWork second = other->reserve({.prefill_tokens = 16, .block_size = 16}, kStart);
   first.first_token();
   first.first_token();
   second.release();
@@ -130,9 +130,9 @@ TEST(LoadBook, AReservationThatMovesOrIsReplacedEndsOnce) {
   LoadBook book(told_to(told));
   const auto cell = book.open(kRank);
   {
-    Reservation first = cell->reserve(kBooking, kStart);
-    Reservation second = std::move(first);
-    Reservation third = cell->reserve(kBooking, kStart);
+    BookedWork first = cell->reserve(kBooking, kStart);
+    BookedWork second = std::move(first);
+    BookedWork third = cell->reserve(kBooking, kStart);
     third = std::move(second);
     EXPECT_EQ(told.entries.back().step, Step::Ended);
     EXPECT_EQ(told.entries.back().id, BookingId{2});
@@ -145,8 +145,8 @@ TEST(LoadBook, AReservationEndsOnceAlsoWhenItsRankOrTheBookIsGone) {
   Told told;
   std::optional<LoadBook> book(told_to(told));
   auto cell = book->open(kRank);
-  Reservation of_gone_rank = cell->reserve(kBooking, kStart);
-  Reservation of_gone_book = cell->reserve(kBooking, kStart);
+  BookedWork of_gone_rank = cell->reserve(kBooking, kStart);
+  BookedWork of_gone_book = cell->reserve(kBooking, kStart);
   const auto next = book->open(kRank);
   EXPECT_EQ(next->own(kStart), Load{}) << "another rank of the same name";
   EXPECT_EQ(cell->own(kStart).in_flight, 2U);
@@ -172,7 +172,7 @@ TEST(LoadBook, BookingsOfManyThreadsEndOnceEach) {
     for (int i = 0; i < kThreads; ++i) {
       threads.emplace_back([&cell, i] {
         for (int k = 0; k < kTimes; ++k) {
-          Reservation reservation = cell->reserve(kBooking, kStart);
+          BookedWork reservation = cell->reserve(kBooking, kStart);
           if ((i + k) % 2 == 0) reservation.first_token();
         }
       });
@@ -193,7 +193,7 @@ TEST(LoadBook, BookingsOfManyThreadsEndOnceEach) {
 TEST(LoadBook, WhatOthersBookedAddsToWhatIsWeighedAndNotToOnesOwn) {
   LoadBook book({});
   const auto cell = book.open(kRank);
-  const Reservation reservation = cell->reserve(kBooking, kStart);
+  const BookedWork reservation = cell->reserve(kBooking, kStart);
   const Load theirs{.in_flight = 2, .prefill_tokens = 40, .blocks = 7, .recent_prefill_blocks = 4};
   EXPECT_TRUE(book.set_others("a", kRank, theirs, kStart));
   EXPECT_TRUE(book.set_others("b", kRank, theirs, kStart));
@@ -315,7 +315,7 @@ TEST(LoadBook, TwoBooksThatTellEachOtherTheirChangesWeighTheSame) {
   b.peer = &a;
   a.now = b.now = &now;
   Rng rng(7);
-  std::vector<Reservation> open;
+  std::vector<BookedWork> open;
   for (int i = 0; i < 2'000; ++i) {
     now += std::chrono::milliseconds(rng.below(100));
     const std::uint64_t dice = rng.below(3);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
-#include "router/workers/fleet/engine_client.h"
+#include "router/workers/fleet/worker_client.h"
 
 #include <limits>
 #include <string>
@@ -28,9 +28,9 @@ struct Answer {
   bool refused = false;  // nobody listens there
 };
 
-// One GET. The key goes to that engine alone.
+// One GET. The key goes to that worker alone.
 struct Question {
-  http::Endpoint engine;
+  http::ServerAddress engine;
   std::string path;
   std::string api_key;  // empty: none
 };
@@ -93,7 +93,7 @@ struct ProbeParts {
 
 }  // namespace
 
-struct EngineClient::State {
+struct WorkerClient::State {
   explicit State(const Options& client_options) : options(client_options) {}
 
   // A call under way. Lives in its coroutine.
@@ -119,7 +119,7 @@ struct EngineClient::State {
   std::size_t unfinished SL_GUARDED_BY(mutex) = 0;  // calls begun and not called back
 
   http::Client make_client() {
-    // One for each engine, so that a probe opens none.
+    // One for each worker, so that a probe opens none.
     const http::ClientOptions kept{.idle_per_endpoint_max = 1,
                                    .idle_per_thread_max = std::numeric_limits<std::size_t>::max()};
     return options.names != nullptr ? http::Client(pool, kept, *options.names)
@@ -165,7 +165,7 @@ struct EngineClient::State {
       int status = 0;
       Result<std::string> body = co_await body_of(exchange, request, status);
       running.exchange = nullptr;
-      // An engine ends kept connections when it likes; the next one is new.
+      // A worker ends kept connections when it likes; the next one is new.
       if (exchange.kept_connection_closed()) continue;
       if (running.is_given_up) break;
       const bool refused = exchange.connection_refused();
@@ -197,11 +197,11 @@ struct EngineClient::State {
   }
 };
 
-EngineClient::EngineClient(const Options& options) : state_(std::make_unique<State>(options)) {}
+WorkerClient::WorkerClient(const Options& options) : state_(std::make_unique<State>(options)) {}
 
-EngineClient::~EngineClient() { stop(); }
+WorkerClient::~WorkerClient() { stop(); }
 
-void EngineClient::start_probe(const Server& server, AskVersion ask_version,
+void WorkerClient::start_probe(const Server& server, AskVersion ask_version,
                                std::function<void(Probe)> done) {
   const auto parts = std::make_shared<ProbeParts>();
   parts->done = std::move(done);
@@ -236,7 +236,7 @@ void EngineClient::start_probe(const Server& server, AskVersion ask_version,
   });
 }
 
-void EngineClient::start_load(const Server& server, std::function<void(Result<EngineLoad>)> done) {
+void WorkerClient::start_load(const Server& server, std::function<void(Result<ServerLoad>)> done) {
   const family::Family* const family = &server.family;
   state_->get({server.address, std::string(family->questions().load), server.api_key},
               [family, done = std::move(done)](Answer answer) {
@@ -245,7 +245,7 @@ void EngineClient::start_load(const Server& server, std::function<void(Result<En
               });
 }
 
-void EngineClient::stop() {
+void WorkerClient::stop() {
   if (!state_->pool.running()) return;
   asio::post(state_->pool.context(0), [state = state_.get()] { state->give_up_all(); });
   {

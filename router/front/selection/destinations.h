@@ -17,23 +17,24 @@
 namespace sightline::selection {
 
 // What a request is sent to: a data-parallel rank of a worker, which for most is the only one.
-struct Target {
+struct Destination {
   std::shared_ptr<const fleet::Worker> worker;
   std::size_t place = 0;  // in worker->ranks
 
   [[nodiscard]] const fleet::Rank& rank() const { return worker->ranks[place]; }
-  // The rank's number where the engine has to be told; nothing where it has only one.
+  // The rank's number where the worker has to be told; nothing where it has only one.
   [[nodiscard]] std::optional<std::uint32_t> rank_number() const;
 };
 
-// All targets of the workers that may take a request, in the order of the fleet; a worker that
+// All destinations of the workers that may take a request, in the order of the fleet; a worker that
 // failed it is left out with all its ranks: they share its server. Where there is none, those of
 // suspect workers: one that failed others a moment ago is a better chance than none. A request for
-// an adapter is for those that have loaded it. Of a worker to be asked again, its targets alone.
-std::vector<Target> targets_for(const fleet::FleetSnapshot& fleet, const Tried& tried,
-                                const std::optional<std::string>& adapter);
+// an adapter is for those that have loaded it. Of a worker to be asked again, its destinations
+// alone.
+std::vector<Destination> destinations_for(const fleet::FleetSnapshot& fleet, const Tried& tried,
+                                          const std::optional<std::string>& adapter);
 
-// The target's cache, if the blocks it announced may be compared with keys of this block size.
-std::optional<CacheId> precise_cache(const Target& target, std::uint32_t block_size);
+// Its cache, if the blocks it announced may be compared with keys of this block size.
+std::optional<CacheId> precise_cache(const Destination& destination, std::uint32_t block_size);
 
 }  // namespace sightline::selection

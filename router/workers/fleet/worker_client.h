@@ -15,11 +15,11 @@
 
 namespace sightline::fleet {
 
-// Low-rate calls to engines: health, models, event sources, metrics. They have an I/O thread of
-// their own: a large or slow answer delays no request. The connection of the last call to an engine
+// Low-rate calls to workers: health, models, event sources, metrics. They have an I/O thread of
+// their own: a large or slow answer delays no request. The connection of the last call to a worker
 // is kept for the next one.
 // Thread safety: all methods from one thread; callbacks run on the I/O thread.
-class EngineClient {
+class WorkerClient {
  public:
   struct Options {
     std::chrono::milliseconds timeout{2'000};  // of a whole call
@@ -27,23 +27,23 @@ class EngineClient {
     hosts::Lookup* names = nullptr;            // outlived by them; null: look-ups of its own
   };
 
-  explicit EngineClient(const Options& options);
-  ~EngineClient();  // as stop()
-  EngineClient(const EngineClient&) = delete;
-  EngineClient& operator=(const EngineClient&) = delete;
+  explicit WorkerClient(const Options& options);
+  ~WorkerClient();  // as stop()
+  WorkerClient(const WorkerClient&) = delete;
+  WorkerClient& operator=(const WorkerClient&) = delete;
 
   // Asks /health, /v1/models and what the family's servers are asked for sources and load at once,
   // and for their version where that is wanted. Calls back exactly once. The key, if any, goes
   // along as bearer token; an answer 401 or 403 is ErrorCode::Unauthorized.
   enum class AskVersion : bool { No, Yes };
   struct Server {
-    http::Endpoint address;
+    http::ServerAddress address;
     const family::Family& family;
     std::string api_key = {};
   };
   void start_probe(const Server& server, AskVersion ask_version, std::function<void(Probe)> done);
   // Asks for the load only.
-  void start_load(const Server& server, std::function<void(Result<EngineLoad>)> done);
+  void start_load(const Server& server, std::function<void(Result<ServerLoad>)> done);
 
   // Gives up what runs and waits for its callbacks. Nothing may be started after it. Idempotent.
   void stop();

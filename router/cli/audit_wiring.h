@@ -18,6 +18,6 @@ struct AuditSources {
 };
 
 // Joins the audit to the events, the fleet and the index.
-audit::Surroundings audit_surroundings(const AuditSources& sources);
+audit::Dependencies audit_wiring(const AuditSources& sources);
 
 }  // namespace sightline::cli

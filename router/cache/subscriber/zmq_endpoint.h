@@ -10,17 +10,17 @@
 
 namespace sightline::subscriber {
 
-// An endpoint as an engine or the operator wrote it, to connect to. libzmq would look its host's
-// name up on the one thread that serves all engines, so it is given numeric addresses only.
-class Endpoint {
+// An endpoint as a rank or the operator wrote it, to connect to. libzmq would look its host's
+// name up on the one thread that serves all ranks, so it is given numeric addresses only.
+class ZmqEndpoint {
  public:
-  Endpoint() = default;
+  ZmqEndpoint() = default;
   // `which` says for errors what it is. Errors: InvalidArgument, when its host is neither an
   // address nor a name, or a name comes without a port. What has no host is left to libzmq.
-  static Result<Endpoint> parse(std::string_view which, std::string text);
+  static Result<ZmqEndpoint> parse(std::string_view which, std::string text);
 
   // One of this machine to bind, in which libzmq looks up interfaces only.
-  static Endpoint to_bind(std::string text);
+  static ZmqEndpoint to_bind(std::string text);
 
   // The name to be looked up; empty: there is none.
   [[nodiscard]] const std::string& name() const { return name_; }

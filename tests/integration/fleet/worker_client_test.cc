@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
-#include "router/workers/fleet/engine_client.h"
+#include "router/workers/fleet/worker_client.h"
 
 #include <functional>
 #include <future>
@@ -17,18 +17,18 @@
 namespace sightline::fleet {
 namespace {
 
-http::Endpoint local(std::uint16_t port) { return {"127.0.0.1", port}; }
+http::ServerAddress local(std::uint16_t port) { return {"127.0.0.1", port}; }
 
-Probe probe_of(EngineClient& client, const http::Endpoint& engine) {
+Probe probe_of(WorkerClient& client, const http::ServerAddress& engine) {
   std::promise<Probe> promise;
-  client.start_probe({engine, vllm::vllm()}, EngineClient::AskVersion::Yes,
+  client.start_probe({engine, vllm::vllm()}, WorkerClient::AskVersion::Yes,
                      [&promise](Probe probe) { promise.set_value(std::move(probe)); });
   return promise.get_future().get();
 }
 
-TEST(EngineClient, AProbeBringsEverythingAnEngineTells) {
+TEST(WorkerClient, AProbeBringsEverythingAnEngineTells) {
   const test::EngineFactsServer engine;
-  EngineClient client({});
+  WorkerClient client({});
   const Probe probe = probe_of(client, local(engine.port()));
   EXPECT_TRUE(probe.health.ok());
   ASSERT_TRUE(probe.models.ok());
@@ -41,11 +41,11 @@ TEST(EngineClient, AProbeBringsEverythingAnEngineTells) {
   EXPECT_EQ((*probe.version)->text, "0.32.0");
 }
 
-TEST(EngineClient, TheVersionIsAskedForWhereItIsWantedAndNothingElseDependsOnIt) {
+TEST(WorkerClient, TheVersionIsAskedForWhereItIsWantedAndNothingElseDependsOnIt) {
   test::EngineFactsServer engine;
-  EngineClient client({});
+  WorkerClient client({});
   std::promise<Probe> promise;
-  client.start_probe({local(engine.port()), vllm::vllm()}, EngineClient::AskVersion::No,
+  client.start_probe({local(engine.port()), vllm::vllm()}, WorkerClient::AskVersion::No,
                      [&promise](Probe probe) { promise.set_value(std::move(probe)); });
   EXPECT_FALSE(promise.get_future().get().version.has_value());
   for (const auto& [status, body] : {std::pair(404, ""), {500, ""}, {200, "<html>"}, {200, "{}"}}) {
@@ -58,11 +58,11 @@ TEST(EngineClient, TheVersionIsAskedForWhereItIsWantedAndNothingElseDependsOnIt)
   }
 }
 
-TEST(EngineClient, MissingPathsAreNotFoundAndTheRestIsStillKnown) {
+TEST(WorkerClient, MissingPathsAreNotFoundAndTheRestIsStillKnown) {
   test::EngineFactsServer engine;
   engine.set("/kv_event_sources", {404, R"({"detail":"Not Found"})"});
   engine.set("/metrics", {200, "no metrics here\n"});
-  EngineClient client({});
+  WorkerClient client({});
   const Probe probe = probe_of(client, local(engine.port()));
   EXPECT_TRUE(probe.health.ok());
   ASSERT_FALSE(probe.sources.ok());
@@ -70,10 +70,10 @@ TEST(EngineClient, MissingPathsAreNotFoundAndTheRestIsStillKnown) {
   EXPECT_EQ(probe.load.error().code, ErrorCode::Corrupt);
 }
 
-TEST(EngineClient, ASickEngineIsNotHealthyWhateverElseItTells) {
+TEST(WorkerClient, ASickEngineIsNotHealthyWhateverElseItTells) {
   test::EngineFactsServer engine;
   engine.set("/health", {503, ""});
-  EngineClient client({});
+  WorkerClient client({});
   const Probe probe = probe_of(client, local(engine.port()));
   ASSERT_FALSE(probe.health.ok());
   EXPECT_EQ(probe.health.error().message, "/health answers 503");
@@ -81,30 +81,30 @@ TEST(EngineClient, ASickEngineIsNotHealthyWhateverElseItTells) {
   EXPECT_TRUE(probe.is_unwell);
 }
 
-TEST(EngineClient, AServerWithoutHealthPathIsHealthyWhenItTellsItsModels) {
+TEST(WorkerClient, AServerWithoutHealthPathIsHealthyWhenItTellsItsModels) {
   test::EngineFactsServer engine;
   engine.set("/health", {404, ""});
-  EngineClient client({});
+  WorkerClient client({});
   EXPECT_TRUE(probe_of(client, local(engine.port())).health.ok());
   engine.set("/v1/models", {404, ""});
   EXPECT_FALSE(probe_of(client, local(engine.port())).health.ok());
 }
 
-TEST(EngineClient, ARefusedConnectionIsTold) {
+TEST(WorkerClient, ARefusedConnectionIsTold) {
   std::uint16_t port = 0;
   {
     const test::ListeningSocket gone;
     port = gone.port();
   }
-  EngineClient client({});
+  WorkerClient client({});
   const Probe probe = probe_of(client, local(port));
   ASSERT_FALSE(probe.health.ok());
   EXPECT_TRUE(probe.refused) << probe.health.error().message;
 }
 
-TEST(EngineClient, ASilentEngineIsGivenUpAtTheDeadline) {
+TEST(WorkerClient, ASilentEngineIsGivenUpAtTheDeadline) {
   const test::ListeningSocket silent;
-  EngineClient client({.timeout = std::chrono::milliseconds(50)});
+  WorkerClient client({.timeout = std::chrono::milliseconds(50)});
   const Probe probe = probe_of(client, local(silent.port()));
   ASSERT_FALSE(probe.health.ok());
   EXPECT_EQ(probe.health.error().code, ErrorCode::Timeout) << probe.health.error().message;
@@ -122,14 +122,14 @@ std::string load_answer(int running) {
   return "HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(text.size()) + "\r\n\r\n" + text;
 }
 
-Result<EngineLoad> load_of(EngineClient& client, const http::Endpoint& engine) {
-  std::promise<Result<EngineLoad>> promise;
+Result<ServerLoad> load_of(WorkerClient& client, const http::ServerAddress& engine) {
+  std::promise<Result<ServerLoad>> promise;
   client.start_load({engine, vllm::vllm()},
-                    [&promise](Result<EngineLoad> load) { promise.set_value(std::move(load)); });
+                    [&promise](Result<ServerLoad> load) { promise.set_value(std::move(load)); });
   return promise.get_future().get();
 }
 
-TEST(EngineClient, AConnectionIsKeptAndAClosedOneReplacedUnseen) {
+TEST(WorkerClient, AConnectionIsKeptAndAClosedOneReplacedUnseen) {
   fakes::RawListener listener;
   const WorkerThread engine = play(listener, [](fakes::RawListener& from) {
     fakes::RawSocket first = from.accept();
@@ -144,7 +144,7 @@ TEST(EngineClient, AConnectionIsKeptAndAClosedOneReplacedUnseen) {
     second.receive_until("\r\n\r\n");
     second.send(load_answer(3));
   });
-  EngineClient client({.timeout = std::chrono::seconds(60)});
+  WorkerClient client({.timeout = std::chrono::seconds(60)});
   for (const std::uint32_t running : {1u, 2u, 3u}) {
     const auto load = load_of(client, local(listener.port()));
     ASSERT_TRUE(load.ok()) << load.error().message;
@@ -152,7 +152,7 @@ TEST(EngineClient, AConnectionIsKeptAndAClosedOneReplacedUnseen) {
   }
 }
 
-TEST(EngineClient, AnAnswerThatTricklesIsGivenUpAtTheDeadline) {
+TEST(WorkerClient, AnAnswerThatTricklesIsGivenUpAtTheDeadline) {
   fakes::RawListener listener;
   const WorkerThread engine = play(listener, [](fakes::RawListener& from) {
     fakes::RawSocket socket = from.accept();
@@ -160,40 +160,40 @@ TEST(EngineClient, AnAnswerThatTricklesIsGivenUpAtTheDeadline) {
     socket.send("HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n");
     while (socket.send("#")) continue;
   });
-  EngineClient client({.timeout = std::chrono::milliseconds(200), .answer_bytes_max = 8 << 20});
+  WorkerClient client({.timeout = std::chrono::milliseconds(200), .answer_bytes_max = 8 << 20});
   const auto load = load_of(client, local(listener.port()));
   ASSERT_FALSE(load.ok());
   EXPECT_EQ(load.error().code, ErrorCode::Timeout) << load.error().message;
 }
 
-TEST(EngineClient, AnUnknownHostIsNoRefusal) {
-  EngineClient client({.timeout = std::chrono::seconds(60)});
+TEST(WorkerClient, AnUnknownHostIsNoRefusal) {
+  WorkerClient client({.timeout = std::chrono::seconds(60)});
   const Probe probe = probe_of(client, {"no-such-host.invalid", 8000});
   ASSERT_FALSE(probe.health.ok());
   EXPECT_FALSE(probe.refused);
   EXPECT_EQ(probe.health.error().message, "the host is not known or not reachable");
 }
 
-TEST(EngineClient, AnAnswerBeyondTheLimitIsGivenUp) {
+TEST(WorkerClient, AnAnswerBeyondTheLimitIsGivenUp) {
   test::EngineFactsServer engine;
   engine.set("/metrics", {200, std::string(3'000'000, '#') + "\n"});
-  EngineClient client({.answer_bytes_max = 1'000'000});
+  WorkerClient client({.answer_bytes_max = 1'000'000});
   const auto load = load_of(client, local(engine.port()));
   ASSERT_FALSE(load.ok());
   EXPECT_EQ(load.error().code, ErrorCode::TooLarge);
 }
 
-TEST(EngineClient, GarbageIsAnErrorNotACrash) {
+TEST(WorkerClient, GarbageIsAnErrorNotACrash) {
   test::EngineFactsServer engine;
   engine.set("/v1/models", {200, "<html>"});
   engine.set("/kv_event_sources", {200, std::string(10'000, '[')});
-  EngineClient client({});
+  WorkerClient client({});
   const Probe probe = probe_of(client, local(engine.port()));
   EXPECT_EQ(probe.models.error().code, ErrorCode::Corrupt);
   EXPECT_EQ(probe.sources.error().code, ErrorCode::Corrupt);
 }
 
-TEST(EngineClient, TheKeyGoesAlongAsABearerTokenAndOnlyWhereThereIsOne) {
+TEST(WorkerClient, TheKeyGoesAlongAsABearerTokenAndOnlyWhereThereIsOne) {
   fakes::RawListener listener;
   std::string heads;
   const WorkerThread engine = play(listener, [&heads](fakes::RawListener& from) {
@@ -203,9 +203,9 @@ TEST(EngineClient, TheKeyGoesAlongAsABearerTokenAndOnlyWhereThereIsOne) {
       socket.send(load_answer(running));
     }
   });
-  EngineClient client({.timeout = std::chrono::seconds(60)});
-  std::promise<Result<EngineLoad>> promise;
-  auto done = [&promise](Result<EngineLoad> load) { promise.set_value(std::move(load)); };
+  WorkerClient client({.timeout = std::chrono::seconds(60)});
+  std::promise<Result<ServerLoad>> promise;
+  auto done = [&promise](Result<ServerLoad> load) { promise.set_value(std::move(load)); };
   client.start_load({local(listener.port()), vllm::vllm(), "sk-1"}, done);
   EXPECT_TRUE(promise.get_future().get().ok());
   EXPECT_TRUE(load_of(client, local(listener.port())).ok());
@@ -214,12 +214,12 @@ TEST(EngineClient, TheKeyGoesAlongAsABearerTokenAndOnlyWhereThereIsOne) {
   EXPECT_EQ(heads.find("sk-1", with_key.size()), std::string::npos) << heads;
 }
 
-TEST(EngineClient, AGuardedEngineIsAliveAndEveryRefusedCallSaysSo) {
+TEST(WorkerClient, AGuardedEngineIsAliveAndEveryRefusedCallSaysSo) {
   test::EngineFactsServer engine;
   for (const char* path : {"/health", "/v1/models", "/kv_event_sources", "/metrics"}) {
     engine.set(path, {401, R"({"error":"Unauthorized"})"});
   }
-  EngineClient client({});
+  WorkerClient client({});
   const Probe probe = probe_of(client, local(engine.port()));
   EXPECT_TRUE(probe.health.ok());
   EXPECT_EQ(probe.models.error().code, ErrorCode::Unauthorized);
@@ -228,20 +228,20 @@ TEST(EngineClient, AGuardedEngineIsAliveAndEveryRefusedCallSaysSo) {
   EXPECT_EQ(probe.load.error().code, ErrorCode::Unauthorized);
 }
 
-TEST(EngineClient, AnEngineWithoutHealthIsWellWhenItWouldTellItsModels) {
+TEST(WorkerClient, AnEngineWithoutHealthIsWellWhenItWouldTellItsModels) {
   test::EngineFactsServer engine;
   engine.set("/health", {404, ""});
   engine.set("/v1/models", {401, ""});
-  EngineClient client({});
+  WorkerClient client({});
   EXPECT_TRUE(probe_of(client, local(engine.port())).health.ok());
 }
 
-TEST(EngineClient, StopEndsWhatRunsAndCallsBackOnce) {
+TEST(WorkerClient, StopEndsWhatRunsAndCallsBackOnce) {
   const test::ListeningSocket silent;
   int calls = 0;
   {
-    EngineClient client({.timeout = std::chrono::minutes(5)});
-    client.start_probe({local(silent.port()), vllm::vllm()}, EngineClient::AskVersion::No,
+    WorkerClient client({.timeout = std::chrono::minutes(5)});
+    client.start_probe({local(silent.port()), vllm::vllm()}, WorkerClient::AskVersion::No,
                        [&calls](const Probe&) { ++calls; });
     client.stop();
     EXPECT_EQ(calls, 1);

@@ -13,18 +13,18 @@ namespace sightline::cli {
 // Joins the fleet and the event subscriber: feeds that become known are followed, those that are
 // given up are forgotten.
 // Thread safety: feed_ready and feed_removed as the fleet calls them.
-class EngineWatch {
+class FeedWatch {
  public:
   // All outlive this; scope_model as for requests.
-  EngineWatch(subscriber::EventSubscriber& subscriber, const prepare::Model& model,
-              std::string scope_model);
+  FeedWatch(subscriber::EventSubscriber& subscriber, const prepare::LoadedModel& model,
+            std::string scope_model);
 
   void feed_ready(const fleet::Worker& worker, const fleet::Rank& rank);
   void feed_removed(CacheId cache);
 
  private:
   subscriber::EventSubscriber& subscriber_;
-  const prepare::Model& model_;
+  const prepare::LoadedModel& model_;
   const std::string scope_model_;
 };
 

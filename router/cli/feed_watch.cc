@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
-#include "router/cli/engine_watch.h"
+#include "router/cli/feed_watch.h"
 
 #include <utility>
 
@@ -23,11 +23,11 @@ std::uint64_t seed_nobody_knows() {
 
 }  // namespace
 
-EngineWatch::EngineWatch(subscriber::EventSubscriber& subscriber, const prepare::Model& model,
-                         std::string scope_model)
+FeedWatch::FeedWatch(subscriber::EventSubscriber& subscriber, const prepare::LoadedModel& model,
+                     std::string scope_model)
     : subscriber_(subscriber), model_(model), scope_model_(std::move(scope_model)) {}
 
-void EngineWatch::feed_ready(const fleet::Worker& worker, const fleet::Rank& rank) {
+void FeedWatch::feed_ready(const fleet::Worker& worker, const fleet::Rank& rank) {
   const fleet::Feed& feed = *rank.feed;
   subscriber::FeedEndpoints endpoints{.events = feed.endpoints.events, .bind = feed.endpoints.bind};
   if (!feed.endpoints.replay.empty()) endpoints.replay = feed.endpoints.replay;
@@ -51,6 +51,6 @@ void EngineWatch::feed_ready(const fleet::Worker& worker, const fleet::Rank& ran
   subscriber_.add(endpoints, std::move(options));
 }
 
-void EngineWatch::feed_removed(CacheId cache) { subscriber_.remove(cache); }
+void FeedWatch::feed_removed(CacheId cache) { subscriber_.remove(cache); }
 
 }  // namespace sightline::cli

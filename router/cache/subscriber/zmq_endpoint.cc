@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
-#include "router/cache/subscriber/endpoint.h"
+#include "router/cache/subscriber/zmq_endpoint.h"
 
 #include <algorithm>
 #include <charconv>
@@ -40,8 +40,8 @@ bool is_numeric(std::string_view host) {
 
 }  // namespace
 
-Result<Endpoint> Endpoint::parse(std::string_view which, std::string text) {
-  Endpoint endpoint;
+Result<ZmqEndpoint> ZmqEndpoint::parse(std::string_view which, std::string text) {
+  ZmqEndpoint endpoint;
   endpoint.text_ = std::move(text);
   const std::string_view whole = endpoint.text_;
   if (!whole.starts_with(kTcp)) return endpoint;
@@ -59,13 +59,13 @@ Result<Endpoint> Endpoint::parse(std::string_view which, std::string text) {
   return endpoint;
 }
 
-Endpoint Endpoint::to_bind(std::string text) {
-  Endpoint endpoint;
+ZmqEndpoint ZmqEndpoint::to_bind(std::string text) {
+  ZmqEndpoint endpoint;
   endpoint.text_ = std::move(text);
   return endpoint;
 }
 
-std::string Endpoint::at(const asio::ip::address& address) const {
+std::string ZmqEndpoint::at(const asio::ip::address& address) const {
   const auto host = address.is_v6() ? "[" + address.to_string() + "]" : address.to_string();
   return before_ + host + after_;
 }

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/front/selection/destinations.h"
+
+#include <algorithm>
+
+namespace sightline::selection {
+namespace {
+
+bool is_tried(const Tried& tried, const std::string& name) {
+  return std::find(tried.failed.begin(), tried.failed.end(), name) != tried.failed.end();
+}
+
+}  // namespace
+
+std::optional<std::uint32_t> Destination::rank_number() const {
+  if (!worker->has_several_ranks()) return std::nullopt;
+  return rank().number;
+}
+
+std::vector<Destination> destinations_for(const fleet::FleetSnapshot& fleet, const Tried& tried,
+                                          const std::optional<std::string>& adapter) {
+  std::vector<Destination> destinations;
+  destinations.reserve(fleet.workers.size());
+  for (const bool as_last_resort : {false, true}) {
+    for (const auto& worker : fleet.workers) {
+      const bool may_serve =
+          as_last_resort ? worker->state == fleet::WorkerState::Suspect : worker->is_routable();
+      if (!may_serve || is_tried(tried, worker->name)) continue;
+      // Names of the base model are the router's; an adapter must be loaded on the worker.
+      if (adapter && !worker->serves(*adapter)) continue;
+      for (std::size_t i = 0; i < worker->ranks.size(); ++i) destinations.push_back({worker, i});
+    }
+    if (!destinations.empty()) break;
+  }
+  const auto is_other = [&tried](const Destination& destination) {
+    return destination.worker->name != tried.again;
+  };
+  if (!tried.again.empty() && !std::all_of(destinations.begin(), destinations.end(), is_other)) {
+    std::erase_if(destinations, is_other);
+  }
+  return destinations;
+}
+
+std::optional<CacheId> precise_cache(const Destination& destination, std::uint32_t block_size) {
+  const fleet::Worker& worker = *destination.worker;
+  if (!worker.is_precise(destination.rank())) return std::nullopt;
+  if (worker.block_size.tokens() != block_size) return std::nullopt;
+  return destination.rank().feed->cache;
+}
+
+}  // namespace sightline::selection
