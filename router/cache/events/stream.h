@@ -16,6 +16,24 @@
 #include "common/base/result.h"
 
 // The order of one publisher's messages: what to apply, what is missing, when to start anew.
+//
+//   start() with replay ------> Joining: replay from 0; whatever comes is the beginning;
+//                                |   ^   live messages are kept
+//          the replay ends, or   |   |   the first message is not number 0; relearn(true) *
+//      reaches the live messages v   |
+//   start() without replay ---> Live: each message that is next is applied
+//                                |   ^
+//    a number is missing; kept   |   |   the replay ends, or reaches the live messages;
+//     messages had no room;      |   |   replays bring nothing new *
+//             reconnected()      v   |
+//                               Filling: replay from the last message applied;
+//                                |       live messages are kept
+//                                v
+//                               Joining *: that message did not come again unchanged
+//
+// * What is held is forgotten first. Without replay this is all that a missing number,
+// reconnected() and relearn() do: Live goes on with the next message. A replay that is cut short is
+// asked for once more from where it came to: Filling again.
 namespace sightline::events {
 
 // One message of a publisher: its number in the publisher's life, from 0 on, and its payload.

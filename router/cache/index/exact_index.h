@@ -13,6 +13,15 @@
 #include "router/cache/index/parted_table.h"
 #include "router/cache/index/prefix_index.h"
 
+// What a cache holds between two drops is one life of it; lives are numbered through.
+//
+//                 store (the next number)                drop
+//    no life ------------------------------> life n --------------> no life
+//                                              |   store, remove
+//                                              +---> life n
+//
+//    a holder in the table:   counts while life n is its cache's
+//                             after the drop it counts no more, at once, and is swept away in steps
 namespace sightline::index {
 
 // Distinct keys an index takes unless told otherwise: about 1.5 GB when full.
@@ -44,7 +53,6 @@ class ExactIndex : public IndexReader, public IndexWriter, public IndexStatistic
   [[nodiscard]] std::vector<keys::BlockKey> held(CacheId cache, Tier tier) const override;
 
  private:
-  // What a cache holds between two drops is one life of it; lives are numbered through.
   static constexpr std::uint32_t kNoLife = 0;
   struct Holder {
     CacheId cache;
