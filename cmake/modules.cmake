@@ -1,11 +1,18 @@
-# One module = one directory = one namespace = one target `sightline_<name>`.
+# One module = one directory = one namespace = one target `sightline_<name>`. All of them, lowest
+# layer first, and the modules whose headers each sees, stand in one table, which lint compares with
+# the includes.
+set(SL_MODULES ${CMAKE_SOURCE_DIR}/hack/lint/modules.txt)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${SL_MODULES})
 
-# Adds each directory of the list; the order is the layering.
+# Adds each directory of the table, with its dependencies by name in SL_DEPS.
 function(sl_add_modules)
-  foreach(directory IN LISTS ARGN)
-    if(EXISTS ${CMAKE_SOURCE_DIR}/${directory}/CMakeLists.txt)
-      add_subdirectory(${directory})
-    endif()
+  file(STRINGS ${SL_MODULES} rows REGEX "^[^#]+:")
+  foreach(row IN LISTS rows)
+    string(REGEX MATCH "^([^:]+):(.*)$" matched "${row}")
+    set(directory ${CMAKE_MATCH_1})
+    string(REGEX MATCHALL "[a-z0-9_]+( |$)" SL_DEPS "${CMAKE_MATCH_2}")
+    list(TRANSFORM SL_DEPS STRIP)
+    add_subdirectory(${directory})
   endforeach()
 endfunction()
 
@@ -20,12 +27,14 @@ if(SL_SANITIZE AND NOT SL_FUZZ)
     <string_view> <unordered_map> <utility> <variant> <vector>)
 endif()
 
-# sl_module(<name> [DEPS module…] [LIBS third-party target…])
-# Sources are all *.cc and *.c of the calling directory. DEPS are other modules (their headers are
-# visible), LIBS are private: a third-party type may not appear in a public header unless the
-# module is listed for it in hack/lint/modules.txt.
+# sl_module(<name> [LIBS third-party target…])
+# Sources are all *.cc of the calling directory. LIBS are private: a third-party type may not appear
+# in a public header.
 function(sl_module name)
-  cmake_parse_arguments(ARG "" "" "DEPS;LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "LIBS" ${ARGN})
+  if(ARG_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "sl_module(${name}): its dependencies stand in ${SL_MODULES}")
+  endif()
   file(GLOB sources CONFIGURE_DEPENDS *.cc)
   set(target sightline_${name})
   if(sources)
@@ -41,7 +50,7 @@ function(sl_module name)
   endif()
   add_library(sightline::${name} ALIAS ${target})
   target_include_directories(${target} ${scope} ${CMAKE_SOURCE_DIR})
-  foreach(dep IN LISTS ARG_DEPS)
+  foreach(dep IN LISTS SL_DEPS)
     target_link_libraries(${target} ${scope} sightline::${dep})
   endforeach()
 endfunction()

@@ -105,12 +105,14 @@ Result<Done> read_copies(const std::string& text, WorkerSpec& spec) {
 }
 
 Result<Done> read_family(const std::string& text, WorkerSpec& spec) {
+  std::string known;
   for (const EngineFamily family : kEngineFamilies) {
+    known.append(known.empty() ? "" : " or ").append(name_of(family));
     if (text != name_of(family)) continue;
     spec.family = family;
     return Done{};
   }
-  return invalid("family=" + text.substr(0, kUrlBytesMax) + " must be vllm or sglang");
+  return invalid("family=" + text.substr(0, kUrlBytesMax) + " must be " + known);
 }
 
 // A comma would end the field in a flag, and control characters do not belong into log lines.
@@ -201,10 +203,6 @@ std::string name_of_address(const std::string& host, std::uint16_t port) {
 }
 
 }  // namespace
-
-std::string_view name_of(EngineFamily family) {
-  return family == EngineFamily::Sglang ? "sglang" : "vllm";
-}
 
 std::span<const std::string_view> worker_fields() { return kFields; }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -24,9 +25,13 @@ enum class Copies : std::uint8_t {
 // Whose server a worker is: its API, its events and its metrics.
 enum class EngineFamily : std::uint8_t { Vllm, Sglang };
 inline constexpr std::array kEngineFamilies = {EngineFamily::Vllm, EngineFamily::Sglang};
+inline constexpr std::array<std::string_view, kEngineFamilies.size()> kEngineFamilyNames = {
+    "vllm", "sglang"};
 
-// "vllm", "sglang".
-std::string_view name_of(EngineFamily family);
+// As in `family=`.
+constexpr std::string_view name_of(EngineFamily family) {
+  return kEngineFamilyNames[static_cast<std::size_t>(family)];
+}
 
 // What the operator of the router says about one worker (one engine API server). Everything but
 // the URL may be left out: the engine is asked for it, and what is given here wins.

@@ -26,10 +26,9 @@ def included(text, line):
 
 
 CONTRACT = {
-    "CMakeLists.txt": "sl_add_modules(common/contract router/cache/keys)\n",
     "common/contract/CMakeLists.txt": "sl_module(contract)\n",
 }
-USES_CONTRACT = {"router/cache/keys/CMakeLists.txt": "sl_module(keys DEPS contract)\n"}
+USES_CONTRACT = {"router/cache/keys/CMakeLists.txt": "sl_module(keys)\n"}
 SETTINGS = {
     **CONTRACT,
     "common/contract/serve_settings.h":
@@ -62,11 +61,10 @@ ROUTES = {
 
 # A class with a guarded member, in a module that may have one.
 COUNTER = {
-    "CMakeLists.txt": "sl_add_modules(common/base router/cache/keys router/front/retry)\n",
     "common/base/CMakeLists.txt": "sl_module(base)\n",
     **{path: (REPOSITORY / path).read_text()
        for path in ("common/base/clock.h", "common/base/mutex.h")},
-    "router/front/retry/CMakeLists.txt": "sl_module(retry DEPS base)\n",
+    "router/front/retry/CMakeLists.txt": "sl_module(retry)\n",
     "router/front/retry/count.h": SPDX + """#pragma once
 
 #include "common/base/mutex.h"
@@ -130,20 +128,16 @@ PLANTED = {
     "an include that is no path from the root": ("include-path", {
         "router/cache/keys/twice.cc": SOURCE.replace('"router/cache/keys/twice.h"', '"twice.h"')}),
     "an include of a higher layer": ("include-edge", {
-        "CMakeLists.txt": "sl_add_modules(router/cache/keys router/cache/index)\n",
         "router/cache/index/CMakeLists.txt": "sl_module(index)\n",
         "router/cache/index/other.h": HEADER.replace("keys", "index"),
         "router/cache/keys/twice.cc": included(SOURCE, '"router/cache/index/other.h"')}),
     "simulated engines that use the router's identity": ("include-edge", {
-        "CMakeLists.txt": "sl_add_modules(router/cache/keys simulator/cluster)\n",
         "simulator/cluster/CMakeLists.txt": "sl_module(cluster)\n",
         "simulator/cluster/other.cc": SOURCE}),
     "common code that includes the router": ("include-edge", {
-        "CMakeLists.txt": "sl_add_modules(router/cache/keys common/base)\n",
         "common/base/CMakeLists.txt": "sl_module(base)\n",
         "common/base/other.cc": SOURCE}),
     "a module that the table does not know": ("module-unknown", {
-        "CMakeLists.txt": "sl_add_modules(router/cache/keys router/novel)\n",
         "router/novel/CMakeLists.txt": "sl_module(novel)\n",
         "router/novel/novel.cc": SPDX}),
     "own header second": ("own-header-first", {
@@ -175,8 +169,6 @@ PLANTED = {
         "router/extra/CMakeLists.txt": "", "router/extra/lost.cc": SPDX}),
     "a header that nobody includes": ("dead-file", {"router/cache/keys/lost.h": HEADER}),
     "a pure source without a test": ("test-missing", {"router/cache/keys/untested.cc": SPDX}),
-    "a dependency that the table forbids": ("cmake-edge", {
-        "router/cache/keys/CMakeLists.txt": "sl_module(keys DEPS base fleet)\n"}),
     "a setting that is not documented": ("setting-undocumented", {
         **SETTINGS, "docs/configuration.md": ""}),
     "a setting that only the document has": ("setting-unknown", {
@@ -197,10 +189,6 @@ PLANTED = {
     "16 MB of test data": ("test-data", {
         "tests/data/pictures/README.md": "Made here.\n",
         "tests/data/pictures/a.txt": "a" * (16 << 20)}),
-    "a dependency that nothing includes": ("cmake-edge", {
-        "router/cache/keys/CMakeLists.txt": "sl_module(keys DEPS base)\n"}),
-    "an include that is no dependency": ("cmake-edge", {
-        **ROUTES, "router/cache/keys/CMakeLists.txt": "sl_module(keys)\n"}),
     "an edge that nothing uses": ("unused-edge", {
         "hack/lint/modules.txt": "the table of this repository is read, not this one\n"}),
     "a suppressed report about own code": ("suppression", {
@@ -319,8 +307,7 @@ def test_a_skipped_test_is_a_banned_word(tmp_path):
 
 def test_an_exception_that_nothing_needs_is_found(tmp_path):
     clock = SPDX + '\nnamespace sightline {}\n'
-    files = {"CMakeLists.txt": "sl_add_modules(router/cache/keys common/base)\n",
-             "common/base/CMakeLists.txt": "sl_module(base)\n", "common/base/clock.cc": clock,
+    files = {"common/base/CMakeLists.txt": "sl_module(base)\n", "common/base/clock.cc": clock,
              "hack/lint/allowed.txt": "the table of this repository is read, not this one\n"}
     status, rules, output = run_on(tmp_path, files)
     assert status == 1 and rules == {"unused-allowance"}, output

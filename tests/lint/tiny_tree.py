@@ -35,7 +35,6 @@ TEST(Twice, DoublesAValue) { EXPECT_EQ(sightline::keys::twice(2), 4); }
 
 CLEAN = {
     ".clang-format": (REPOSITORY / ".clang-format").read_text(),
-    "CMakeLists.txt": "sl_add_modules(router/cache/keys)\n",
     "router/cache/keys/CMakeLists.txt": "sl_module(keys)\n",
     "router/cache/keys/twice.h": HEADER,
     "router/cache/keys/twice.cc": SOURCE,
