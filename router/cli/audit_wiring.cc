@@ -24,7 +24,7 @@ audit::Dependencies audit_wiring(const AuditSources& sources) {
                 for (const auto& worker : snapshot->workers) {
                   for (const fleet::Rank& rank : worker->ranks) {
                     const std::uint64_t blocks = rank.cache_blocks();
-                    if (blocks > 0) rooms.push_back({rank.feed->cache, worker->name, blocks});
+                    if (blocks > 0) rooms.push_back({rank.feed->cache, worker->spec.name, blocks});
                   }
                 }
                 return rooms;

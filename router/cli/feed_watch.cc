@@ -33,8 +33,8 @@ void FeedWatch::feed_ready(const fleet::Worker& worker, const fleet::Rank& rank)
   if (!feed.endpoints.replay.empty()) endpoints.replay = feed.endpoints.replay;
   events::NormaliserOptions options;
   options.id = feed.cache;
-  options.cache = {.worker = worker.name, .rank = rank.number};
-  options.format = &families::family_of(worker.family);
+  options.cache = {.worker = worker.spec.name, .rank = rank.number};
+  options.format = &families::family_of(worker.spec.family);
   options.model = scope_model_;
   if (worker.has_several_ranks()) options.rank = rank.number;
   options.adapters = feed.adapters;

@@ -62,7 +62,7 @@ runtime::AdminResponse IndexView::run(const runtime::AdminRequest& request) cons
              R"(,"counts":)" + (counts ? "true" : "false") + R"(,"blocks":)" + digests[i] + "}";
   }
   return {.status = 200,
-          .body = R"({"worker":)" + json::to_quoted(latest.name) + R"(,"state":)" +
+          .body = R"({"worker":)" + json::to_quoted(latest.spec.name) + R"(,"state":)" +
                   json::to_quoted(name_of(latest.state)) + R"(,"counts":)" +
                   (ready ? "true" : "false") + R"(,"block_size":)" +
                   std::to_string(latest.block_size.tokens()) + R"(,"ranks":[)" + ranks + "]}"};

@@ -104,17 +104,17 @@ std::string worker_json(const Worker& worker, const Sources& view) {
   std::optional<FeedStatus> first;
   const fleet::Feed* feed = worker.first_feed();
   if (feed != nullptr) first = view.subscriber.status(feed->cache);
-  return R"({"name":)" + json::to_quoted(worker.name) + R"(,"url":)" + json::to_quoted(worker.url) +
-         R"(,"state":)" + json::to_quoted(name_of(worker.state)) + R"(,"reason":)" +
-         text_or_null(worker.reason) + R"(,"family":)" + json::to_quoted(name_of(worker.family)) +
-         R"(,"version":)" + text_or_null(worker.version ? worker.version->text : "") +
-         R"(,"block_size":)" + count_or_null(worker.block_size.tokens()) +
-         R"(,"block_size_configured":)" + count_or_null(worker.block_size.configured()) +
-         R"(,"revision":)" + std::to_string(worker.revision) + R"(,"blocks":)" +
-         std::to_string(blocks) + R"(,"in_flight":)" + std::to_string(in_flight_of(worker)) +
-         R"(,"running":)" + std::to_string(worker.running) + R"(,"waiting":)" +
-         std::to_string(worker.waiting) + R"(,"ranks":[)" + ranks + R"(],"events":)" +
-         events_json(first) + "}";
+  return R"({"name":)" + json::to_quoted(worker.spec.name) + R"(,"url":)" +
+         json::to_quoted(worker.spec.url) + R"(,"state":)" +
+         json::to_quoted(name_of(worker.state)) + R"(,"reason":)" + text_or_null(worker.reason) +
+         R"(,"family":)" + json::to_quoted(name_of(worker.spec.family)) + R"(,"version":)" +
+         text_or_null(worker.version ? worker.version->text : "") + R"(,"block_size":)" +
+         count_or_null(worker.block_size.tokens()) + R"(,"block_size_configured":)" +
+         count_or_null(worker.block_size.configured()) + R"(,"revision":)" +
+         std::to_string(worker.revision) + R"(,"blocks":)" + std::to_string(blocks) +
+         R"(,"in_flight":)" + std::to_string(in_flight_of(worker)) + R"(,"running":)" +
+         std::to_string(worker.running) + R"(,"waiting":)" + std::to_string(worker.waiting) +
+         R"(,"ranks":[)" + ranks + R"(],"events":)" + events_json(first) + "}";
 }
 
 }  // namespace
@@ -130,7 +130,7 @@ std::string WorkersView::json() const {
 }
 
 void WorkersView::feed_ready(const fleet::Worker& worker, const fleet::Rank& rank) {
-  event_metrics_.follow(rank.feed->cache, worker.name);
+  event_metrics_.follow(rank.feed->cache, worker.spec.name);
 }
 
 void WorkersView::feed_removed(CacheId cache) {
@@ -152,9 +152,9 @@ void WorkersView::refresh() {
       if (auto status = sources_.subscriber.status(rank.feed->cache))
         statuses.push_back(std::move(*status));
     }
-    event_metrics_.tell(worker->name, statuses);
-    metrics_.gauge(contract::kWorkerInflight, {worker->name}).set(in_flight_of(*worker));
-    metrics_.gauge(contract::kIndexBlocks, {worker->name}).set(static_cast<double>(blocks));
+    event_metrics_.tell(worker->spec.name, statuses);
+    metrics_.gauge(contract::kWorkerInflight, {worker->spec.name}).set(in_flight_of(*worker));
+    metrics_.gauge(contract::kIndexBlocks, {worker->spec.name}).set(static_cast<double>(blocks));
   }
 }
 

@@ -26,7 +26,7 @@ std::vector<Destination> destinations_for(const fleet::FleetSnapshot& fleet, con
     for (const auto& worker : fleet.workers) {
       const bool may_serve =
           as_last_resort ? worker->state == fleet::WorkerState::Suspect : worker->is_routable();
-      if (!may_serve || is_tried(tried, worker->name)) continue;
+      if (!may_serve || is_tried(tried, worker->spec.name)) continue;
       // Names of the base model are the router's; an adapter must be loaded on the worker.
       if (adapter && !worker->serves(*adapter)) continue;
       for (std::size_t i = 0; i < worker->ranks.size(); ++i) destinations.push_back({worker, i});
@@ -34,7 +34,7 @@ std::vector<Destination> destinations_for(const fleet::FleetSnapshot& fleet, con
     if (!destinations.empty()) break;
   }
   const auto is_other = [&tried](const Destination& destination) {
-    return destination.worker->name != tried.again;
+    return destination.worker->spec.name != tried.again;
   };
   if (!tried.again.empty() && !std::all_of(destinations.begin(), destinations.end(), is_other)) {
     std::erase_if(destinations, is_other);

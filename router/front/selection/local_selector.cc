@@ -81,7 +81,7 @@ routing::Candidate LocalSelector::candidate_of(const Destination& destination,
                                .in_flight = load.in_flight,
                                .kv_usage = destination.rank().kv_usage};
   const auto cache = precise_cache(destination, inquiry.job.block_size);
-  const contract::EngineFamily of = destination.worker->family;
+  const contract::EngineFamily of = destination.worker->spec.family;
   if (!cache || is_unpredictable(inquiry, of)) return candidate;
   const family::Family& family = families::family_of(of);
   const index::CacheOverlap held = overlaps.of(*cache);
@@ -111,7 +111,7 @@ Result<Selection> LocalSelector::choose(const Inquiry& inquiry) {
   const routing::Candidate& candidate = shortlist.candidates[decision.chosen];
   Open attempt;
   attempt.worker = destination.worker;
-  if (inquiry.is_exact && !is_unpredictable(inquiry, destination.worker->family)) {
+  if (inquiry.is_exact && !is_unpredictable(inquiry, destination.worker->spec.family)) {
     attempt.audited = precise_cache(destination, inquiry.job.block_size);
   }
   attempt.keys = inquiry.keys;
@@ -151,11 +151,11 @@ Result<Selection> LocalSelector::least_loaded(const Inquiry& inquiry) {
 Selection LocalSelector::open(const Destination& destination, const fleet::Booking& booking,
                               Open attempt) {
   const fleet::Worker& worker = *destination.worker;
-  Selection selection{.worker = worker.name,
-                      .host = worker.host,
-                      .port = worker.port,
+  Selection selection{.worker = worker.spec.name,
+                      .host = worker.spec.host,
+                      .port = worker.spec.port,
                       .rank = destination.rank_number(),
-                      .family = worker.family};
+                      .family = worker.spec.family};
   attempt.booked = destination.rank().load->reserve(booking, sources_.clock.now());
   const MutexLock lock(mutex_);
   selection.reservation = next_++;
@@ -191,7 +191,7 @@ void LocalSelector::end(ReservationId reservation, const Ending& ending) {
     attempt = std::move(entry->second);
     open_.erase(entry);
   }
-  const std::string& worker = attempt->worker->name;
+  const std::string& worker = attempt->worker->spec.name;
   if (ending.kind == Ending::Kind::Failed && ending.failure) {
     sources_.fleet.report_failure(worker, *ending.failure);
   }
@@ -210,21 +210,21 @@ void LocalSelector::compare(const Open& attempt, const Ending& ending) {
   const openai::Usage& usage = *ending.usage;
   const bool same_prompt = usage.prompt_tokens == attempt.job.prompt_tokens;
   if (!same_prompt) {
-    sources_.metrics.counter(contract::kPromptTokenMismatchTotal, {worker.name}).add();
+    sources_.metrics.counter(contract::kPromptTokenMismatchTotal, {worker.spec.name}).add();
     log(LogLevel::Warn, "the engine counts other prompt tokens than the router",
         {{"request_id", ending.request_id},
-         {"worker", worker.name},
+         {"worker", worker.spec.name},
          {"engine_tokens", usage.prompt_tokens},
          {"router_tokens", attempt.job.prompt_tokens}});
   }
   const std::span claimed(*attempt.keys);
   sources_.compare(
       {.request_id = ending.request_id,
-       .worker = worker.name,
+       .worker = worker.spec.name,
        .cache = *attempt.audited,
        .predicted = attempt.overlap_blocks * attempt.job.block_size,
        .actual = usage.cached_tokens,
-       .leaves_zero_out = families::family_of(worker.family).leaves_zero_out(worker.version),
+       .leaves_zero_out = families::family_of(worker.spec.family).leaves_zero_out(worker.version),
        .same_prompt = same_prompt,
        .busy = attempt.busy,
        .blocks = claimed.first(attempt.overlap_blocks),
@@ -239,7 +239,8 @@ Result<Explanation> LocalSelector::explain(const Inquiry& inquiry) const {
   Explanation explanation;
   explanation.reason = routing::name_of(decision.reason);
   for (const auto& worker : shortlist.fleet->workers) {
-    Explanation::Entry entry{.worker = worker->name, .state = std::string(name_of(worker->state))};
+    Explanation::Entry entry{.worker = worker->spec.name,
+                             .state = std::string(name_of(worker->state))};
     for (std::size_t i = 0; i < shortlist.destinations.size(); ++i) {
       const Destination& destination = shortlist.destinations[i];
       if (destination.worker != worker) continue;

@@ -42,7 +42,7 @@ void Fleet::refuse_feed(CacheId cache, std::string_view reason) {
     const bool is_news = refuse(*rank.feed, reason);
     if (is_news) State::tell_rank(member, rank, effects);
     effects.tell(LogLevel::Error, "cannot follow the events of a worker",
-                 {{"worker", member.spec.name}, {"rank", rank.number}, {"error", reason}});
+                 {{"worker", member.view.spec.name}, {"rank", rank.number}, {"error", reason}});
     return is_news;
   });
 }
@@ -88,7 +88,7 @@ Fleet::DueProbes Fleet::take_due_probes() {
       member.is_probed = true;
       const Instant before = std::exchange(member.probe_began, now);
       member.view.life->begin_period(now - before < state_->options.probe_interval);
-      due.workers.push_back(member.spec);
+      due.workers.push_back(member.view.spec);
     } else {
       due.next = std::min(due.next, member.next_probe);
     }

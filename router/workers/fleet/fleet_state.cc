@@ -13,13 +13,13 @@ using contract::WorkerSpec;
 
 Member* Fleet::State::find(std::string_view name) {
   const auto found = std::find_if(members.begin(), members.end(),
-                                  [name](const Member& m) { return m.spec.name == name; });
+                                  [name](const Member& m) { return m.view.spec.name == name; });
   return found == members.end() ? nullptr : &*found;
 }
 
 Member* Fleet::State::find(const WorkerSpec& spec) {
   Member* member = find(spec.name);
-  return member != nullptr && is_same_worker(spec, member->spec) ? member : nullptr;
+  return member != nullptr && is_same_worker(spec, member->view.spec) ? member : nullptr;
 }
 
 void Fleet::State::drop_feeds(Member& member, Effects& effects) {
@@ -33,7 +33,7 @@ void Fleet::State::drop_feeds(Member& member, Effects& effects) {
 void Fleet::State::learn_rank_conflict(Member& member, const std::string& conflict) const {
   const bool is_news = std::exchange(member.seen.rank_conflict, conflict) != conflict;
   if (!is_news || conflict.empty()) return;
-  metrics.counter(contract::kRankMismatchTotal, {member.spec.name}).add();
+  metrics.counter(contract::kRankMismatchTotal, {member.view.spec.name}).add();
 }
 
 void Fleet::State::set_ranks(Member& member, const std::vector<FoundRank>& found,
@@ -48,14 +48,15 @@ void Fleet::State::set_ranks(Member& member, const std::vector<FoundRank>& found
     if (old != before.end()) {
       ranks.push_back(*old);
     } else {
-      ranks.push_back({.number = told.number, .load = book.open({member.spec.name, told.number})});
+      ranks.push_back(
+          {.number = told.number, .load = book.open({member.view.spec.name, told.number})});
     }
     Rank& rank = ranks.back();
     if (goes_on || !told.events) continue;
     rank.feed = Feed{.cache = CacheId{next_cache++},
                      .endpoints = *told.events,
                      .unverified = std::string(reason_of(operations::FeedHealth::Waiting)),
-                     .copies = member.spec.copies,
+                     .copies = member.view.spec.copies,
                      .adapters = member.view.adapters.meanings()};
     effects.ready.push_back(rank.feed->cache);
   }
@@ -112,7 +113,7 @@ void Fleet::State::settle_one(Member& member, Effects& effects) {
     member.view.reason = std::move(status.reason);
     member.view.revision = revision + 1;
     effects.tell(level_of(member.view.state), "worker state",
-                 {{"worker", member.spec.name},
+                 {{"worker", member.view.spec.name},
                   {"state", name_of(member.view.state)},
                   {"reason", member.view.reason}});
   }
@@ -123,7 +124,7 @@ void Fleet::State::settle_one(Member& member, Effects& effects) {
 
 void Fleet::State::set_state_metric(const Member& member, WorkerState now) const {
   for (const WorkerState state : kWorkerStates) {
-    metrics.gauge(contract::kWorkerState, {member.spec.name, name_of(state)})
+    metrics.gauge(contract::kWorkerState, {member.view.spec.name, name_of(state)})
         .set(state == now ? 1 : 0);
   }
 }
@@ -153,24 +154,23 @@ void Fleet::State::replace_members(const std::vector<WorkerSpec>& workers, Effec
   std::vector<Member> next;
   for (const WorkerSpec& spec : workers) {
     Member* old = find(spec.name);
-    if (old != nullptr && is_same_worker(old->spec, spec)) {
-      old->spec = spec;
-      old->seen.is_drained = spec.drain;
+    if (old != nullptr && is_same_worker(old->view.spec, spec)) {
+      old->view.spec = spec;
       next.push_back(std::move(*old));
-      old->spec.name.clear();
+      old->view.spec.name.clear();
     } else {
       next.push_back(new_member(spec, clock.now(), book));
     }
   }
   members.swap(next);
   for (Member& old : next) {
-    if (old.spec.name.empty()) continue;
+    if (old.view.spec.name.empty()) continue;
     drop_feeds(old, effects);
     forget_failures(old);
     share.leave(old);
-    if (find(old.spec.name) != nullptr) continue;
-    effects.gone_workers.push_back(old.spec.name);
-    effects.tell(LogLevel::Info, "worker removed", {{"worker", old.spec.name}});
+    if (find(old.view.spec.name) != nullptr) continue;
+    effects.gone_workers.push_back(old.view.spec.name);
+    effects.tell(LogLevel::Info, "worker removed", {{"worker", old.view.spec.name}});
   }
   for (Member& member : members) {
     member.seen.stays_routed = slow_stay_routed;
@@ -211,7 +211,7 @@ void Fleet::State::probe_answered(Member& member, const Probe& probe, Effects& e
   }
   if (adapters != AdapterNews::None) {
     drop_feeds(member, effects);  // learned anew, below
-    effects.tell(LogLevel::Warn, text_of(adapters), {{"worker", member.spec.name}});
+    effects.tell(LogLevel::Warn, text_of(adapters), {{"worker", member.view.spec.name}});
   }
   if (std::optional<Discovery> found = news_of(member, probe, now, options)) {
     learn_rank_conflict(member, found->rank_conflict);
@@ -226,11 +226,12 @@ void Fleet::State::take_block_size(Member& member, const AnnouncedBlockSize& lat
   const BlockSize& size = member.view.block_size;
   fleet::take_block_size(member.view, latest);
   if (!size.is_contradicted_by(latest)) return;
-  metrics.counter(contract::kBlockSizeMismatchTotal, {member.spec.name}).add();
+  metrics.counter(contract::kBlockSizeMismatchTotal, {member.view.spec.name}).add();
   const bool is_harmless = conflict_of(member.view, member.seen).empty();
-  effects.tell(
-      is_harmless ? LogLevel::Info : LogLevel::Warn, "the events tell another block size",
-      {{"worker", member.spec.name}, {"events", latest.tokens}, {"configured", size.configured()}});
+  effects.tell(is_harmless ? LogLevel::Info : LogLevel::Warn, "the events tell another block size",
+               {{"worker", member.view.spec.name},
+                {"events", latest.tokens},
+                {"configured", size.configured()}});
 }
 
 void Fleet::State::tell_rank(const Member& member, const Rank& rank, Effects& effects) {
@@ -238,7 +239,7 @@ void Fleet::State::tell_rank(const Member& member, const Rank& rank, Effects& ef
   const std::string& unverified = rank.feed->unverified;
   const bool is_ready = unverified.empty();
   effects.tell(is_ready ? LogLevel::Info : LogLevel::Warn, "rank state",
-               {{"worker", member.spec.name},
+               {{"worker", member.view.spec.name},
                 {"rank", rank.number},
                 {"state", is_ready ? "ready" : "unverified"},
                 {"reason", is_ready ? rank.feed->incomplete : unverified}});

@@ -47,8 +47,6 @@ BlockSizeEvidence evidence_of(const Member& member) {
 
 Member new_member(const contract::WorkerSpec& spec, Instant now, LoadBook& book) {
   Member member;
-  member.spec = spec;
-  member.seen.is_drained = spec.drain;
   member.next_probe = now;
   member.view = view_of(spec);
   for (Rank& rank : member.view.ranks) rank.load = book.open({spec.name, rank.number});
@@ -133,9 +131,9 @@ std::optional<Discovery> news_of(Member& member, const Probe& probe, Instant now
   const bool is_open = !has_feed && member.seen.rank_conflict.empty();
   if (!is_open && !tells_endpoints(probe)) return std::nullopt;
   // Once a worker has told where its events are, "no such path" is no news of them.
-  const bool was_told = has_feed && member.spec.events.empty();
+  const bool was_told = has_feed && member.view.spec.events.empty();
   if (was_told && !probe.sources.ok()) return std::nullopt;
-  Discovery found = discover(member.spec, probe);
+  Discovery found = discover(member.view.spec, probe);
   const bool is_same =
       found_ranks(view) == found.ranks && member.seen.rank_conflict == found.rank_conflict;
   // Where blocks are at stake, a second look must tell the same.
@@ -158,7 +156,7 @@ void note_refused_calls(Member& member, const Probe& probe) {
   if (refused == nullptr) refused = refusal(probe.sources);
   if (refused == nullptr) refused = refusal(probe.load);
   if (refused != nullptr) {
-    const std::string& file = member.spec.api_key_file;
+    const std::string& file = member.view.spec.api_key_file;
     text = refused->message + ": ";
     text += file.empty() ? "give this worker api_key_file=FILE with the engine's API key"
                          : "the key in api_key_file=" + file + " is not the engine's";
@@ -170,7 +168,8 @@ void note_refused_calls(Member& member, const Probe& probe) {
 
 bool SlowShare::count(Member& member) {
   const Observations& seen = member.seen;
-  const bool is_routed = seen.is_alive && !seen.is_drained && (!is_out(member) || seen.is_slow);
+  const bool is_routed =
+      seen.is_alive && !member.view.spec.drain && (!is_out(member) || seen.is_slow);
   const bool is_slow = is_routed && is_out(member);
   if (is_routed == member.is_counted_routed && is_slow == member.is_counted_slow) return false;
   leave(member);

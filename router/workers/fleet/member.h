@@ -60,7 +60,6 @@ struct BlockSizeEvidence {
 };
 
 struct Member {
-  contract::WorkerSpec spec;
   Worker view;
   std::shared_ptr<const Worker> published;
   Observations seen;

@@ -44,8 +44,8 @@ Served served_by(const FleetSnapshot& fleet) {
       served.block_size = worker->block_size.tokens();
     }
     auto& families = served.families;
-    if (std::find(families.begin(), families.end(), worker->family) == families.end()) {
-      families.push_back(worker->family);
+    if (std::find(families.begin(), families.end(), worker->spec.family) == families.end()) {
+      families.push_back(worker->spec.family);
     }
   }
   return served;

@@ -9,7 +9,7 @@ namespace sightline::fleet {
 
 std::shared_ptr<const Worker> FleetSnapshot::find(std::string_view name) const {
   const auto found = std::find_if(workers.begin(), workers.end(),
-                                  [name](const auto& worker) { return worker->name == name; });
+                                  [name](const auto& worker) { return worker->spec.name == name; });
   return found == workers.end() ? nullptr : *found;
 }
 
@@ -29,7 +29,8 @@ Result<Done> check_serving(const FleetSnapshot& fleet) {
   std::string message = "0 of " + std::to_string(workers.size()) + " workers may take a request";
   if (!workers.empty()) {
     const Worker& first = *workers.front();
-    message += "; " + first.name + " is " + std::string(name_of(first.state)) + ": " + first.reason;
+    message +=
+        "; " + first.spec.name + " is " + std::string(name_of(first.state)) + ": " + first.reason;
   }
   return Error{ErrorCode::Unavailable, Blame::Worker, true, std::move(message), {}, {}};
 }

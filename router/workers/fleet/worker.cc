@@ -56,11 +56,7 @@ const Feed* Worker::first_feed() const {
 
 Worker view_of(const contract::WorkerSpec& spec) {
   Worker view;
-  view.name = spec.name;
-  view.url = spec.url;
-  view.host = spec.host;
-  view.port = spec.port;
-  view.family = spec.family;
+  view.spec = spec;
   view.block_size = BlockSize(spec.block_size);
   return view;
 }
@@ -117,9 +113,9 @@ namespace {
 std::string family_conflict(const Worker& worker) {
   for (const ServedModel& model : worker.models) {
     const family::Family* owner = families::owner_of(model.owner);
-    if (owner == nullptr || owner == &families::family_of(worker.family)) continue;
+    if (owner == nullptr || owner == &families::family_of(worker.spec.family)) continue;
     return "it says that it is " + std::string(owner->title()) +
-           ", configured is family=" + std::string(name_of(worker.family)) +
+           ", configured is family=" + std::string(name_of(worker.spec.family)) +
            ": write family=" + std::string(owner->name());
   }
   return {};
@@ -176,7 +172,7 @@ WorkerStatus judge(const Worker& worker, const Observations& seen,
   }
   if (!seen.is_alive) return {WorkerState::Down, seen.failure};
   if (seen.is_silent && is_left_out(seen)) return {WorkerState::Down, seen.failure};
-  if (seen.is_drained) return {WorkerState::Draining, "drain=true: takes no new requests"};
+  if (worker.spec.drain) return {WorkerState::Draining, "drain=true: takes no new requests"};
   if (is_left_out(seen)) return {WorkerState::Suspect, seen.failure};
   WorkerStatus status = judge_blocks(worker, seen, common_block_size);
   if (seen.is_silent || seen.is_suspect) {

@@ -74,11 +74,7 @@ using family::ServerLoad;
 
 // Immutable view of one worker. Load values are those of the last scrape.
 struct Worker {
-  std::string name;
-  std::string url;
-  std::string host;
-  std::uint16_t port = 0;
-  contract::EngineFamily family = contract::EngineFamily::Vllm;
+  contract::WorkerSpec spec;   // as the operator wrote it
   std::vector<Rank> ranks{1};  // behind the URL, by number; at least one
   BlockSize block_size;
   std::vector<ServedModel> models;         // empty: not known yet
@@ -137,7 +133,6 @@ struct Observations {
   bool is_suspect = false;    // requests or the last probe failed, the back-off is not over
   bool is_slow = false;       // silent or suspect for timeouts alone
   bool stays_routed = false;  // while it is only slow: too many others are
-  bool is_drained = false;    // the operator wants no new requests there
   std::string failure = "not asked yet";  // of the last failed probe or request
   std::string refused_calls;              // what the worker answers 401, and the remedy
   std::string unknown_events;             // why no rank has a feed

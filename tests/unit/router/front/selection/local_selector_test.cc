@@ -94,7 +94,7 @@ class LocalSelection : public testing::TestWithParam<bool> {
   fleet::Fleet fleet{{},
                      {[this](const fleet::Worker& worker, const fleet::Rank& rank) {
                         const CacheId cache = rank.feed->cache;
-                        caches[worker.name] = cache;
+                        caches[worker.spec.name] = cache;
                         fleet.take_facts(cache, {.health = operations::FeedHealth::Verified,
                                                  .block_size = kBlockSize,
                                                  .sequence = 1});

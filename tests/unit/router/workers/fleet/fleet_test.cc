@@ -383,7 +383,7 @@ TEST_F(FleetTest, WorkersComeChangeAndGo) {
   fleet_.set_workers({moved, c});
   EXPECT_EQ(worker("a"), nullptr);
   EXPECT_EQ(state("b"), WorkerState::Starting);
-  EXPECT_EQ(worker("b")->url, "http://elsewhere:1");
+  EXPECT_EQ(worker("b")->spec.url, "http://elsewhere:1");
   EXPECT_EQ(fleet_.snapshot()->workers.size(), 2u);
   EXPECT_TRUE(live_.empty());
   EXPECT_FALSE(metric_has("worker=\"a\""));

@@ -53,7 +53,7 @@ TEST(Served, TheBlockSizeIsThatOfWorkersWhoseEventsAreBelieved) {
 
 TEST(Served, EachFamilyIsToldOnce) {
   Worker other;
-  other.family = contract::EngineFamily::Sglang;
+  other.spec.family = contract::EngineFamily::Sglang;
   EXPECT_EQ(served_by(fleet_of({{}, other, {}})).families,
             (std::vector{contract::EngineFamily::Vllm, contract::EngineFamily::Sglang}));
 }
