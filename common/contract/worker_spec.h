@@ -18,7 +18,7 @@ inline constexpr std::uint32_t kRanksMax = 64;  // data-parallel ranks of one wo
 
 // What an engine's events mean where it holds several copies of one block.
 enum class Copies : std::uint8_t {
-  RefCount,  // a removal for each copy
+  RefCount,  // a removal for each copy (vLLM up to 0.32: the block pool announces each of them)
   LastCopy,  // a removal when the last copy is gone
 };
 

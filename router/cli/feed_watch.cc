@@ -39,7 +39,7 @@ void FeedWatch::feed_ready(const fleet::Worker& worker, const fleet::Rank& rank)
   if (worker.has_several_ranks()) options.rank = rank.number;
   options.adapters = feed.adapters;
   options.hash_seed = seed_nobody_knows();
-  if (feed.copies == contract::Copies::LastCopy) options.copies = events::CopyPolicy::LastCopy;
+  options.copies = feed.copies;
   const std::uint32_t by_operator = worker.block_size.by_operator();
   if (by_operator > 0) options.block_size_configured = by_operator;
   const model::Placeholders& placeholders = model_.profile.placeholders;

@@ -167,7 +167,7 @@ bool Normaliser::give_up_copy(Handle& handle, const Loss& loss) const {
     auto& count = copies.tiers[slot_of(loss.tier)];
     // Which group is not told: what is gone may be any of them.
     if (count == 0 || (loss.group && copies.group != *loss.group)) continue;
-    const std::uint32_t counted = options_.copies == CopyPolicy::LastCopy ? 0 : count - 1;
+    const std::uint32_t counted = options_.copies == contract::Copies::LastCopy ? 0 : count - 1;
     count = is_told ? *loss.left : counted;
     had_one = true;
   }
@@ -360,7 +360,7 @@ void Normaliser::add_copy(Handle& handle, const GroupTier& place) {
   auto& count = copies->tiers[slot_of(place.tier)];
   if (count == 0) {
     count = 1;
-  } else if (place.report || options_.copies == CopyPolicy::LastCopy) {
+  } else if (place.report || options_.copies == contract::Copies::LastCopy) {
     ++statistics_.reports_repeated;
   } else {
     ++count;

@@ -10,6 +10,7 @@
 
 #include "common/base/byte_budget.h"
 #include "common/base/ids.h"
+#include "common/contract/worker_spec.h"
 
 #include "router/cache/content/adapters.h"
 #include "router/cache/events/waiting_stores.h"
@@ -23,12 +24,6 @@ namespace sightline::events {
 inline constexpr std::size_t kHandlesMax = 2'000'000;
 // What one of them takes: about so much, measured with one copy each.
 inline constexpr std::size_t kHandleBytes = 166;
-
-// What a BlockRemoved means where an engine holds several copies of one block.
-enum class CopyPolicy : std::uint8_t {
-  RefCount,  // one removal per copy (vLLM up to 0.32: the block pool announces each of them)
-  LastCopy,  // one removal when the last copy is gone
-};
 
 struct NormaliserOptions {
   CacheId id;                                 // its number in this process
@@ -44,7 +39,7 @@ struct NormaliserOptions {
   std::vector<TokenId> run_tokens = {};
   // Token ids of the model are below this; 0: any 32 bits. Sentinels of media are above it.
   TokenId vocabulary_size = 0;
-  CopyPolicy copies = CopyPolicy::RefCount;
+  contract::Copies copies = contract::Copies::RefCount;
   std::size_t handles_max = kHandlesMax;
   // For those of all ranks together, kHandleBytes each; outlives the state. None: no bound.
   ByteBudget* handle_bytes = nullptr;

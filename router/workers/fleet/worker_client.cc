@@ -201,7 +201,7 @@ WorkerClient::WorkerClient(const Options& options) : state_(std::make_unique<Sta
 
 WorkerClient::~WorkerClient() { stop(); }
 
-void WorkerClient::start_probe(const Server& server, AskVersion ask_version,
+void WorkerClient::start_probe(const Asked& server, AskVersion ask_version,
                                std::function<void(Probe)> done) {
   const auto parts = std::make_shared<ProbeParts>();
   parts->done = std::move(done);
@@ -236,7 +236,7 @@ void WorkerClient::start_probe(const Server& server, AskVersion ask_version,
   });
 }
 
-void WorkerClient::start_load(const Server& server, std::function<void(Result<ServerLoad>)> done) {
+void WorkerClient::start_load(const Asked& server, std::function<void(Result<ServerLoad>)> done) {
   const family::Family* const family = &server.family;
   state_->get({server.address, std::string(family->questions().load), server.api_key},
               [family, done = std::move(done)](Answer answer) {

@@ -36,14 +36,14 @@ class WorkerClient {
   // and for their version where that is wanted. Calls back exactly once. The key, if any, goes
   // along as bearer token; an answer 401 or 403 is ErrorCode::Unauthorized.
   enum class AskVersion : bool { No, Yes };
-  struct Server {
+  struct Asked {
     http::ServerAddress address;
     const family::Family& family;
     std::string api_key = {};
   };
-  void start_probe(const Server& server, AskVersion ask_version, std::function<void(Probe)> done);
+  void start_probe(const Asked& server, AskVersion ask_version, std::function<void(Probe)> done);
   // Asks for the load only.
-  void start_load(const Server& server, std::function<void(Result<ServerLoad>)> done);
+  void start_load(const Asked& server, std::function<void(Result<ServerLoad>)> done);
 
   // Gives up what runs and waits for its callbacks. Nothing may be started after it. Idempotent.
   void stop();

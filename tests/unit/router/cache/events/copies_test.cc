@@ -36,7 +36,7 @@ BlockRemoved removed(std::optional<std::uint32_t> left = std::nullopt,
 
 class Copies : public testing::Test {
  protected:
-  void follow(CopyPolicy copies) {
+  void follow(contract::Copies copies) {
     state.emplace(NormaliserOptions{.id = kEngine, .model = "m", .copies = copies}, scheme, index);
   }
   template <class... Events>
@@ -51,21 +51,21 @@ class Copies : public testing::Test {
 };
 
 TEST_F(Copies, EachRemovalIsOfOneCopyWhereAllAreAnnounced) {
-  follow(CopyPolicy::RefCount);
+  follow(contract::Copies::RefCount);
   EXPECT_EQ(blocks_after(stored(), stored(), stored()), 1U);
   EXPECT_EQ(blocks_after(removed(), removed()), 1U);
   EXPECT_EQ(blocks_after(removed()), 0U);
 }
 
 TEST_F(Copies, ARemovalIsOfTheLastCopyWhereOnlyThatIsAnnounced) {
-  follow(CopyPolicy::LastCopy);
+  follow(contract::Copies::LastCopy);
   EXPECT_EQ(blocks_after(stored(), stored(), stored()), 1U);
   EXPECT_EQ(blocks_after(removed()), 0U);
   EXPECT_EQ(blocks_after(stored()), 1U);
 }
 
 TEST_F(Copies, CopiesThatAreLeftAreBelievedWhateverThePolicy) {
-  for (const auto policy : {CopyPolicy::RefCount, CopyPolicy::LastCopy}) {
+  for (const auto policy : {contract::Copies::RefCount, contract::Copies::LastCopy}) {
     follow(policy);
     EXPECT_EQ(blocks_after(stored(), stored(), stored()), 1U);
     EXPECT_EQ(blocks_after(removed(2)), 1U);
@@ -78,7 +78,7 @@ TEST_F(Copies, CopiesThatAreLeftAreBelievedWhateverThePolicy) {
 }
 
 TEST_F(Copies, CopiesThatAreLeftOfABlockNeverAnnouncedAreNotHeld) {
-  follow(CopyPolicy::RefCount);
+  follow(contract::Copies::RefCount);
   EXPECT_EQ(blocks_after(stored(0, 2)), 1U);
   EXPECT_EQ(blocks_after(removed(5)), 1U);
   EXPECT_EQ(blocks_after(removed()), 1U);
@@ -86,7 +86,7 @@ TEST_F(Copies, CopiesThatAreLeftOfABlockNeverAnnouncedAreNotHeld) {
 }
 
 TEST_F(Copies, CopiesThatAreLeftInAGroupThatIsNotNamedSayNothingOfSeveral) {
-  follow(CopyPolicy::RefCount);
+  follow(contract::Copies::RefCount);
   EXPECT_EQ(blocks_after(stored(0), stored(1)), 1U);
   EXPECT_EQ(blocks_after(removed(3, std::nullopt)), 0U);
 }

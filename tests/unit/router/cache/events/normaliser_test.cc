@@ -150,7 +150,7 @@ TEST_F(NormaliserRules, EveryCopyNeedsItsRemoval) {
 }
 
 TEST_F(NormaliserRules, LastCopyPolicyRemovesAtOnce) {
-  options.copies = CopyPolicy::LastCopy;
+  options.copies = contract::Copies::LastCopy;
   apply(stored(1, 1), stored(1, 1), removed(1));
   EXPECT_EQ(blocks(), 0U);
   EXPECT_EQ(counts().copies_added, 0U);
