@@ -36,8 +36,12 @@ double number_of(const json::Value& object, std::string_view name, double most) 
   return std::clamp(member ? member->number().value_or(0) : 0, 0.0, most);
 }
 
+// What listens on all addresses is found at that of the worker's URL.
 std::string endpoint_of(const std::string& host, std::uint32_t port) {
-  return "tcp://" + (host == "0.0.0.0" ? "*" : host) + ":" + std::to_string(port);
+  const bool is_any = host == "0.0.0.0" || host == "::" || host == "[::]";
+  const bool is_bare_v6 = host.find(':') != std::string::npos && !host.starts_with('[');
+  const std::string place = is_any ? "*" : is_bare_v6 ? "[" + host + "]" : host;
+  return "tcp://" + place + ":" + std::to_string(port);
 }
 
 }  // namespace

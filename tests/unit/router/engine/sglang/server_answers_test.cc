@@ -4,6 +4,8 @@
 
 #include <fstream>
 #include <iterator>
+#include <map>
+#include <string>
 
 #include <gtest/gtest.h>
 
@@ -56,8 +58,24 @@ TEST(ServerInfo, AllAddressesAreThoseOfTheServersHost) {
       R"("dp_size":1}})");
   ASSERT_TRUE(sources.ok());
   EXPECT_EQ(sources->at(0).replay_endpoint, "");
+  EXPECT_EQ(sources->at(0).endpoint, "tcp://*:5557");
   const auto ours = family::resolve_events_endpoint(sources->at(0).endpoint, "w0");
   EXPECT_EQ(*ours, (family::ResolvedEndpoint{"tcp://w0:5557", false}));
+}
+
+TEST(ServerInfo, AServerThatListensOnAllAddressesIsFoundAtThatOfItsUrl) {
+  const std::map<std::string, std::string> endpoints = {{"::", "tcp://*:5557"},
+                                                        {"[::]", "tcp://*:5557"},
+                                                        {"fd00::7", "tcp://[fd00::7]:5557"},
+                                                        {"[fd00::7]", "tcp://[fd00::7]:5557"},
+                                                        {"engine-0", "tcp://engine-0:5557"}};
+  for (const auto& [host, endpoint] : endpoints) {
+    const auto sources =
+        parse_event_sources(R"({"kv_events":{"publisher":"zmq","endpoint_host":")" + host +
+                            R"(","endpoint_port_base":5557,"dp_size":1}})");
+    ASSERT_TRUE(sources.ok());
+    EXPECT_EQ(sources->at(0).endpoint, endpoint);
+  }
 }
 
 TEST(ServerInfo, PortsAndRanksBeyondTheirRangeAreRefused) {
