@@ -96,7 +96,7 @@ StreamStep EventStream::reconnected(bool in_order) {
   clear_buffered();  // of the lost connection: if they are of this process, the replay has them
   gap_open_ = false;
   silent_ = false;
-  barren_ = beginnings_ = 0;
+  empty_replays_ = beginnings_ = 0;
   if (last_ && !(in_order && options_.replay_available)) forget(step);
   if (options_.replay_available) ask(last_ ? Mode::Filling : Mode::Joining, step);
   return step;
@@ -105,7 +105,7 @@ StreamStep EventStream::reconnected(bool in_order) {
 StreamStep EventStream::relearn(bool replay) {
   StreamStep step;
   ++statistics_.relearns;
-  barren_ = beginnings_ = 0;
+  empty_replays_ = beginnings_ = 0;
   forget(step);
   if (replay && options_.replay_available) {
     ask(Mode::Joining, step);
@@ -131,7 +131,7 @@ StreamStep EventStream::replayed(Message message) {
       finish(true, false, step);
       return step;
     }
-    if (barren_ < asks_max()) {
+    if (empty_replays_ < asks_max()) {
       ask_on(step);
       return step;
     }
@@ -139,7 +139,7 @@ StreamStep EventStream::replayed(Message message) {
   }
   if (!last_ && message.sequence > 0) ++statistics_.late_joins;
   progressed_ = true;
-  barren_ = 0;
+  empty_replays_ = 0;
   accept(std::move(message), step);
   if (meets_live()) finish(true, false, step);
   return step;
@@ -170,7 +170,7 @@ StreamStep EventStream::replay_ended(bool timed_out) {
     timed_out ? ask_on(step) : ask(Mode::Filling, step);
     return step;
   }
-  if (!closed && timed_out && barren_ < asks_max()) {
+  if (!closed && timed_out && empty_replays_ < asks_max()) {
     ask(last_ ? Mode::Filling : Mode::Joining, step);
     return step;
   }
@@ -222,7 +222,7 @@ void EventStream::finish(bool closed, bool exhausted, StreamStep& step) {
 // asked for from here on brings it. Where nothing is held, nothing can be wrong.
 void EventStream::recover_dropped(StreamStep& step) {
   if (mode_ != Mode::Live || !std::exchange(dropped_, false) || !last_) return;
-  if (barren_ < asks_max()) {
+  if (empty_replays_ < asks_max()) {
     ask(Mode::Filling, step);
   } else {
     forget(step);
@@ -268,7 +268,7 @@ void EventStream::take_live(Message message, StreamStep& step) {
     ++statistics_.late_joins;
   }
   exhausted_ = false;
-  barren_ = beginnings_ = 0;
+  empty_replays_ = beginnings_ = 0;
   accept(std::move(message), step);
 }
 
@@ -287,7 +287,7 @@ void EventStream::ask(Mode mode, StreamStep& step) {
   answered_ = false;
   progressed_ = false;
   dropped_ = false;
-  ++barren_;
+  ++empty_replays_;
   if (mode == Mode::Joining) ++beginnings_;
   step.replay_from = mode == Mode::Joining ? 0 : *last_;
   ++statistics_.replays;
@@ -336,7 +336,7 @@ void EventStream::forget(StreamStep& step) {
 }
 
 bool EventStream::can_ask() const {
-  return options_.replay_available && !exhausted_ && barren_ < asks_max() &&
+  return options_.replay_available && !exhausted_ && empty_replays_ < asks_max() &&
          beginnings_ < kAskAgainMax;
 }
 

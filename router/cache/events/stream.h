@@ -164,14 +164,14 @@ class EventStream {
 
   const StreamOptions options_;
   Mode mode_ = Mode::Live;
-  bool gap_open_ = false;         // Filling because messages are missing
-  bool verified_ = false;         // Filling: the message at last_ came again unchanged
-  bool answered_ = false;         // the replay has said anything
-  bool progressed_ = false;       // the replay has brought something new
-  bool silent_ = false;           // as replay_silent()
-  std::uint32_t barren_ = 0;      // replays in a row that have brought nothing new (yet)
-  std::uint32_t beginnings_ = 0;  // replays from 0 since a live message was applied
-  bool exhausted_ = false;        // a replay has ended, and another one would bring no more
+  bool gap_open_ = false;            // Filling because messages are missing
+  bool verified_ = false;            // Filling: the message at last_ came again unchanged
+  bool answered_ = false;            // the replay has said anything
+  bool progressed_ = false;          // the replay has brought something new
+  bool silent_ = false;              // as replay_silent()
+  std::uint32_t empty_replays_ = 0;  // replays in a row that have brought nothing new (yet)
+  std::uint32_t beginnings_ = 0;     // replays from 0 since a live message was applied
+  bool exhausted_ = false;           // a replay has ended, and another one would bring no more
   std::optional<std::uint64_t> last_;
   std::deque<Applied> recent_;
   std::deque<Message> buffered_;

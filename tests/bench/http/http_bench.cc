@@ -61,7 +61,7 @@ Task<void> answer(Request& request, ResponseWriter& writer) {
   static_cast<void>(finished);
 }
 
-Task<void> relay(Client& client, const Endpoint& upstream, Request& request,
+Task<void> relay(Client& client, const ServerAddress& upstream, Request& request,
                  ResponseWriter& writer) {
   Exchange exchange(client);
   writer.on_disconnect([&exchange] { exchange.cancel(); });
@@ -83,7 +83,7 @@ Task<void> relay(Client& client, const Endpoint& upstream, Request& request,
   static_cast<void>(finished);
 }
 
-Task<void> load(Client& client, const Endpoint& to, const Workload& workload,
+Task<void> load(Client& client, const ServerAddress& to, const Workload& workload,
                 const std::function<void()>& done) {
   const std::string text(workload.request_bytes, 'x');
   const std::string_view body = text;
@@ -124,7 +124,7 @@ std::chrono::nanoseconds process_cpu(int pid) {
   return std::chrono::nanoseconds(nanoseconds);
 }
 
-void run(const Workload& workload, IoPool& clients, const Endpoint& proxy,
+void run(const Workload& workload, IoPool& clients, const ServerAddress& proxy,
          const std::function<std::chrono::nanoseconds()>& cpu) {
   Client client(clients, {});
   const auto pass = [&](const Workload& part) {
@@ -168,7 +168,7 @@ int compare(char** arguments) {
     return 1;
   }
   const int pid = std::atoi(arguments[3]);
-  const Endpoint proxy{"127.0.0.1", number(arguments[2])};
+  const ServerAddress proxy{"127.0.0.1", number(arguments[2])};
   for (const auto& workload : kWorkloads) {
     run(workload, clients, proxy, [pid] { return process_cpu(pid); });
   }
@@ -183,7 +183,7 @@ int measure() {
   IoPool clients(one_thread);
   const auto upstream = Server::create(upstreams, {}, answer);
   Client to_upstream(proxies, {});
-  const Endpoint upstream_at{"127.0.0.1", (*upstream)->port()};
+  const ServerAddress upstream_at{"127.0.0.1", (*upstream)->port()};
   const Responder forward = [&](Request& request, ResponseWriter& writer) {
     return relay(to_upstream, upstream_at, request, writer);
   };
