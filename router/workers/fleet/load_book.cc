@@ -140,7 +140,10 @@ LoadBook::LoadBook(Options options)
 std::shared_ptr<LoadCell> LoadBook::open(const RankName& name) {
   const auto cell = std::make_shared<LoadCell>(name, shared_);
   const MutexLock lock(mutex_);
-  std::erase_if(cells_, [](const auto& entry) { return entry.second.expired(); });
+  if (cells_.size() >= cells_max_) {
+    std::erase_if(cells_, [](const auto& entry) { return entry.second.expired(); });
+    cells_max_ = std::max(cells_max_, 2 * cells_.size());
+  }
   std::weak_ptr<LoadCell>& place = cells_[name];
   if (const auto earlier = place.lock()) cell->copy_others(*earlier);
   place = cell;

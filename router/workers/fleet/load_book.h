@@ -162,6 +162,7 @@ class LoadBook {
   const Duration source_timeout_;
   Mutex mutex_;  // before those of the cells
   std::map<RankName, std::weak_ptr<LoadCell>> cells_ SL_GUARDED_BY(mutex_);
+  std::size_t cells_max_ SL_GUARDED_BY(mutex_) = 64;  // until those that are gone are dropped
   std::map<std::string, std::shared_ptr<Source>, std::less<>> sources_ SL_GUARDED_BY(mutex_);
 };
 
