@@ -238,12 +238,13 @@ Result<Explanation> LocalSelector::explain(const Inquiry& inquiry) const {
       decide(inquiry, shortlist, turn_.load(std::memory_order_relaxed));
   Explanation explanation;
   explanation.reason = routing::name_of(decision.reason);
+  std::size_t i = 0;  // destinations are in the order of the workers
   for (const auto& worker : shortlist.fleet->workers) {
     Explanation::Entry entry{.worker = worker->spec.name,
                              .state = std::string(name_of(worker->state))};
-    for (std::size_t i = 0; i < shortlist.destinations.size(); ++i) {
+    for (; i < shortlist.destinations.size(); ++i) {
       const Destination& destination = shortlist.destinations[i];
-      if (destination.worker != worker) continue;
+      if (destination.worker != worker) break;
       if (i == decision.chosen) explanation.chosen = explanation.entries.size();
       entry.is_eligible = true;
       entry.rank = destination.rank_number();
