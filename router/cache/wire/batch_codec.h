@@ -25,10 +25,10 @@ inline constexpr std::size_t kMediaPerBlockMax = 1U << 12U;
 inline constexpr std::size_t kTextBytesMax = 4096;  // identifiers, salts, LoRA names
 
 // Decodes the payload of one message of a KV event publisher (msgpack), in the form that vLLM has
-// made and SGLang took over. The format is told from
-// the bytes, never from a version: events as arrays (vLLM 0.9 to 0.23, SGLang) and as maps (vLLM
-// from 0.24, keys in any order), hashes as integers or bytes, every shape of extra_keys up to
-// vLLM 0.32. Further array elements are ignored, but for a map of named fields (SGLang).
+// made and SGLang took over. The format is told from the bytes, never from a version: events as
+// arrays (vLLM 0.9 to 0.23, SGLang) and as maps (vLLM from 0.24, keys in any order), hashes as
+// integers or bytes, every shape of extra_keys up to vLLM 0.32. Further array elements are ignored,
+// but for a map of named fields (SGLang).
 //
 // Named fields of a store that this build does not know: what is empty (nil, arrays of that) is
 // ignored. Any other is noted, as it may mean what nobody has thought of; and where its name says

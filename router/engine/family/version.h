@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
-// What follows from the version that a vLLM server tells. Formats are told from the bytes that it
-// sends, never from this; the version decides only what no byte shows. Pure.
+// The version that an engine's server tells. Formats are told from the bytes that it sends, never
+// from this; the version decides only what no byte shows. Pure.
 namespace sightline::family {
 
 inline constexpr std::size_t kVersionBytesMax = 64;
