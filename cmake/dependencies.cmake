@@ -18,6 +18,9 @@ find_package(GTest REQUIRED)
 find_package(benchmark REQUIRED)
 pkg_check_modules(CARES REQUIRED IMPORTED_TARGET libcares)
 pkg_check_modules(ZMQ REQUIRED IMPORTED_TARGET libzmq)
+# What libzmq itself was built with. zmq.h needs none of it, and CMake reads "-isystem DIR" otherwise
+# when it runs a second time: all that uses libzmq would be built twice.
+set_target_properties(PkgConfig::ZMQ PROPERTIES INTERFACE_INCLUDE_DIRECTORIES "" INTERFACE_COMPILE_OPTIONS "")
 pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
 pkg_check_modules(WEBP REQUIRED IMPORTED_TARGET libwebp)
 
