@@ -9,9 +9,9 @@
 
 namespace sightline {
 
-// One writer swaps an immutable snapshot, many readers take it.
-// Thread safety: read() from any thread; publish() from one thread at a time. A reader's snapshot
-// stays valid for as long as it holds the pointer.
+// Writers swap an immutable snapshot, many readers take it.
+// Thread safety: all methods from any thread; the order of several writers is their own affair. A
+// reader's snapshot stays valid for as long as it holds the pointer.
 template <class T>
 class Published {
  public:

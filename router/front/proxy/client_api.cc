@@ -206,7 +206,7 @@ std::string ClientApi::models_body() const {
   for (const std::string& name : names) {
     append_model(body, {.id = name, .root = names.front(), .max_model_len = longest}, started_s_);
   }
-  for (const fleet::Served::Model& model : served->models) {
+  for (const fleet::ServedNames::Model& model : served->models.all()) {
     if (!names.empty() && model.parent.empty()) continue;
     if (std::find(names.begin(), names.end(), model.id) != names.end()) continue;
     append_model(body, {model.id, model.id, model.parent, longest}, started_s_);

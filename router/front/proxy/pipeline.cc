@@ -80,7 +80,7 @@ Result<Done> Pipeline::check_model(const openai::ApiRequest& request,
   const auto& names = services_.settings.model.served_names;
   if (std::find(names.begin(), names.end(), *request.model) != names.end()) return Done{};
   // Without a name of our own the workers' names are served, else only their adapters.
-  const fleet::Served::Model* model = served.find(*request.model);
+  const fleet::ServedNames::Model* model = served.models.find(*request.model);
   if (model != nullptr && (names.empty() || !model->parent.empty())) return Done{};
   return client_error(ErrorCode::NotFound,
                       "The model `" + shown(*request.model) + "` does not exist.", "model");

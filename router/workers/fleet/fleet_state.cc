@@ -7,6 +7,8 @@
 
 #include "common/base/log.h"
 
+#include "router/workers/fleet/served.h"
+
 namespace sightline::fleet {
 
 using contract::WorkerSpec;
@@ -118,6 +120,7 @@ void Fleet::State::settle_one(Member& member, Effects& effects) {
                   {"reason", member.view.reason}});
   }
   if (!is_new && *member.published == member.view) return;
+  if (is_new || !serve_alike(*member.published, member.view)) served_revision = revision + 1;
   member.published = std::make_shared<const Worker>(member.view);
   is_changed = true;
 }
@@ -133,6 +136,7 @@ void Fleet::State::publish() {
   if (!std::exchange(is_changed, false)) return;
   auto next = std::make_shared<FleetSnapshot>();
   next->revision = ++revision;
+  next->served_revision = served_revision;
   for (const Member& member : members) next->workers.push_back(member.published);
   snapshot.publish(std::move(next));
 }
@@ -180,6 +184,7 @@ void Fleet::State::replace_members(const std::vector<WorkerSpec>& workers, Effec
   compare_block_sizes(effects);
   for (Member& member : members) settle_one(member, effects);
   is_changed = true;
+  served_revision = revision + 1;
 }
 
 void Fleet::State::count_failing(const Member& member, std::uint32_t before) {

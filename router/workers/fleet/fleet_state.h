@@ -40,6 +40,7 @@ class Fleet::State {
   std::function<void()> probe_sooner SL_GUARDED_BY(mutex);
   // A published worker, or the list, since publish().
   bool is_changed SL_GUARDED_BY(mutex) = true;
+  std::uint64_t served_revision SL_GUARDED_BY(mutex) = 0;  // of the snapshots, see there
   SlowShare share SL_GUARDED_BY(mutex);
   bool slow_stay_routed SL_GUARDED_BY(mutex) = false;
   std::uint32_t block_size_of_most SL_GUARDED_BY(mutex) = 0;  // tokens, 0: none is known

@@ -6,35 +6,30 @@
 #include <utility>
 
 namespace sightline::fleet {
-namespace {
 
-void add_model(Served& served, const ServedModel& model) {
-  const auto known = std::find_if(served.models.begin(), served.models.end(),
-                                  [&](const Served::Model& m) { return m.id == model.id; });
-  if (known == served.models.end()) {
-    served.models.push_back({model.id, model.parent});
-  } else if (known->parent.empty()) {
-    known->parent = model.parent;
+void ServedNames::add(const std::string& id, const std::string& parent) {
+  const auto [place, is_new] = places_.try_emplace(id, models_.size());
+  if (is_new) {
+    models_.push_back({id, parent});
+  } else if (std::string& known = models_[place->second].parent; known.empty()) {
+    known = parent;
   }
 }
 
-}  // namespace
-
-const Served::Model* Served::find(std::string_view id) const {
-  const auto found = std::find_if(models.begin(), models.end(),
-                                  [&](const Model& model) { return model.id == id; });
-  return found == models.end() ? nullptr : &*found;
+const ServedNames::Model* ServedNames::find(std::string_view id) const {
+  const auto place = places_.find(id);
+  return place == places_.end() ? nullptr : &models_[place->second];
 }
 
 std::optional<std::string> Served::adapter(const std::optional<std::string>& model) const {
-  const Model* found = model ? find(*model) : nullptr;
+  const ServedNames::Model* found = model ? models.find(*model) : nullptr;
   return found != nullptr && !found->parent.empty() ? model : std::nullopt;
 }
 
 Served served_by(const FleetSnapshot& fleet) {
   Served served;
   for (const auto& worker : fleet.workers) {
-    for (const ServedModel& model : worker->models) add_model(served, model);
+    for (const ServedModel& model : worker->models) served.models.add(model.id, model.parent);
     const std::uint32_t tokens = worker->max_model_len;
     if (tokens > 0 && (served.prompt_tokens_max == 0 || tokens < served.prompt_tokens_max)) {
       served.prompt_tokens_max = tokens;
@@ -51,12 +46,18 @@ Served served_by(const FleetSnapshot& fleet) {
   return served;
 }
 
+bool serve_alike(const Worker& a, const Worker& b) {
+  return a.models == b.models && a.max_model_len == b.max_model_len &&
+         a.is_precise() == b.is_precise() && a.block_size.tokens() == b.block_size.tokens() &&
+         a.spec.family == b.spec.family;
+}
+
 std::shared_ptr<const Served> ServedView::read() const {
-  auto snapshot = fleet_.snapshot();
+  const auto snapshot = fleet_.snapshot();
   const auto latest = latest_.read();
-  if (latest->snapshot == snapshot) return latest->served;
+  if (latest->revision == snapshot->served_revision) return latest->served;
   auto served = std::make_shared<const Served>(served_by(*snapshot));
-  latest_.publish(std::make_shared<const Entry>(Entry{std::move(snapshot), served}));
+  latest_.publish(std::make_shared<const Entry>(Entry{snapshot->served_revision, served}));
   return served;
 }
 

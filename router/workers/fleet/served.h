@@ -2,7 +2,10 @@
 // Copyright The Sightline Authors
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,21 +19,36 @@
 
 namespace sightline::fleet {
 
-// What the workers serve together: all that must be known of them to prepare a request. A small
-// value, which can be told to a process that has no fleet.
-struct Served {
+// Names that requests may use as "model", each once, in the order in which they came.
+class ServedNames {
+ public:
   struct Model {
     std::string id;
     std::string parent;  // base model of a LoRA adapter, empty for a base model
     bool operator==(const Model&) const = default;
   };
-  std::vector<Model> models;                     // each name once, in the order of the workers
+
+  // A name that is there already takes over the parent, if it had none.
+  void add(const std::string& id, const std::string& parent);
+  // Null: nobody has told it.
+  [[nodiscard]] const Model* find(std::string_view id) const;
+  [[nodiscard]] const std::vector<Model>& all() const { return models_; }
+
+  bool operator==(const ServedNames&) const = default;
+
+ private:
+  std::vector<Model> models_;
+  std::map<std::string, std::size_t, std::less<>> places_;  // in `models_`, by id
+};
+
+// What the workers serve together: all that must be known of them to prepare a request. A small
+// value, which can be told to a process that has no fleet.
+struct Served {
+  ServedNames models;                            // in the order of the workers
   std::uint32_t prompt_tokens_max = 0;           // that all of them take, 0: none tells
   std::optional<std::uint32_t> block_size;       // tokens, of the workers with precise events
   std::vector<contract::EngineFamily> families;  // each once
 
-  // Null: no worker has told it.
-  [[nodiscard]] const Model* find(std::string_view id) const;
   // The adapter that a request's model name stands for, if it is one.
   [[nodiscard]] std::optional<std::string> adapter(const std::optional<std::string>& model) const;
 
@@ -39,7 +57,10 @@ struct Served {
 
 Served served_by(const FleetSnapshot& fleet);
 
-// That of a fleet's latest snapshot, made once for each.
+// True: one in place of the other changes nothing of what is served.
+bool serve_alike(const Worker& a, const Worker& b);
+
+// What a fleet serves now: gathered when a request asks for it first after it has changed.
 // Thread safety: all methods from any thread. The fleet outlives it.
 class ServedView {
  public:
@@ -49,8 +70,8 @@ class ServedView {
 
  private:
   struct Entry {
-    std::shared_ptr<const FleetSnapshot> snapshot;
-    std::shared_ptr<const Served> served;
+    std::uint64_t revision = 0;  // of a fleet without workers
+    std::shared_ptr<const Served> served = std::make_shared<const Served>();
   };
   const Fleet& fleet_;
   mutable Published<Entry> latest_{std::make_shared<const Entry>()};

@@ -17,6 +17,9 @@ namespace sightline::fleet {
 // All workers at one moment. Immutable.
 struct FleetSnapshot {
   std::uint64_t revision = 0;
+  // Of the snapshot in which what the workers serve together last changed, or a later one; 0: there
+  // never was one.
+  std::uint64_t served_revision = 0;
   std::vector<std::shared_ptr<const Worker>> workers;  // in the order of the configuration
 
   // Nothing when there is no such worker.

@@ -155,7 +155,7 @@ class Serving : public testing::TestWithParam<bool> {
     settings.model.served_names = {"m"};
     served.families = {EngineFamily::Vllm};
     served.block_size = 16;
-    served.models = {{"ad", "m"}};
+    served.models.add("ad", "m");
   }
 
   static http::Request post(std::string body) {

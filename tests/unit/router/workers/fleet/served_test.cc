@@ -25,12 +25,13 @@ Worker worker_of(std::vector<ServedModel> models, std::uint32_t max_model_len = 
 TEST(Served, ModelsAreListedOnceAndAnAdapterOfAnyWorkerIsOne) {
   const Served served = served_by(
       fleet_of({worker_of({{"m", ""}, {"ad", ""}}), worker_of({{"ad", "m"}, {"other", "m"}})}));
-  EXPECT_EQ(served.models, (std::vector<Served::Model>{{"m", ""}, {"ad", "m"}, {"other", "m"}}));
+  EXPECT_EQ(served.models.all(),
+            (std::vector<ServedNames::Model>{{"m", ""}, {"ad", "m"}, {"other", "m"}}));
   EXPECT_EQ(served.adapter("ad"), "ad");
   EXPECT_EQ(served.adapter("m"), std::nullopt);
   EXPECT_EQ(served.adapter("unknown"), std::nullopt);
   EXPECT_EQ(served.adapter(std::nullopt), std::nullopt);
-  EXPECT_EQ(served.find("unknown"), nullptr);
+  EXPECT_EQ(served.models.find("unknown"), nullptr);
 }
 
 TEST(Served, APromptMustFitTheSmallestContext) {
@@ -56,6 +57,38 @@ TEST(Served, EachFamilyIsToldOnce) {
   other.spec.family = contract::EngineFamily::Sglang;
   EXPECT_EQ(served_by(fleet_of({{}, other, {}})).families,
             (std::vector{contract::EngineFamily::Vllm, contract::EngineFamily::Sglang}));
+}
+
+// So that what is gathered from all of them is not gathered for nothing.
+TEST(Served, NothingChangesWithTheLoadOfAWorker) {
+  Worker before = worker_of({{"m", ""}}, 400);
+  before.state = WorkerState::Ready;
+  before.block_size = BlockSize(16);
+  Worker after = before;
+  after.running = 3;
+  after.kv_usage = 0.5;
+  after.reason = "joined late";
+  EXPECT_TRUE(serve_alike(before, after));
+}
+
+TEST(Served, EachThingThatIsGatheredIsAChange) {
+  Worker before = worker_of({{"m", ""}}, 400);
+  before.state = WorkerState::Ready;
+  before.block_size = BlockSize(16);
+  const std::vector<void (*)(Worker&)> changes = {
+      [](Worker& worker) {
+        worker.models.push_back({"ad", "m"});
+      },
+      [](Worker& worker) { worker.max_model_len = 300; },
+      [](Worker& worker) { worker.block_size = BlockSize(32); },
+      [](Worker& worker) { worker.state = WorkerState::Unverified; },
+      [](Worker& worker) { worker.spec.family = contract::EngineFamily::Sglang; }};
+  for (const auto change : changes) {
+    Worker after = before;
+    change(after);
+    EXPECT_FALSE(serve_alike(before, after));
+    EXPECT_NE(served_by(fleet_of({before})), served_by(fleet_of({after})));
+  }
 }
 
 }  // namespace
