@@ -64,6 +64,8 @@ relay::Attempt Attempts::begin(const http::Request& http, const selection::Selec
   relay::Attempt attempt;
   attempt.pool = &services_.pool;
   attempt.now = services_.clock.wall();
+  // Before the client can send it again.
+  attempt.on_answer = [this] { answered(); };
   attempt.call.endpoint = {chosen.host, chosen.port};
   // Once a request was lost, nothing may be left to the doubt that a kept connection brings.
   attempt.call.fresh = past_.losses > 0;
@@ -126,7 +128,7 @@ Error Attempts::last_word(relay::Forwarded failed) {
 }
 
 void Attempts::answered() {
-  if (past_.losses > 0) memory_.lost.answered(text_, services_.clock.now());
+  if (std::exchange(past_.losses, 0) > 0) memory_.lost.answered(text_, services_.clock.now());
 }
 
 selection::Ending ending_of(const relay::Forwarded& forwarded, const RequestTrace& trace) {

@@ -51,11 +51,10 @@ class Attempts {
   // Whom to send it to, with the work booked. The error of the last attempt if nobody is left, or
   // no other attempt may be made.
   [[nodiscard]] Task<Result<selection::Selection>> choose(selection::Inquiry& inquiry);
-  // Notes that it is sent now.
+  // Notes that it is sent now. This outlives the attempt.
   [[nodiscard]] relay::Attempt begin(const http::Request& http, const selection::Selection& chosen);
   // After a failed attempt: Done if it may be sent once more, else the error for the client.
   Result<Done> failed(const selection::Selection& chosen, relay::Forwarded failed);
-  void answered();
 
  private:
   // An attempt that failed and may be followed by another one.
@@ -64,6 +63,8 @@ class Attempts {
     relay::Forwarded forwarded;
   };
 
+  // The request is harmless.
+  void answered();
   // What remains to be told where nobody can take over.
   [[nodiscard]] Error last_word(relay::Forwarded failed);
 

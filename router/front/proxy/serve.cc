@@ -72,7 +72,6 @@ Task<Result<Done>> Proxy::serve(openai::Endpoint endpoint, http::Request& http, 
       SL_CO_TRY(attempts.failed(*chosen, std::move(forwarded)));
       continue;
     }
-    attempts.answered();
     trace.answered(forwarded.answer->status, forwarded.answer->usage);
     co_return Done{};
   }
@@ -101,7 +100,6 @@ Task<Result<Done>> Proxy::serve_unread(http::Request& http, relay::Relay& relay,
       SL_CO_TRY(attempts.failed(*chosen, std::move(forwarded)));
       continue;
     }
-    attempts.answered();
     trace.answered(forwarded.answer->status, forwarded.answer->usage);
     co_return Done{};
   }

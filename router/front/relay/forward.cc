@@ -67,6 +67,10 @@ void raise_life(const Attempt& attempt) {
   if (attempt.life) attempt.life->raise();
 }
 
+void note_answer(const Attempt& attempt) {
+  if (attempt.on_answer) attempt.on_answer();
+}
+
 retry::Outcome ending_of(const http::Exchange& exchange) {
   switch (exchange.failure()) {
     case http::Failure::Connect:
@@ -143,6 +147,7 @@ class StreamTap {
       // Comments keep the connection alive before there is any token.
       if (!seen_event_ && !event->payload.empty()) {
         seen_event_ = true;
+        note_answer(attempt_);
         if (attempt_.on_first_token) attempt_.on_first_token();
       }
       done_seen_ |= event->payload == kLastPayload;
@@ -245,6 +250,7 @@ Task<Result<Answer>> relay_whole(http::Exchange& exchange, const Attempt& attemp
   http::Response response{.status = answer.status,
                           .headers = answer_headers(exchange, attempt),
                           .body = std::move(*body)};
+  note_answer(attempt);
   auto sent = co_await client.send(std::move(response));
   if (!sent.ok()) co_return std::move(sent).error();
   co_return answer;
@@ -273,6 +279,7 @@ Task<Result<Answer>> relay_bytes(http::Exchange& exchange, const Attempt& attemp
       error.retryable = false;
       co_return error;
     }
+    note_answer(attempt);
     if (bytes->empty()) break;
     raise_life(attempt);
     written = co_await client.write(*bytes);

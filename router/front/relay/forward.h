@@ -37,6 +37,10 @@ struct Attempt {
   WallTime now{};                         // for dates that a worker names
   bool strip_usage = false;               // the closing usage chunk was asked for by the router
   std::function<void()> on_first_token;   // the first event of a stream with a payload
+  // The worker has answered, and the client has nothing of it yet: a stream's first event with a
+  // payload, another answer as a whole, the first piece of what is not looked into. Perhaps several
+  // times.
+  std::function<void()> on_answer;
 };
 
 // How an attempt ended well.

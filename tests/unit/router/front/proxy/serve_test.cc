@@ -107,6 +107,7 @@ class FakeRelay : public relay::Relay {
   explicit FakeRelay(test::ManualClock& clock) : clock_(clock) {}
 
   bool has_left = false;
+  bool breaks_off = false;               // attempts that are final fail when the answer has begun
   std::deque<relay::Forwarded> endings;  // of the attempts in turn; then answers of status 200
   std::vector<Sent> sent;
 
@@ -124,10 +125,12 @@ class FakeRelay : public relay::Relay {
     attempt.life->raise();
     if (endings.empty()) {
       if (attempt.on_first_token) attempt.on_first_token();
+      attempt.on_answer();
       return {relay::Answer{.status = 200, .usage = openai::Usage{.prompt_tokens = 9}},
               retry::Outcome::Final,
               {}};
     }
+    if (breaks_off && endings.front().ending == retry::Outcome::Final) attempt.on_answer();
     relay::Forwarded ending = std::move(endings.front());
     endings.pop_front();
     return ending;
@@ -383,6 +386,16 @@ TEST_P(Serving, AnAnswerAfterALossForgetsIt) {
     relay.endings.push_back(failed(retry::Outcome::Lost));
     EXPECT_TRUE(serve(chat()).ok()) << i;
   }
+}
+
+TEST_P(Serving, ALossIsForgottenBeforeTheAnswerHasEnded) {
+  selector.workers = {"a", "b"};
+  relay.breaks_off = true;
+  relay.endings.push_back(failed(retry::Outcome::Lost));
+  relay.endings.push_back(failed(retry::Outcome::Final, ErrorCode::Cancelled));
+  EXPECT_FALSE(serve(chat()).ok());
+  relay.endings.push_back(failed(retry::Outcome::Lost));
+  EXPECT_TRUE(serve(chat()).ok());
 }
 
 TEST_P(Serving, WhatAnEngineSaysWithItsRefusalReachesTheClient) {
