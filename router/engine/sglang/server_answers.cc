@@ -65,11 +65,15 @@ Result<std::vector<EventSource>> parse_event_sources(std::string body) {
   const auto port = whole_of(*events, "endpoint_port_base", 1, kPortMax - *ranks + 1);
   const auto replay = whole_of(*events, "replay_endpoint_port_base", 1, kPortMax - *ranks + 1);
   const auto block_size = whole_of(*events, "block_size", 1, family::kBlockSizeMax);
+  const bool publishes = text_of(*events, "publisher") == "zmq";
+  if (publishes && (!port || host.empty())) {
+    return corrupt("/server_info: kv_events has no endpoint_host and endpoint_port_base");
+  }
   for (std::uint32_t rank = 0; rank < *ranks; ++rank) {
     EventSource source;
     source.rank = rank;
     source.block_size = block_size.value_or(0);
-    source.enabled = text_of(*events, "publisher") == "zmq" && port && !host.empty();
+    source.enabled = publishes;
     if (source.enabled) source.endpoint = endpoint_of(host, *port + rank);
     if (replay) source.replay_endpoint = endpoint_of("*", *replay + rank);
     sources.push_back(std::move(source));
