@@ -336,6 +336,20 @@ TEST_F(AuditTest, AnEngineOfWhichMoreIsClaimedThanItHasIsLearnedAnew) {
   EXPECT_EQ(audit.tally(kEngine).relearned, 1U);
 }
 
+TEST_F(AuditTest, AnEngineThatIsFullToTheLastBlockIsBelieved) {
+  int before = 0;
+  {
+    const std::lock_guard lock(mutex);
+    rooms = {{kEngine, "a", 101}};
+    before = room_looks;
+  }
+  EXPECT_TRUE(test::eventually([&] {
+    const std::lock_guard lock(mutex);
+    return room_looks > before + 4;
+  }));
+  EXPECT_EQ(audit.tally(kEngine).overfull, 0U);
+}
+
 TEST_F(AuditTest, ClaimsBeyondItsRoomAreNoFaultOfACacheThatIsNotHeardWhollyOrClaimedAsABound) {
   auto bound = verified();
   bound.upper_bound = true;
