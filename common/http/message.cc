@@ -10,6 +10,8 @@ namespace {
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
+bool breaks_field(char c) { return c == '\r' || c == '\n' || c == '\0'; }
+
 std::string_view trimmed(std::string_view text) {
   const auto begin = text.find_first_not_of(" \t");
   if (begin == std::string_view::npos) return {};
@@ -98,11 +100,9 @@ void Headers::add(std::string_view name, std::string_view value) {
   entries_.push_back({static_cast<std::uint32_t>(offset), static_cast<std::uint32_t>(name.size()),
                       static_cast<std::uint32_t>(value.size())});
   text_.append(name).append(value);
-  constexpr std::string_view kBreaking("\r\n\0", 3);
-  for (auto at = text_.find_first_of(kBreaking, offset); at != std::string::npos;
-       at = text_.find_first_of(kBreaking, at)) {
-    text_[at] = ' ';
-  }
+  // A pass over the bytes: find_first_of() calls memchr() for each, a tenth of a short request.
+  std::replace_if(text_.begin() + static_cast<std::ptrdiff_t>(offset), text_.end(), breaks_field,
+                  ' ');
 }
 
 void Headers::set(std::string_view name, std::string_view value) {
