@@ -2,7 +2,7 @@
 // Copyright The Sightline Authors
 #include "router/workers/fleet/served.h"
 
-#include <gtest/gtest.h>
+#include "tests/unit/router/workers/fleet/fleet_fixture.h"
 
 namespace sightline::fleet {
 namespace {
@@ -89,6 +89,35 @@ TEST(Served, EachThingThatIsGatheredIsAChange) {
     EXPECT_FALSE(serve_alike(before, after));
     EXPECT_NE(served_by(fleet_of({before})), served_by(fleet_of({after})));
   }
+}
+
+Probe probe_of(std::vector<ServedModel> models) {
+  return {.health = Done{},
+          .models = std::move(models),
+          .sources = one_source(),
+          .load = ServerLoad{.block_size = 16}};
+}
+
+class ServedViewTest : public FleetFixture {};
+
+TEST_F(ServedViewTest, IsGatheredAnewAfterAChangeAndNotAfterAReadingOfTheLoad) {
+  const WorkerSpec spec = spec_of("name=w,url=http://h:1");
+  const ServedView served(fleet_);
+  const auto is_true = [&] { return *served.read() == served_by(*fleet_.snapshot()); };
+  fleet_.set_workers({spec});
+  EXPECT_TRUE(is_true());
+  fleet_.apply_probe(spec, probe_of({{"m", "", 4096}}));
+  EXPECT_TRUE(is_true());
+  fleet_.apply_probe(spec, probe_of({{"m", "", 4096}, {"ad", "m"}}));
+  EXPECT_TRUE(is_true());
+  const auto before = served.read();
+  fleet_.apply_load(spec, {.running = 7});
+  EXPECT_EQ(served.read(), before);
+  tell_health(cache_of("w"), FeedHealth::Disconnected);
+  EXPECT_TRUE(is_true());
+  EXPECT_EQ(served.read()->block_size, std::nullopt);
+  fleet_.set_workers({});
+  EXPECT_TRUE(is_true());
 }
 
 }  // namespace
