@@ -37,10 +37,15 @@ class BoundedQueue {
   std::optional<T> pop() {
     const MutexLock lock(mutex_);
     ready_.wait(mutex_, [this]() SL_REQUIRES(mutex_) { return closed_ || !items_.empty(); });
-    if (items_.empty()) return std::nullopt;
-    T item = std::move(items_.front());
-    items_.pop_front();
-    return item;
+    return take();
+  }
+
+  // The same, but waits no longer than that: nothing then, too. time_max: of hours at most.
+  std::optional<T> pop_for(Duration time_max) {
+    const MutexLock lock(mutex_);
+    ready_.wait_for(mutex_, time_max,
+                    [this]() SL_REQUIRES(mutex_) { return closed_ || !items_.empty(); });
+    return take();
   }
 
   void close() {
@@ -57,6 +62,13 @@ class BoundedQueue {
   }
 
  private:
+  std::optional<T> take() SL_REQUIRES(mutex_) {
+    if (items_.empty()) return std::nullopt;
+    T item = std::move(items_.front());
+    items_.pop_front();
+    return item;
+  }
+
   const std::size_t capacity_max_;
   mutable Mutex mutex_;
   CondVar ready_;

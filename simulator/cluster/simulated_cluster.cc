@@ -14,7 +14,6 @@
 #include "common/base/clock.h"
 #include "common/base/line_writer.h"
 #include "common/base/log.h"
-#include "common/base/mutex.h"
 #include "common/http/server.h"
 #include "common/runtime/io_pool.h"
 #include "common/runtime/shutdown.h"
@@ -100,6 +99,14 @@ struct RestartOrder {
   std::chrono::milliseconds down{0};
 };
 
+// An engine whose process has ended.
+struct DeadEngine {
+  std::size_t engine = 0;
+  std::uint16_t port = 0;
+  Instant begin_at;  // it tries to begin again
+  int tries = 0;
+};
+
 // Runs work on an I/O thread and waits for it.
 template <class Work>
 void run_there(asio::io_context& context, Work work) {
@@ -133,8 +140,10 @@ struct SimulatedCluster::State {
   Result<Done> listen(std::size_t index, std::uint16_t port);
   static void quiesce(Unit& unit);
   void carry_out_restarts(const std::stop_token& stop);
-  void restart(const RestartOrder& order, const std::stop_token& stop);
-  Result<Done> begin_again(std::size_t index, std::uint16_t port);
+  DeadEngine end(const RestartOrder& order);
+  // True: it is there again, or never will be.
+  bool begin_again(DeadEngine& dead);
+  Result<Done> reopen(const DeadEngine& dead);
   [[nodiscard]] std::string topic_of(std::uint32_t index) const;
 
   const SimulateSettings settings;
@@ -278,13 +287,24 @@ Result<Done> SimulatedCluster::State::listen(std::size_t index, std::uint16_t po
   return Done{};
 }
 
+// An engine ends when it is ordered, however long others take to come back: whoever reads when a
+// restart struck looks for its effect then.
 void SimulatedCluster::State::carry_out_restarts(const std::stop_token& stop) {
-  while (const auto order = restarts.pop()) restart(*order, stop);
+  std::vector<DeadEngine> dead;
+  while (!stop.stop_requested()) {
+    const Instant now = system_clock().now();
+    Duration wait = std::chrono::hours(1);
+    for (const DeadEngine& engine : dead) wait = std::min(wait, engine.begin_at - now);
+    if (const auto order = restarts.pop_for(std::max(wait, Duration::zero()))) {
+      dead.push_back(end(*order));
+    }
+    std::erase_if(dead, [&](DeadEngine& engine) { return begin_again(engine); });
+  }
 }
 
 // As seen from outside: connections end, nobody listens, then the same ports again with nothing
 // cached, nothing counted, and event numbers from 0. Block hashes are the same as before.
-void SimulatedCluster::State::restart(const RestartOrder& order, const std::stop_token& stop) {
+DeadEngine SimulatedCluster::State::end(const RestartOrder& order) {
   Unit& unit = *units[order.engine];
   const std::uint16_t port = unit.server->port();
   quiesce(unit);
@@ -297,31 +317,31 @@ void SimulatedCluster::State::restart(const RestartOrder& order, const std::stop
   });
   unit.server.reset();
   for (const auto& core : unit.cores) core->publisher->close();
-  Result<Done> begun = internal_error("stopping");
-  Mutex mutex;  // of nothing: a wait wants one
-  StopCondVar stopped;
-  const auto pause = [&](Duration time) {
-    const MutexLock lock(mutex);
-    stopped.wait_until(mutex, stop, system_clock().now() + time, [] { return false; });
-  };
-  pause(order.down);
-  // The kernel may lend a port that nobody listens on to an outgoing connection for a while.
-  for (int i = 0; i < kBindTriesMax && !begun.ok() && !stop.stop_requested(); ++i) {
-    if (i > 0) pause(kBindPause);
-    begun = begin_again(order.engine, port);
-  }
-  run_there(*unit.context, [&unit] { unit.restart_ordered = false; });
-  if (begun.ok() || stop.stop_requested()) return;
-  log(LogLevel::Error, "a simulated engine cannot start again",
-      {{"engine", order.engine}, {"error", begun.error().message}});
+  return {.engine = order.engine, .port = port, .begin_at = system_clock().now() + order.down};
 }
 
-Result<Done> SimulatedCluster::State::begin_again(std::size_t index, std::uint16_t port) {
-  Unit& unit = *units[index];
-  for (const auto& core : unit.cores) {
+bool SimulatedCluster::State::begin_again(DeadEngine& dead) {
+  if (system_clock().now() < dead.begin_at) return false;
+  const Result<Done> begun = reopen(dead);
+  // The kernel may lend a port that nobody listens on to an outgoing connection for a while.
+  if (!begun.ok() && ++dead.tries < kBindTriesMax) {
+    dead.begin_at = system_clock().now() + kBindPause;
+    return false;
+  }
+  if (!begun.ok()) {
+    log(LogLevel::Error, "a simulated engine cannot start again",
+        {{"engine", dead.engine}, {"error", begun.error().message}});
+  }
+  Unit& unit = *units[dead.engine];
+  run_there(*unit.context, [&unit] { unit.restart_ordered = false; });
+  return true;
+}
+
+Result<Done> SimulatedCluster::State::reopen(const DeadEngine& dead) {
+  for (const auto& core : units[dead.engine]->cores) {
     if (!core->publisher->is_open()) SL_TRY(core->publisher->reopen());
   }
-  return listen(index, port);
+  return listen(dead.engine, dead.port);
 }
 
 Result<std::unique_ptr<SimulatedCluster>> SimulatedCluster::start(

@@ -128,6 +128,22 @@ TEST(Faults, ARestartForgetsEverythingAndKeepsThePorts) {
   EXPECT_NE(get(url, "/fault").body.find(R"("kind":"restart")"), std::string::npos);
 }
 
+TEST(Faults, ARestartDoesNotWaitForThatOfAnotherEngine) {
+  SimulateSettings settings = settings_of_one();
+  settings.engines = 2;
+  const auto cluster = SimulatedCluster::start(settings);
+  ASSERT_TRUE(cluster.ok()) << cluster.error().message;
+  const std::string slow = (*cluster)->endpoints(0).url;
+  const std::string quick = (*cluster)->endpoints(1).url;
+  ASSERT_EQ(order(slow, R"({"kind":"restart","ms":600000})").status, 200);
+  ASSERT_EQ(order(quick, R"({"kind":"restart"})").status, 200);
+  EXPECT_TRUE(fakes::eventually([&] {
+    return fakes::RawSocket::listens(port_of(quick)) &&
+           get(quick, "/sim/blocks").body.starts_with(R"({"life":1,)");
+  }));
+  EXPECT_FALSE(fakes::RawSocket::listens(port_of(slow)));
+}
+
 TEST(Faults, WrongOrdersAreRefusedWithAReason) {
   const auto cluster = start();
   const std::string& url = cluster->endpoints(0).url;
