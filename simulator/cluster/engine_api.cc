@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include <asio/post.hpp>
 #include <asio/steady_timer.hpp>
 #include <asio/this_coro.hpp>
 
@@ -106,18 +107,24 @@ Task<void> EngineApi::handle(const http::Request& request, http::ResponseWriter&
     co_return;
   }
   const bool is_probe = request.method == "GET" && path != kFaultPath && path != kBlocksPath;
-  if (is_probe) co_await answer_later();
+  if (is_probe) co_await answer_later(writer);
+  if (writer.cut_off()) co_return writer.abort();  // the process that had the request is gone
   Reply reply = find_and_call(request);
   http::Response response = to_response(std::move(reply));
   co_await writer.send(std::move(response));
 }
 
-// What a router asks an engine that is busy comes late; who orders faults is not kept waiting.
-Task<void> EngineApi::answer_later() {
+// What a router asks an engine that is busy comes late; who orders faults is not kept waiting, nor
+// is the end of an engine that restarts.
+Task<void> EngineApi::answer_later(http::ResponseWriter& writer) {
   const auto slow = parts_.faults.draw(FaultKind::SlowProbe, {});
   if (!slow) co_return;
-  asio::steady_timer timer(co_await asio::this_coro::executor, slow->duration);
-  co_await timer.async_wait(use_task);
+  const auto executor = co_await asio::this_coro::executor;
+  const auto over = std::make_shared<Gate>();
+  writer.on_disconnect([over, executor] { asio::post(executor, [over] { over->open(); }); });
+  asio::steady_timer timer(executor, slow->duration);
+  timer.async_wait([over](const auto&) { over->open(); });
+  co_await over->wait();
 }
 
 http::Response EngineApi::to_response(Reply reply) {

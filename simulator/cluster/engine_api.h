@@ -86,7 +86,7 @@ class EngineApi {
   };
   static const std::vector<RouteEntry>& routes();
 
-  Task<void> answer_later();
+  Task<void> answer_later(http::ResponseWriter& writer);
   Reply find_and_call(const http::Request& request);
   Reply health(const http::Request& request);
   Reply version(const http::Request& request);

@@ -144,6 +144,22 @@ TEST(Faults, ARestartDoesNotWaitForThatOfAnotherEngine) {
   EXPECT_FALSE(fakes::RawSocket::listens(port_of(slow)));
 }
 
+TEST(Faults, ARestartDoesNotWaitForAnAnswerThatIsSlow) {
+  const auto cluster = start({"kind=slow-probe,ms=600000,count=1"});
+  const std::string& url = cluster->endpoints(0).url;
+  auto probe = fakes::RawSocket::connect(port_of(url));
+  probe.send(wire_text_of({.method = "GET", .path = "/health"}));
+  ASSERT_TRUE(fakes::eventually([&] {
+    return get(url, "/fault?since=0").body.find(R"("strikes":[{)") != std::string::npos;
+  }));
+  ASSERT_EQ(order(url, R"({"kind":"restart"})").status, 200);
+  EXPECT_EQ(probe.receive_all(), "");
+  EXPECT_TRUE(fakes::eventually([&] {
+    return fakes::RawSocket::listens(port_of(url)) &&
+           get(url, "/sim/blocks").body.starts_with(R"({"life":1,)");
+  }));
+}
+
 TEST(Faults, WrongOrdersAreRefusedWithAReason) {
   const auto cluster = start();
   const std::string& url = cluster->endpoints(0).url;
