@@ -111,15 +111,26 @@ TEST(Faults, GarbageInPlaceOfAnAnswerIsNotHttp) {
   EXPECT_EQ(complete(url).status, 200);
 }
 
+// Waits for the second life of an engine that has completed something in its first one. The answer
+// to the order is the last thing that the first life says.
+testing::AssertionResult begins_again(const SimulatedCluster& cluster, std::uint32_t engine) {
+  const std::uint16_t port = port_of(cluster.endpoints(engine).url);
+  if (!fakes::eventually([&] { return cluster.counters(engine).requests == 0; })) {
+    return testing::AssertionFailure() << "it has not ended";
+  }
+  if (!fakes::eventually([&] { return fakes::RawSocket::listens(port); })) {
+    return testing::AssertionFailure() << "it is not there again";
+  }
+  return testing::AssertionSuccess();
+}
+
 TEST(Faults, ARestartForgetsEverythingAndKeepsThePorts) {
   const auto cluster = start();
   const std::string& url = cluster->endpoints(0).url;
   const std::string before = complete(url).body;
   EXPECT_NE(get(url, "/sim/blocks").body.find(R"("sequence":0,"delivered":0)"), std::string::npos);
   ASSERT_EQ(order(url, R"({"kind":"restart","ms":30})").status, 200);
-  // The answer to the order is the last thing that the first life says.
-  ASSERT_TRUE(fakes::eventually([&] { return cluster->counters(0).requests == 0; }));
-  ASSERT_TRUE(fakes::eventually([&] { return fakes::RawSocket::listens(port_of(url)); }));
+  ASSERT_TRUE(begins_again(*cluster, 0));
   EXPECT_TRUE(get(url, "/sim/blocks").body.starts_with(R"({"life":1,"sequence":null,)"));
   EXPECT_EQ(cluster->counters(0).requests, 0U);
   EXPECT_EQ(cluster->counters(0).blocks_cached, 0U);
@@ -135,18 +146,17 @@ TEST(Faults, ARestartDoesNotWaitForThatOfAnotherEngine) {
   ASSERT_TRUE(cluster.ok()) << cluster.error().message;
   const std::string slow = (*cluster)->endpoints(0).url;
   const std::string quick = (*cluster)->endpoints(1).url;
+  ASSERT_EQ(complete(quick).status, 200);
   ASSERT_EQ(order(slow, R"({"kind":"restart","ms":600000})").status, 200);
   ASSERT_EQ(order(quick, R"({"kind":"restart"})").status, 200);
-  EXPECT_TRUE(fakes::eventually([&] {
-    return fakes::RawSocket::listens(port_of(quick)) &&
-           get(quick, "/sim/blocks").body.starts_with(R"({"life":1,)");
-  }));
+  EXPECT_TRUE(begins_again(**cluster, 1));
   EXPECT_FALSE(fakes::RawSocket::listens(port_of(slow)));
 }
 
 TEST(Faults, ARestartDoesNotWaitForAnAnswerThatIsSlow) {
   const auto cluster = start({"kind=slow-probe,ms=600000,count=1"});
   const std::string& url = cluster->endpoints(0).url;
+  ASSERT_EQ(complete(url).status, 200);
   auto probe = fakes::RawSocket::connect(port_of(url));
   probe.send(wire_text_of({.method = "GET", .path = "/health"}));
   ASSERT_TRUE(fakes::eventually([&] {
@@ -154,10 +164,7 @@ TEST(Faults, ARestartDoesNotWaitForAnAnswerThatIsSlow) {
   }));
   ASSERT_EQ(order(url, R"({"kind":"restart"})").status, 200);
   EXPECT_EQ(probe.receive_all(), "");
-  EXPECT_TRUE(fakes::eventually([&] {
-    return fakes::RawSocket::listens(port_of(url)) &&
-           get(url, "/sim/blocks").body.starts_with(R"({"life":1,)");
-  }));
+  EXPECT_TRUE(begins_again(*cluster, 0));
 }
 
 TEST(Faults, WrongOrdersAreRefusedWithAReason) {
