@@ -2,10 +2,13 @@
 # Copyright The Sightline Authors
 """What threads share is used under its mutex: clang's thread-safety analysis, without a build.
 
+Where the fuzz targets are, which clang builds, every source of the programs is read by it.
+
 Verdicts are kept below build/lint, under a hash of all that they follow from.
 """
 
 import functools
+import glob
 import hashlib
 import json
 import os
@@ -17,19 +20,23 @@ from concurrent.futures import ThreadPoolExecutor
 from tree import Finding
 
 RULES = {
-    "thread-safety": "what SL_GUARDED_BY names is read and written under its mutex (clang++-14)",
+    "thread-safety": "clang++-14 reads every source, and finds what SL_GUARDED_BY names read and "
+                     "written under its mutex",
 }
 
 COMPILER = "clang++-14"
+BLAKE3 = "/usr/share/cargo/registry/blake3-*/c"  # as cmake/dependencies.cmake finds it
 FLAGS = ["-std=c++20", "-I.", "-fsyntax-only", "-Wno-everything", "-Wthread-safety",
          "-Werror=thread-safety", "-fno-caret-diagnostics", "-ferror-limit=0",
          # As cmake/dependencies.cmake has them: clang says less of itself than Asio asks for.
          "-DASIO_STANDALONE", "-DASIO_NO_DEPRECATED", "-DASIO_HAS_CO_AWAIT",
-         "-DASIO_HAS_STD_COROUTINE", '-DSL_VERSION=""']
+         "-DASIO_HAS_STD_COROUTINE", '-DSL_VERSION=""', '-DSL_SOURCE_DIR=""',
+         '-DSL_BINARY_DIR=""', *("-isystem" + path for path in glob.glob(BLAKE3))]
 KEPT = "build/lint/thread-safety"
 KEPT_MAX = 2000  # verdicts; the oldest go first
 
 HEADER = "common/base/mutex.h"
+FUZZ_TARGETS = "tests/fuzz/CMakeLists.txt"
 _MUTEX = re.compile(r"\b(?:WriterFirst)?Mutex(?:Lock)?\b|\bSL_(?:GUARDED_BY|REQUIRES)\b")
 _FINDING = re.compile(r"^(?:\./)?(.*?):(\d+):\d+: (?:fatal )?error: (.*?)(?: \[-W[^\]]*\])?$")
 
@@ -54,8 +61,11 @@ def check(tree):
 
 
 def _is_analysed(tree, path):
-    """A source of the programs that names a mutex, or a header of which does, by any way."""
-    return path in tree.product() and any(_names_mutex(tree, name) for name in _closure(tree, path))
+    """A source that clang builds, or one of the programs that names a mutex, by any way."""
+    if tree.has(FUZZ_TARGETS) and path.startswith(os.path.dirname(FUZZ_TARGETS)):
+        return True
+    return path in tree.product() and (
+        tree.has(FUZZ_TARGETS) or any(_names_mutex(tree, name) for name in _closure(tree, path)))
 
 
 @functools.cache

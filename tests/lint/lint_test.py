@@ -203,6 +203,13 @@ PLANTED = {
         **COUNTER, "router/front/retry/count.cc": counter_with("return total_;")}),
     "a source that the thread-safety analysis cannot read": ("thread-safety", {
         **COUNTER, "router/front/retry/count.cc": counter_with("return novel;")}),
+    "a source that clang does not take, where it builds fuzz targets": ("thread-safety", {
+        "tests/fuzz/CMakeLists.txt": "",
+        "router/cache/keys/twice.cc": SOURCE.replace("{ return 2 * value; }", """{
+  const int both[2] = {value, value};
+  const auto& [a, b] = both;
+  return [&] { return a + b; }();
+}""")}),
     "a broken shell script": ("bash-syntax", {"hack/count": CLEAN["hack/count"] + "if true\n"}),
     "a shell script that goes on after errors": ("bash-syntax", {
         "hack/count": CLEAN["hack/count"].replace("set -euo pipefail\n", "")}),

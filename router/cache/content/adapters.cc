@@ -20,9 +20,9 @@ bool AdapterMeanings::apply_to(std::string_view name, double announced_s) const 
 }
 
 bool Adapters::learn(const std::vector<ListedAdapter>& list) {
-  for (auto& [name, known] : known_) {
-    known.is_loaded = known.is_loaded && std::any_of(list.begin(), list.end(),
-                                                     [&](const auto& a) { return a.name == name; });
+  for (auto& entry : known_) {
+    const auto is_it = [&](const ListedAdapter& told) { return told.name == entry.first; };
+    entry.second.is_loaded = entry.second.is_loaded && std::any_of(list.begin(), list.end(), is_it);
   }
   bool has_changed = false;
   double told_s = told_s_;
