@@ -4,7 +4,7 @@
 // Payloads of an engine's event socket, one after the other, down to the index.
 #include <algorithm>
 #include <map>
-#include <tuple>
+#include <optional>
 #include <utility>
 
 #include "common/base/check.h"
@@ -23,18 +23,19 @@ namespace {
 constexpr CacheId kEngine{1};
 constexpr std::size_t kHandlesMax = 64;
 
-// The most that an engine can hold after these events: each announcement is a copy, each removal
-// takes one away, or leaves as many as it tells, whatever their content.
+// The most that an engine can hold after these events: each announcement is a copy of its cache
+// group, each removal takes one away, or leaves as many as it tells, whatever their content. One
+// that names no group is of those announced so, or may be of any.
 class NaiveCache {
  public:
   void apply(const wire::EventBatch& batch) {
     for (const auto& event : batch.events) {
       if (const auto* stored = std::get_if<wire::BlockStored>(&event)) {
-        for (const auto hash : stored->hashes) ++copies_[place(hash, *stored)];
+        for (const auto hash : stored->hashes) ++copies_[{hash, stored->tier}][stored->group];
       } else if (const auto* removed = std::get_if<wire::BlockRemoved>(&event)) {
         for (std::size_t i = 0; i < removed->hashes.size(); ++i) {
           const auto& left = removed->copies_left;
-          take(place(removed->hashes[i], *removed), left.empty() ? 0 : left[i]);
+          take({removed->hashes[i], removed->tier}, removed->group, left.empty() ? 0 : left[i]);
         }
       } else if (std::holds_alternative<wire::AllBlocksCleared>(event)) {
         copies_.clear();
@@ -43,26 +44,28 @@ class NaiveCache {
   }
 
   [[nodiscard]] std::size_t blocks(operations::Tier tier) const {
-    std::size_t count = 0;
-    for (const auto& [place, copies] : copies_) count += std::get<1>(place) == tier ? 1 : 0;
-    return count;
+    return static_cast<std::size_t>(
+        std::count_if(copies_.begin(), copies_.end(),
+                      [&](const auto& entry) { return entry.first.second == tier; }));
   }
 
  private:
-  using Place = std::tuple<wire::EngineHash, std::optional<operations::Tier>, std::int64_t>;
+  using Place = std::pair<wire::EngineHash, std::optional<operations::Tier>>;
+  using Group = std::optional<std::int64_t>;
 
-  template <class Event>
-  static Place place(wire::EngineHash hash, const Event& event) {
-    return {hash, event.tier, 0};
-  }
-  void take(const Place& place, std::size_t left) {
+  void take(const Place& place, const Group& of, std::size_t left) {
     const auto entry = copies_.find(place);
     if (entry == copies_.end()) return;
-    entry->second = std::max(entry->second - 1, left);
-    if (entry->second == 0) copies_.erase(entry);
+    auto& groups = entry->second;
+    const bool is_of_any = !of && !groups.contains(std::nullopt);
+    for (auto& [group, copies] : groups) {
+      if (is_of_any || group == of) copies = std::max(copies - 1, left);
+    }
+    std::erase_if(groups, [](const auto& group) { return group.second == 0; });
+    if (groups.empty()) copies_.erase(entry);
   }
 
-  std::map<Place, std::size_t> copies_;
+  std::map<Place, std::map<Group, std::size_t>> copies_;  // never empty
 };
 
 void check_batch(const wire::EventBatch& batch, std::size_t payload_bytes) {
