@@ -60,16 +60,6 @@ void add_server(SettingTable& table, ServerSettings& s) {
       s.drain_timeout, {0ms, kHour});
 }
 
-void add_admin(SettingTable& table, AdminSettings& s) {
-  table.add_text({"admin.host", "admin-host", "ADDRESS",
-                  "Address of the admin port. It has no authentication: keep it inside."},
-                 s.host);
-  table.add_integer<std::uint16_t>(
-      {"admin.port", "admin-port", "N",
-       "Admin port: health, metrics, workers, explain. 0 takes any free one."},
-      s.port, {0, 65535});
-}
-
 void add_model(SettingTable& table, ModelSettings& s) {
   table.add_text({"model.path", "model-path", "DIR",
                   "Hugging Face model directory: config.json, tokenizer.json, chat template, "
@@ -161,24 +151,6 @@ void add_routing(SettingTable& table, RoutingSettings& s) {
       s.seed, {0, std::numeric_limits<std::uint64_t>::max()});
 }
 
-void add_fleet(SettingTable& table, FleetSettings& s) {
-  table.add_duration({"fleet.probe_interval", "fleet-probe-interval", "TIME",
-                      "Between health probes of a worker."},
-                     s.probe_interval, {50ms, kHour});
-  table.add_duration({"fleet.scrape_interval", "fleet-scrape-interval", "TIME",
-                      "Between readings of a worker's load metrics."},
-                     s.scrape_interval, {50ms, kHour});
-  table.add_duration({"fleet.probe_timeout", "fleet-probe-timeout", "TIME",
-                      "One health, discovery or metrics call to a worker."},
-                     s.probe_timeout, {10ms, kHour});
-  table.add_duration({"fleet.connect_timeout", "fleet-connect-timeout", "TIME",
-                      "Connecting to a worker for a request."},
-                     s.connect_timeout, {10ms, kHour});
-  table.add_duration({"fleet.request_timeout", "fleet-request-timeout", "TIME",
-                      "Silence of a worker within a request, before and after its first byte."},
-                     s.request_timeout, {100ms, 24 * kHour});
-}
-
 }  // namespace
 
 SettingTable serve_table(ServeSettings& settings) {
@@ -186,10 +158,7 @@ SettingTable serve_table(ServeSettings& settings) {
   add_server(table, settings.server);
   add_admin(table, settings.admin);
   add_model(table, settings.model);
-  table.add_text({"identity.key_file", "identity-key-file", "FILE",
-                  "32 bytes, raw or as 64 hex digits: the secret behind image identities. Without "
-                  "it a documented development key is used, with a warning."},
-                 settings.identity.key_file);
+  add_identity(table, settings.identity);
   add_media(table, settings.media);
   add_routing(table, settings.routing);
   table.add_enum<AuditUsage>(
@@ -198,22 +167,10 @@ SettingTable serve_table(ServeSettings& settings) {
        "streams "
        "where the client did not, and strips it again; passive: only where the client asked."},
       settings.audit.usage, {{"inject", AuditUsage::Inject}, {"passive", AuditUsage::Passive}});
-  table.add_size({"events.held_bytes_max", "events-held-bytes-max", "SIZE",
-                  "KV events received and not yet applied, of all engines together; beyond it they "
-                  "are not read, and what an engine then drops is asked for again."},
-                 settings.events.held_bytes_max, {16 * kMiB, 1024 * kGiB});
+  add_events(table, settings.events);
   add_fleet(table, settings.fleet);
-  table.add_choice({"log.level", "log-level", "LEVEL", "Least severe lines to write."},
-                   settings.log.level, {std::string("debug"), "info", "warn", "error"});
-  table.add_workers(
-      {"workers", "worker", "FIELDS",
-       "One engine; repeatable. name=w0,url=http://HOST:PORT[,events=tcp://HOST:PORT]"
-       "[,replay=tcp://HOST:PORT][,dp=N][,block_size=N][,copies=KIND][,drain=true]"
-       "[,api_key_file=FILE]: "
-       "vLLM tells its events from 0.31, so only url is needed; before, events and replay too. "
-       "Of SGLang with family=sglang. "
-       "Workers of flags, environment and file add up."},
-      settings.workers);
+  add_log(table, settings.log);
+  add_worker_list(table, settings.workers);
   return table;
 }
 

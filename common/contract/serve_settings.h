@@ -9,14 +9,13 @@
 
 #include "common/base/result.h"
 #include "common/contract/names.h"
+#include "common/contract/process_settings.h"
 #include "common/contract/setting_table.h"
 #include "common/contract/worker_spec.h"
 
 // Every setting of `sightline serve`, once: here its meaning, unit and default; in
 // serve_settings.cc its flag, YAML path, range and help text.
 namespace sightline::contract {
-
-using std::chrono::milliseconds;
 
 // The client port.
 struct ServerSettings {
@@ -35,22 +34,12 @@ struct ServerSettings {
   milliseconds drain_timeout{30'000};  // after SIGTERM, for streams to finish
 };
 
-// The admin port: health, metrics, workers, explain. Not for clients.
-struct AdminSettings {
-  std::string host = "127.0.0.1";
-  std::uint16_t port = kAdminPort;  // 0: any free port
-};
-
 struct ModelSettings {
   std::string path;                       // Hugging Face model directory; required
   std::vector<std::string> served_names;  // first = canonical; empty: the engines' own name
   std::uint32_t max_model_len = 0;        // tokens; 0: the smallest that the engines report
   // Memory for the token ids of text that came lately, in bytes; 0: all text is tokenized.
   std::uint64_t token_cache_bytes_max = 256 << 20;
-};
-
-struct IdentitySettings {
-  std::string key_file;  // 32 bytes, raw or as 64 hex digits; empty: the development key
 };
 
 // How media reach the engine: as bytes that the router has hashed, or as the client's URL.
@@ -92,25 +81,6 @@ enum class AuditUsage {
 
 struct AuditSettings {
   AuditUsage usage = AuditUsage::Inject;
-};
-
-// How the engines' KV events are taken in.
-struct EventSettings {
-  // Received and not yet applied, of all engines together; beyond it their sockets are not read.
-  std::uint64_t held_bytes_max = 512 << 20;
-};
-
-// How workers are watched.
-struct FleetSettings {
-  milliseconds probe_interval{5'000};     // health of each worker
-  milliseconds scrape_interval{1'000};    // load metrics of each worker
-  milliseconds probe_timeout{2'000};      // one health, discovery or metrics call
-  milliseconds connect_timeout{2'000};    // to a worker, for a request
-  milliseconds request_timeout{600'000};  // silence of a worker within a request
-};
-
-struct LogSettings {
-  std::string level = "info";  // debug, info, warn, error
 };
 
 struct ServeSettings {
