@@ -9,9 +9,9 @@
 #include "common/contract/load_settings.h"
 #include "common/runtime/shutdown.h"
 
+#include "router/apps/open_files.h"
+#include "router/apps/serve_app.h"
 #include "router/cli/commands.h"
-#include "router/cli/open_files.h"
-#include "router/cli/serve_app.h"
 #include "router/workers/fleet/config_watch.h"
 
 namespace sightline::cli {
@@ -33,7 +33,7 @@ int fail(const std::string& message, int status) {
 }
 
 // The workers as flags, environment and the given content of the configuration file make them.
-ReadWorkers workers_reader(const Invocation& invocation) {
+apps::ReadWorkers workers_reader(const Invocation& invocation) {
   return [invocation](std::string file) -> Result<std::vector<contract::WorkerSpec>> {
     contract::ServeSettings settings;
     contract::SettingTable table = contract::serve_table(settings);
@@ -66,15 +66,15 @@ int serve_command(const Invocation& invocation) {
   if (!checked.ok()) return fail(checked.error().message, 2);
   const auto logging = start_log(settings.log.level);
   if (!logging.ok()) return fail(logging.error().message, 2);
-  const std::size_t open_files = raise_open_files();
-  const OpenFilesPlan plan =
-      plan_open_files(open_files, settings, threads_or_cores(settings.server.io_threads));
-  tell_plan(open_files, plan, settings.server.connections_max);
+  const std::size_t open_files = apps::raise_open_files();
+  const apps::OpenFilesPlan plan = apps::plan_open_files(
+      open_files, settings, apps::threads_or_cores(settings.server.io_threads));
+  apps::tell_plan(open_files, plan, settings.server.connections_max);
 
   const std::string host = settings.server.host;
   const std::string admin_host = settings.admin.host;
   const std::string config_file = loaded->config_file;
-  auto app = ServeApp::create({settings, config_file, workers_reader(invocation), plan});
+  auto app = apps::ServeApp::create({settings, config_file, workers_reader(invocation), plan});
   if (!app.ok()) return fail(app.error().message, 1);
   LineWriter out({.fd = STDOUT_FILENO, .thread_name = "sl-out"});
   out.write("ready: http://" + host + ":" + std::to_string((*app)->port()) + "/v1 (admin http://" +

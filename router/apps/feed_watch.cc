@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
-#include "router/cli/feed_watch.h"
+#include "router/apps/feed_watch.h"
 
 #include <utility>
 
@@ -11,7 +11,7 @@
 #include "router/cache/events/normaliser_options.h"
 #include "router/engine/families/families.h"
 
-namespace sightline::cli {
+namespace sightline::apps {
 
 namespace {
 
@@ -53,4 +53,4 @@ void FeedWatch::feed_ready(const fleet::Worker& worker, const fleet::Rank& rank)
 
 void FeedWatch::feed_removed(CacheId cache) { subscriber_.remove(cache); }
 
-}  // namespace sightline::cli
+}  // namespace sightline::apps

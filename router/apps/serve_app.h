@@ -9,9 +9,9 @@
 #include "common/contract/serve_settings.h"
 #include "common/runtime/shutdown.h"
 
-#include "router/cli/open_files.h"
+#include "router/apps/open_files.h"
 
-namespace sightline::cli {
+namespace sightline::apps {
 
 // Makes the worker list from the whole configuration when the file has changed.
 using ReadWorkers = std::function<Result<std::vector<contract::WorkerSpec>>(std::string file)>;
@@ -51,4 +51,4 @@ class ServeApp {
   std::unique_ptr<Parts> parts_;
 };
 
-}  // namespace sightline::cli
+}  // namespace sightline::apps

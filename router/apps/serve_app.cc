@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
-#include "router/cli/serve_app.h"
+#include "router/apps/serve_app.h"
 
 #include <atomic>
 #include <fstream>
@@ -23,12 +23,12 @@
 #include "common/runtime/io_pool.h"
 #include "common/runtime/metrics.h"
 
+#include "router/apps/audit_wiring.h"
+#include "router/apps/feed_watch.h"
 #include "router/cache/audit/audit.h"
 #include "router/cache/index/exact_index.h"
 #include "router/cache/index/indexed_cache.h"
 #include "router/cache/subscriber/zmq_subscriber.h"
-#include "router/cli/audit_wiring.h"
-#include "router/cli/feed_watch.h"
 #include "router/front/admin/explain.h"
 #include "router/front/admin/index_view.h"
 #include "router/front/admin/workers_view.h"
@@ -40,7 +40,7 @@
 #include "router/workers/fleet/fleet.h"
 #include "router/workers/fleet/fleet_control.h"
 
-namespace sightline::cli {
+namespace sightline::apps {
 namespace {
 
 using contract::ServeSettings;
@@ -346,4 +346,4 @@ void ServeApp::stop() {
   parts_->pool.stop();
 }
 
-}  // namespace sightline::cli
+}  // namespace sightline::apps
