@@ -14,9 +14,9 @@
 namespace sightline::contract {
 namespace {
 
-constexpr std::array<std::string_view, 10> kFields = {
-    "name", "url",        "family", "events", "replay",
-    "dp",   "block_size", "copies", "drain",  "api_key_file"};
+constexpr std::array<std::string_view, 11> kFields = {"name",   "url",   "family",      "events",
+                                                      "replay", "dp",    "block_size",  "copies",
+                                                      "drain",  "agent", "api_key_file"};
 constexpr std::string_view kRefCount = "refcount";
 constexpr std::string_view kLastCopy = "last-copy";
 constexpr std::size_t kNameBytesMax = 63;
@@ -160,9 +160,9 @@ Result<Done> read_field(const NamedField& field, WorkerSpec& spec) {
     spec.api_key_file = SL_TRY(read_path(field));
   } else {
     if (field.value != "true" && field.value != "false") {
-      return invalid("drain=" + field.value + " must be true or false");
+      return invalid(field.name + "=" + field.value + " must be true or false");
     }
-    spec.drain = field.value == "true";
+    (field.name == "drain" ? spec.drain : spec.agent) = field.value == "true";
   }
   return Done{};
 }
@@ -251,6 +251,11 @@ Result<WorkerSpec> worker_from_fields(std::span<const NamedField> fields) {
     SL_TRY(read_field(fields[i], spec));
   }
   if (spec.url.empty()) return invalid("a worker needs url=http://HOST:PORT");
+  if (spec.agent && (!spec.events.empty() || !spec.replay.empty())) {
+    return invalid(
+        "agent=true means that its agent alone reads the engine's events: give events= "
+        "and replay= to the agent");
+  }
   if (spec.name.empty()) spec.name = name_of_address(spec.host, spec.port);
   SL_TRY(check_ranks(spec));
   return spec;
@@ -270,6 +275,7 @@ std::string worker_text(const WorkerSpec& worker) {
   if (worker.family != EngineFamily::Vllm) text += ",family=" + std::string(name_of(worker.family));
   if (worker.copies == Copies::LastCopy) text += ",copies=" + std::string(kLastCopy);
   if (worker.drain) text += ",drain=true";
+  if (worker.agent) text += ",agent=true";
   if (!worker.api_key_file.empty()) text += ",api_key_file=" + worker.api_key_file;
   return text;
 }

@@ -51,6 +51,8 @@ struct WorkerSpec {
   Copies copies = Copies::RefCount;
   EngineFamily family = EngineFamily::Vllm;
   bool drain = false;  // finish what runs, take no new requests
+  // An agent beside the engine tells what it holds, over NATS: the router reads none of its events.
+  bool agent = false;
   // File with the engine's API key, for the router's own calls; empty: they carry none.
   std::string api_key_file;
 

@@ -90,7 +90,8 @@ void EventFeed::apply(const Message& message, WallTime now) {
 
 FeedStatus EventFeed::status() const {
   return {.cache = cache_,
-          .facts = {.block_size = state_.block_size(),
+          .facts = {.has_replay = has_replay_,
+                    .block_size = state_.block_size(),
                     .block_size_conflict = state_.block_size_conflict(),
                     .missing = state_.missing(),
                     .replay_silent = stream_.replay_silent(),
@@ -99,7 +100,6 @@ FeedStatus EventFeed::status() const {
           .batch_timestamp_s = batch_timestamp_s_,
           .lag = lag_,
           .replaying = stream_.replaying(),
-          .has_replay = has_replay_,
           .is_other_rank = is_other_rank_,
           .other_rank_messages = other_rank_messages_,
           .undecodable_messages = undecodable_messages_,

@@ -27,7 +27,6 @@ struct FeedStatus {
   std::uint64_t connections_lost = 0;  // set by who owns the socket
   Instant heard_at{};                  // likewise; the last message, replays included
   bool replaying = false;
-  bool has_replay = false;  // a replay endpoint is known
   // More than is kept came live: no more is read until the replay that runs ends.
   bool held_back = false;
   std::uint64_t overruns = 0;              // connections closed: messages without end

@@ -22,8 +22,15 @@ std::string_view reason_of(FeedHealth health) {
       return "its events are those of another data-parallel rank: check where its port leads to";
     case FeedHealth::Verified:
       return "";
+    case FeedHealth::ToldBadly:
+      return "what its agent tells is not proved";
   }
   return "";
+}
+
+std::string_view reason_of(const CacheFacts& facts) {
+  if (facts.health == FeedHealth::ToldBadly && !facts.reason.empty()) return facts.reason;
+  return reason_of(facts.health);
 }
 
 }  // namespace sightline::operations

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "common/base/clock.h"
@@ -20,6 +21,7 @@ enum class FeedHealth : std::uint8_t {
   Replaying,       // messages are missing, or it may be another process: a replay will tell
   OtherRank,       // its messages are those of another rank: they are not applied
   Verified,        // all that was announced is applied
+  ToldBadly,       // another process reads the engine, and what it tells is not proved: see reason
 };
 
 // Why not, as one sentence; empty when it is.
@@ -39,6 +41,8 @@ struct MissingBlocks {
 // events.
 struct CacheFacts {
   FeedHealth health = FeedHealth::Waiting;
+  std::string reason = {};  // of ToldBadly: why, as one sentence
+  bool has_replay = false;  // whoever reads the engine can ask it for what was missed
   std::optional<std::uint32_t> block_size;           // tokens; of the events, else configured
   std::optional<std::uint32_t> block_size_conflict;  // its events contradict that one
   MissingBlocks missing;
@@ -48,5 +52,8 @@ struct CacheFacts {
   // All that was announced until then is applied. Nothing: not known.
   std::optional<Instant> caught_up;
 };
+
+// Why not all that its engine announced is known; empty when it is.
+std::string_view reason_of(const CacheFacts& facts);
 
 }  // namespace sightline::operations

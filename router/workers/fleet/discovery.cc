@@ -162,7 +162,9 @@ Discovery discover(const contract::WorkerSpec& spec, const Probe& probe) {
   const std::vector<EventSource>& told = probe.sources.ok() ? *probe.sources : none;
   if (!find_ranks(spec, ranks_told(told, probe), found)) return found;
   Result<Done> used = Done{};
-  if (!spec.events.empty()) {
+  if (spec.agent) {
+    for (FoundRank& rank : found.ranks) rank.events = EventEndpoints{.by_agent = true};
+  } else if (!spec.events.empty()) {
     used = use_explicit(spec, told, found);
   } else if (!probe.sources.ok()) {
     found.reason = why_unknown(families::family_of(spec.family), probe.sources.error());

@@ -25,12 +25,12 @@ bool set_health(Feed& feed, std::string_view unverified, std::string_view incomp
 
 // Why blocks from before the first message heard, or from lost ones, are missing for good. Without
 // a replay endpoint nobody can tell; one that answers tells all that there is.
-std::string_view why_incomplete(const Feed& feed, const operations::CacheFacts& facts) {
+std::string_view why_incomplete(const operations::CacheFacts& facts) {
   if (!facts.missing.forgotten) return {};
   if (facts.replay_silent) {
     return "its replay endpoint gives no answer: blocks stored before are unknown";
   }
-  if (!facts.sequence || !feed.endpoints.replay.empty()) return {};
+  if (!facts.sequence || facts.has_replay) return {};
   return "joined late and has no replay endpoint: blocks stored before are unknown";
 }
 
@@ -51,7 +51,7 @@ bool same_events(const std::vector<FoundRank>& a, const std::vector<FoundRank>& 
 
 FeedNews take_facts(Feed& feed, const operations::CacheFacts& facts) {
   FeedNews news;
-  news.health = set_health(feed, reason_of(facts.health), why_incomplete(feed, facts));
+  news.health = set_health(feed, reason_of(facts), why_incomplete(facts));
   if (const auto announced = announced_by(facts)) {
     news.block_size = feed.block_size != *announced;
     feed.block_size = *announced;

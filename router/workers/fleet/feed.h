@@ -19,9 +19,10 @@ namespace sightline::fleet {
 
 // Where an engine core publishes its KV events, as seen from here.
 struct EventEndpoints {
-  std::string events;  // ZMQ endpoint to subscribe at: "tcp://10.0.0.7:5557"
-  bool bind = false;   // the worker connects to it: we bind
-  std::string replay;  // ZMQ endpoint of the replay socket, empty: no replay
+  std::string events;     // ZMQ endpoint to subscribe at: "tcp://10.0.0.7:5557"
+  bool bind = false;      // the worker connects to it: we bind
+  std::string replay;     // ZMQ endpoint of the replay socket, empty: no replay
+  bool by_agent = false;  // none of these: its agent tells what it holds
 
   bool operator==(const EventEndpoints&) const = default;
 };

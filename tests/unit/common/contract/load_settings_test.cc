@@ -203,7 +203,7 @@ const std::vector<ErrorCase> kFileErrors = {
     {"worker in the file",
      {{}, {}, "workers:\n  - url: http://a:1\n  - name: b\n    uri: http://b:1\n"},
      "workers (router.yaml:3): unknown worker field 'uri' (did you mean 'url'?); a worker has "
-     "name, url, family, events, replay, dp, block_size, copies, drain, api_key_file"},
+     "name, url, family, events, replay, dp, block_size, copies, drain, agent, api_key_file"},
     {"same name twice in a source",
      {{"--worker", "url=http://a:1", "--worker", "url=http://a:1/"}, {}, ""},
      "workers (flag --worker): the worker name 'worker-dbbd3e69' is there twice"},

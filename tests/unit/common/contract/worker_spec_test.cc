@@ -56,6 +56,14 @@ TEST(WorkerSpec, ItsTextParsesToTheSameSpec) {
   }
 }
 
+TEST(WorkerSpec, AnAgentMayBeSaidToReadItsEvents) {
+  EXPECT_FALSE(parse_worker("url=http://a:1")->agent);
+  const auto worker = parse_worker("name=w,url=http://a:1,agent=true");
+  ASSERT_TRUE(worker.ok());
+  EXPECT_TRUE(worker->agent);
+  EXPECT_EQ(worker_text(*worker), "name=w,url=http://a:1,agent=true");
+}
+
 TEST(WorkerSpec, WhatIsWrongIsNamed) {
   struct Case {
     std::string text;
@@ -97,7 +105,10 @@ TEST(WorkerSpec, WhatIsWrongIsNamed) {
       {"url=http://a:1,events=tcp://a:5557,replay=tcp://a:5559,dp=3", "overlap for dp=3"},
       {"url=http://a:1,replay=tcp://a:5557,events=tcp://a:5559,dp=3", "overlap for dp=3"},
       {"url=http://a:1,events=tcp://a:5557,replay=tcp://a:5559,dp=2", ""},
-      {"url=http://a:1,drain=yes", "must be true or false"},
+      {"url=http://a:1,drain=yes", "drain=yes must be true or false"},
+      {"url=http://a:1,agent=1", "agent=1 must be true or false"},
+      {"url=http://a:1,agent=true,events=tcp://a:5557", "give events= and replay= to the agent"},
+      {"url=http://a:1,replay=tcp://a:5557,agent=true", "give events= and replay= to the agent"},
       {"url=http://a:1,copies=2", "copies=2 must be refcount or last-copy"},
       {"url=http://a:1,api_key_file=", "must be the path of a file"},
       {"url=http://a:1,api_key_file=a\nb", "must be the path of a file"},

@@ -53,6 +53,17 @@ TEST(Discovery, AnUrlAloneIsEnough) {
   EXPECT_FALSE(found.ranks.at(0).events.value().bind);
 }
 
+TEST(Discovery, WhereAnAgentReadsTheEventsEveryRankHasAFeedAndNoEndpoint) {
+  Probe probe = recorded_probe();
+  probe.sources = worker_error(ErrorCode::NotFound, "no such path", false);
+  probe.load = worker_error(ErrorCode::NotFound, "404", false);
+  const Discovery found = discover(spec_of("url=http://h:1,agent=true,dp=2"), probe);
+  EXPECT_EQ(found.reason, "");
+  ASSERT_EQ(with_events(found), 2u);
+  EXPECT_TRUE(found.ranks.at(1).events.value().by_agent);
+  EXPECT_EQ(found.ranks.at(1).events.value().events, "");
+}
+
 TEST(Discovery, ExplicitSettingsWin) {
   const Discovery found = discover(
       spec_of("url=http://10.0.0.7:8000,events=tcp://relay:1,block_size=16"), recorded_probe());

@@ -35,9 +35,8 @@ TEST(SameEvents, RanksWithoutEventsDoNotMatterButForTheFirstBeingAlone) {
 
 CacheFacts verified() { return {.health = FeedHealth::Verified, .missing = {.forgotten = false}}; }
 
-Feed waiting_feed(const std::string& replay = "") {
+Feed waiting_feed() {
   Feed feed;
-  feed.endpoints.replay = replay;
   feed.unverified = reason_of(FeedHealth::Waiting);
   return feed;
 }
@@ -50,6 +49,18 @@ TEST(FeedFacts, AFeedIsBelievedWhenAllThatWasAnnouncedIsKnownAndElseSaysWhyNot) 
   EXPECT_FALSE(take_facts(feed, verified()).health) << "no news";
   EXPECT_TRUE(take_facts(feed, {.health = FeedHealth::Replaying}).health);
   EXPECT_EQ(feed.unverified, "replaying events");
+}
+
+TEST(FeedFacts, WhatAnAgentCannotProveIsToldInItsOwnWords) {
+  Feed feed = waiting_feed();
+  CacheFacts facts = verified();
+  facts.health = FeedHealth::ToldBadly;
+  facts.reason = "two agents tell of it: a and b";
+  EXPECT_TRUE(take_facts(feed, facts).health);
+  EXPECT_EQ(feed.unverified, "two agents tell of it: a and b");
+  facts.reason.clear();
+  EXPECT_TRUE(take_facts(feed, facts).health);
+  EXPECT_EQ(feed.unverified, "what its agent tells is not proved");
 }
 
 TEST(FeedFacts, AnEngineThatHasAnnouncedNothingMayHaveNothing) {
@@ -68,8 +79,9 @@ TEST(FeedFacts, AnEngineThatHasAnnouncedNothingMayHaveNothing) {
 }
 
 TEST(FeedFacts, AReplayEndpointTellsAllThatThereIsUnlessItIsSilent) {
-  Feed feed = waiting_feed("tcp://h:5657");
+  Feed feed = waiting_feed();
   CacheFacts facts = verified();
+  facts.has_replay = true;
   facts.missing.forgotten = true;
   facts.sequence = 7;
   take_facts(feed, facts);

@@ -79,6 +79,7 @@ class FleetFixture : public testing::Test {
     facts.sequence = 1;
     facts.missing.forgotten = forgotten;
     facts.replay_silent = replay_silent;
+    facts.has_replay = !live_.at(cache).endpoints.replay.empty();
     tell(cache);
   }
   void tell(CacheId cache) { fleet_.take_facts(cache, facts_of(cache)); }
