@@ -315,7 +315,8 @@ Result<std::unique_ptr<ServeApp>> ServeApp::create(ServeOptions options) {
   log(LogLevel::Info, "model loaded",
       {{"path", options.settings.model.path},
        {"family", model::name_of(model->profile.family)},
-       {"vocabulary", model->tokenizer->vocabulary_size()}});
+       {"vocabulary", model->tokenizer->vocabulary_size()},
+       {"files_digest", model->files_digest}});
   auto parts = std::make_unique<Parts>(std::move(options), key, std::move(model));
   SL_TRY(parts->build());
   auto app = std::make_unique<ServeApp>(std::move(parts));

@@ -2,9 +2,14 @@
 // Copyright The Sightline Authors
 #include "router/prompt/prepare/model.h"
 
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <utility>
+
+#include <blake3.h>
+
+#include "common/base/bytes.h"
 
 namespace sightline::prepare {
 namespace {
@@ -51,6 +56,48 @@ Result<model::ModelFiles> read_files(const fs::path& directory) {
   return files;
 }
 
+class FilesDigest {
+ public:
+  FilesDigest() { blake3_hasher_init_derive_key(&hasher_, "sightline 2026 model files"); }
+
+  // Lengths part a file from the next: no two lists of files give the same bytes.
+  void add(std::string_view name, std::string_view content) {
+    add_text(name);
+    add_text(content);
+  }
+  void add(std::string_view name, const std::optional<std::string>& content) {
+    if (content) add(name, std::string_view(*content));
+  }
+
+  [[nodiscard]] std::string hex() const {
+    std::array<std::uint8_t, BLAKE3_OUT_LEN> bytes{};
+    blake3_hasher_finalize(&hasher_, bytes.data(), bytes.size());
+    return to_hex(bytes);
+  }
+
+ private:
+  void add_text(std::string_view text) {
+    std::array<std::uint8_t, 8> size{};
+    store_le64(size.data(), text.size());
+    blake3_hasher_update(&hasher_, size.data(), size.size());
+    blake3_hasher_update(&hasher_, text.data(), text.size());
+  }
+
+  blake3_hasher hasher_{};
+};
+
+std::string digest_of(const model::ModelFiles& files, std::string_view tokenizer) {
+  FilesDigest digest;
+  digest.add(model::kConfigFile, std::string_view(files.config));
+  digest.add(model::kTokenizerFile, tokenizer);
+  digest.add(model::kTokenizerConfigFile, files.tokenizer_config);
+  digest.add(model::kTemplateFile, files.template_jinja);
+  digest.add(model::kTemplateJsonFile, files.template_json);
+  digest.add(model::kPreprocessorFile, files.preprocessor);
+  digest.add(model::kProcessorFile, files.processor);
+  return digest.hex();
+}
+
 // The text that stands for an item where a template takes flat text: as vLLM 0.32 writes it for
 // the Qwen vision families (get_placeholder_str).
 chat::MediaPlaceholders flat_placeholders(model::ModelFamily family) {
@@ -88,6 +135,7 @@ Result<std::shared_ptr<const LoadedModel>> load_model(const std::string& path) {
     return with_context(std::move(created).error(), (directory / model::kTokenizerFile).string());
   }
   model->tokenizer = std::move(created).value();
+  model->files_digest = digest_of(files, tokenizer);
   model->chat_template = SL_TRY(parse_template(model->profile, model->profile.chat_template));
   model->tools_template =
       SL_TRY(parse_template(model->profile, model->profile.chat_template_with_tools));

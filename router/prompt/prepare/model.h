@@ -22,6 +22,9 @@ struct LoadedModel {
   std::optional<chat::ChatTemplate> chat_template;
   // Taken for requests with tools, where the model names a template of its own for them.
   std::optional<chat::ChatTemplate> tools_template;
+  // BLAKE3 of the names and contents of the files that were read, 64 hexadecimal digits: processes
+  // that have the same make the same tokens of a request. Weights are not part of it.
+  std::string files_digest;
 };
 
 // Reads a Hugging Face model directory: config.json and tokenizer.json are required,
