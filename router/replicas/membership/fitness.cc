@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/replicas/membership/fitness.h"
+
+namespace sightline::membership {
+namespace {
+
+// What is compared, in people's words, and what makes it the same.
+struct Row {
+  std::string_view what;
+  std::string_view remedy;
+};
+
+Unfit unfit(Difference difference, const Row& row, std::string_view theirs, std::string_view mine) {
+  return {difference, "its " + std::string(row.what) + " is " +
+                          (theirs.empty() ? "not set" : std::string(theirs)) + ", ours is " +
+                          (mine.empty() ? "not set" : std::string(mine)) + ": " +
+                          std::string(row.remedy)};
+}
+
+std::string range_of(const FrameVersions& frames) {
+  return std::to_string(frames.min) + " to " + std::to_string(frames.max);
+}
+
+}  // namespace
+
+std::string_view name_of(Difference difference) {
+  switch (difference) {
+    case Difference::Scope:
+      return "scope";
+    case Difference::Revision:
+      return "revision";
+    case Difference::IdentityKey:
+      return "identity_key";
+    case Difference::Model:
+      return "model";
+    case Difference::ServedModel:
+      return "served_model";
+    case Difference::FrameVersions:
+      return "frame_versions";
+    case Difference::BlockSize:
+      return "block_size";
+  }
+  return "scope";
+}
+
+std::optional<Unfit> why_unfit(const Announcement& mine, const Announcement& theirs) {
+  if (theirs.scope != mine.scope) {
+    return unfit(Difference::Scope, {"scope", "give both the same --scope"}, theirs.scope,
+                 mine.scope);
+  }
+  if (theirs.revision != mine.revision) {
+    return unfit(Difference::Revision,
+                 {"revision", "those of one --revision act together, beside the others"},
+                 theirs.revision, mine.revision);
+  }
+  if (theirs.key_check != mine.key_check) {
+    return unfit(Difference::IdentityKey,
+                 {"identity key's check value", "give both the same --identity-key-file"},
+                 theirs.key_check, mine.key_check);
+  }
+  if (theirs.model_digest != mine.model_digest) {
+    return unfit(Difference::Model,
+                 {"model files' digest", "give both the same files by --model-path"},
+                 theirs.model_digest, mine.model_digest);
+  }
+  if (theirs.served_model != mine.served_model) {
+    return unfit(Difference::ServedModel,
+                 {"served model", "give both the same first --served-model-name"},
+                 theirs.served_model, mine.served_model);
+  }
+  if (theirs.frames.max < mine.frames.min || mine.frames.max < theirs.frames.min) {
+    return unfit(Difference::FrameVersions,
+                 {"range of frame versions", "run releases that have one in common"},
+                 range_of(theirs.frames), range_of(mine.frames));
+  }
+  if (theirs.block_size != mine.block_size && theirs.block_size != 0 && mine.block_size != 0) {
+    return unfit(Difference::BlockSize,
+                 {"block size", "engines of one scope must have the same block size"},
+                 std::to_string(theirs.block_size), std::to_string(mine.block_size));
+  }
+  return std::nullopt;
+}
+
+}  // namespace sightline::membership
