@@ -49,6 +49,8 @@ struct CacheFacts {
   bool replay_silent = false;  // what was missed is not had: the replay gives no answer
   bool upper_bound = false;    // more may be claimed than is held: its cache groups differ
   std::optional<std::uint64_t> sequence;  // of the last message applied
+  // Whoever reads the engine was told to have its worker drained.
+  bool draining = false;
   // All that was announced until then is applied. Nothing: not known.
   std::optional<Instant> caught_up;
 };

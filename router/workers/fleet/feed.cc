@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 namespace sightline::fleet {
 namespace {
@@ -52,6 +53,7 @@ bool same_events(const std::vector<FoundRank>& a, const std::vector<FoundRank>& 
 FeedNews take_facts(Feed& feed, const operations::CacheFacts& facts) {
   FeedNews news;
   news.health = set_health(feed, reason_of(facts), why_incomplete(facts));
+  news.health |= std::exchange(feed.draining, facts.draining) != facts.draining;
   if (const auto announced = announced_by(facts)) {
     news.block_size = feed.block_size != *announced;
     feed.block_size = *announced;

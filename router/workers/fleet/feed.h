@@ -45,6 +45,7 @@ struct Feed {
   EventEndpoints endpoints;
   std::string unverified;  // why the index must not be believed about the cache, empty: it may
   std::string incomplete;  // why the index lacks blocks of it, for good; empty: no such reason
+  bool draining = false;   // its agent has the worker drained
   AnnouncedBlockSize block_size;
   // What the events mean where the worker holds several copies of a block, and by the names of
   // adapters.
@@ -55,7 +56,7 @@ struct Feed {
 };
 
 struct FeedNews {
-  bool health = false;  // `unverified` or `incomplete` is another
+  bool health = false;  // `unverified`, `incomplete` or `draining` is another
   bool block_size = false;
 };
 

@@ -159,6 +159,12 @@ bool is_left_out(const Observations& seen) {
   return (seen.is_silent || seen.is_suspect) && !(seen.is_slow && seen.stays_routed);
 }
 
+// The ranks of a worker take requests by one URL: it ends as a whole.
+bool is_drained_by_agent(const Worker& worker) {
+  return std::any_of(worker.ranks.begin(), worker.ranks.end(),
+                     [](const Rank& rank) { return rank.feed && rank.feed->draining; });
+}
+
 std::string joined(const std::string& reason, const std::string& more) {
   return reason.empty() || more.empty() ? reason + more : reason + "; " + more;
 }
@@ -173,6 +179,9 @@ WorkerStatus judge(const Worker& worker, const Observations& seen,
   if (!seen.is_alive) return {WorkerState::Down, seen.failure};
   if (seen.is_silent && is_left_out(seen)) return {WorkerState::Down, seen.failure};
   if (worker.spec.drain) return {WorkerState::Draining, "drain=true: takes no new requests"};
+  if (is_drained_by_agent(worker)) {
+    return {WorkerState::Draining, "its agent was told to drain it: takes no new requests"};
+  }
   if (is_left_out(seen)) return {WorkerState::Suspect, seen.failure};
   WorkerStatus status = judge_blocks(worker, seen, common_block_size);
   if (seen.is_silent || seen.is_suspect) {
