@@ -4,24 +4,11 @@
 
 #include <utility>
 
-#include <unistd.h>
-
-#include "common/base/check.h"
-
+#include "router/apps/process_identity.h"
 #include "router/cache/events/normaliser_options.h"
 #include "router/engine/families/families.h"
 
 namespace sightline::apps {
-
-namespace {
-
-std::uint64_t seed_nobody_knows() {
-  std::uint64_t seed = 0;
-  SL_CHECK(::getentropy(&seed, sizeof seed) == 0);
-  return seed;
-}
-
-}  // namespace
 
 FeedWatch::FeedWatch(subscriber::EventSubscriber& subscriber, const prepare::LoadedModel& model,
                      std::string scope_model)
@@ -38,7 +25,7 @@ void FeedWatch::feed_ready(const fleet::Worker& worker, const fleet::Rank& rank)
   options.model = scope_model_;
   if (worker.has_several_ranks()) options.rank = rank.number;
   options.adapters = feed.adapters;
-  options.hash_seed = seed_nobody_knows();
+  options.hash_seed = number_nobody_knows();
   options.copies = feed.copies;
   const std::uint32_t by_operator = worker.block_size.by_operator();
   if (by_operator > 0) options.block_size_configured = by_operator;

@@ -3,8 +3,6 @@
 #include "router/apps/serve_app.h"
 
 #include <atomic>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -13,7 +11,6 @@
 
 #include "common/base/check.h"
 #include "common/base/log.h"
-#include "common/contract/identity_key.h"
 #include "common/contract/metric_table.h"
 #include "common/contract/names.h"
 #include "common/hosts/lookup.h"
@@ -25,6 +22,7 @@
 
 #include "router/apps/audit_wiring.h"
 #include "router/apps/feed_watch.h"
+#include "router/apps/process_identity.h"
 #include "router/cache/audit/audit.h"
 #include "router/cache/index/exact_index.h"
 #include "router/cache/index/indexed_cache.h"
@@ -44,28 +42,6 @@ namespace sightline::apps {
 namespace {
 
 using contract::ServeSettings;
-
-Result<contract::IdentityKey> load_identity(const std::string& path) {
-  if (path.empty()) {
-    log(LogLevel::Warn,
-        "no --identity-key-file: the public development key names pictures and blocks; "
-        "use a file of 32 random bytes in production");
-    return contract::development_identity_key();
-  }
-  std::ifstream stream(path, std::ios::binary);
-  if (!stream) {
-    return Error{ErrorCode::InvalidArgument,
-                 Blame::Internal,
-                 false,
-                 "--identity-key-file " + path + " cannot be read",
-                 {},
-                 {}};
-  }
-  const std::string content((std::istreambuf_iterator<char>(stream)), {});
-  auto key = contract::parse_identity_key(content);
-  if (!key.ok()) return with_context(std::move(key).error(), "--identity-key-file " + path);
-  return key;
-}
 
 prepare::TokenCacheOptions token_cache_options(const contract::ModelSettings& model) {
   prepare::TokenCacheOptions options{.bytes_max = model.token_cache_bytes_max};
@@ -310,7 +286,7 @@ ServeApp::ServeApp(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 ServeApp::~ServeApp() { stop(); }
 
 Result<std::unique_ptr<ServeApp>> ServeApp::create(ServeOptions options) {
-  const contract::IdentityKey key = SL_TRY(load_identity(options.settings.identity.key_file));
+  const contract::IdentityKey key = SL_TRY(load_identity(options.settings.identity));
   auto model = SL_TRY(prepare::load_model(options.settings.model.path));
   log(LogLevel::Info, "model loaded",
       {{"path", options.settings.model.path},

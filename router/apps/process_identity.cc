@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/apps/process_identity.h"
+
+#include <array>
+#include <fstream>
+#include <iterator>
+
+#include <unistd.h>
+
+#include "common/base/check.h"
+#include "common/base/log.h"
+
+namespace sightline::apps {
+
+Result<contract::IdentityKey> load_identity(const contract::IdentitySettings& settings) {
+  const std::string& path = settings.key_file;
+  if (path.empty()) {
+    log(LogLevel::Warn,
+        "no --identity-key-file: the public development key names pictures and blocks; "
+        "use a file of 32 random bytes in production");
+    return contract::development_identity_key();
+  }
+  std::ifstream stream(path, std::ios::binary);
+  if (!stream) {
+    return Error{ErrorCode::InvalidArgument,
+                 Blame::Internal,
+                 false,
+                 "--identity-key-file " + path + " cannot be read",
+                 {},
+                 {}};
+  }
+  const std::string content((std::istreambuf_iterator<char>(stream)), {});
+  auto key = contract::parse_identity_key(content);
+  if (!key.ok()) return with_context(std::move(key).error(), "--identity-key-file " + path);
+  return key;
+}
+
+std::string process_name(const std::string& configured, std::uint16_t port) {
+  if (!configured.empty()) return configured;
+  constexpr std::size_t kHostNameMax = 256;
+  std::array<char, kHostNameMax> host{};
+  if (::gethostname(host.data(), host.size() - 1) != 0) host[0] = '\0';
+  const std::string name = host[0] == '\0' ? "localhost" : host.data();
+  return name + ":" + (port != 0 ? std::to_string(port) : "pid" + std::to_string(::getpid()));
+}
+
+std::uint64_t number_nobody_knows() {
+  std::uint64_t number = 0;
+  SL_CHECK(::getentropy(&number, sizeof number) == 0);
+  return number;
+}
+
+}  // namespace sightline::apps

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "common/base/result.h"
+#include "common/contract/identity_key.h"
+#include "common/contract/process_settings.h"
+
+namespace sightline::apps {
+
+// The key of the file, or the development key, with a warning. Errors: InvalidArgument, which names
+// the flag and the file.
+Result<contract::IdentityKey> load_identity(const contract::IdentitySettings& settings);
+
+// The configured name, or host name and port, "host-7:9090"; where the port is any free one, the
+// process's number stands for it.
+std::string process_name(const std::string& configured, std::uint16_t port);
+
+// From the kernel's generator: nobody can guess it.
+std::uint64_t number_nobody_knows();
+
+}  // namespace sightline::apps

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/apps/process_identity.h"
+
+#include <filesystem>
+#include <fstream>
+
+#include <gtest/gtest.h>
+
+namespace sightline::apps {
+namespace {
+
+TEST(ProcessName, IsTheConfiguredOneOrHostAndPort) {
+  EXPECT_EQ(process_name("r0", 9090), "r0");
+  const std::string own = process_name("", 9090);
+  EXPECT_TRUE(own.ends_with(":9090")) << own;
+  EXPECT_GT(own.size(), std::string_view(":9090").size());
+  EXPECT_NE(process_name("", 0).find(":pid"), std::string::npos)
+      << "ports of processes may be equal";
+}
+
+TEST(Identity, IsReadFromItsFileAndElseNamesFlagAndFile) {
+  const auto path = std::filesystem::path(testing::TempDir()) / "sightline-identity-test";
+  std::ofstream(path) << std::string(64, 'a') << "\n";
+  const auto key = load_identity({path.string()});
+  ASSERT_TRUE(key.ok());
+  EXPECT_EQ(key->bytes[31], 0xaa);
+  std::ofstream(path) << "short";
+  const auto wrong = load_identity({path.string()});
+  ASSERT_FALSE(wrong.ok());
+  EXPECT_NE(wrong.error().message.find("--identity-key-file " + path.string()), std::string::npos);
+  std::filesystem::remove(path);
+  EXPECT_FALSE(load_identity({path.string()}).ok());
+}
+
+}  // namespace
+}  // namespace sightline::apps
