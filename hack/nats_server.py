@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Sightline Authors
+"""Starts Debian's nats-server on a free port, and a client of a few lines for tests that listen,
+forge or see what a server permits."""
+
+import contextlib
+import json
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import time
+
+READY_S = 15
+PIECE_BYTES = 1 << 16
+
+
+def free_port():
+    """One that was free a moment ago."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class NatsServer:
+    """A nats-server that can be killed, frozen and started again on the same port. `config` is
+    added to its configuration file: permissions, TLS, limits. Use as a context manager."""
+
+    def __init__(self, logs, config=""):
+        self.logs = pathlib.Path(logs)
+        self.config = config
+        self.port = free_port()
+        self.process = None
+        # Debian installs it where daemons are, which is not on everybody's path.
+        self.program = shutil.which("nats-server") or "/usr/sbin/nats-server"
+
+    @property
+    def url(self):
+        return f"nats://127.0.0.1:{self.port}"
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.kill()
+
+    def start(self):
+        """Returns once it takes connections."""
+        self.logs.mkdir(parents=True, exist_ok=True)
+        file = self.logs / f"nats-{self.port}.conf"
+        file.write_text(f'listen: "127.0.0.1:{self.port}"\n{self.config}\n')
+        with open(self.logs / f"nats-{self.port}.log", "ab") as log:
+            self.process = subprocess.Popen(
+                [self.program, "-c", str(file)], stdout=log, stderr=log, process_group=0)
+        deadline = time.monotonic() + READY_S
+        while True:
+            with contextlib.suppress(OSError):
+                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+                return
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                self.kill()
+                raise RuntimeError(f"nats-server does not start:\n{self.log()}")
+            time.sleep(0.02)
+
+    def kill(self):
+        """As kill -9 does; nothing if it does not run."""
+        if self.process is None:
+            return
+        self.process.kill()
+        self.process.wait()
+        self.process = None
+
+    def freeze(self):
+        """It keeps its connections and answers nothing."""
+        self.process.send_signal(signal.SIGSTOP)
+
+    def thaw(self):
+        self.process.send_signal(signal.SIGCONT)
+
+    def log(self):
+        return (self.logs / f"nats-{self.port}.log").read_text(errors="replace")[-4000:]
+
+
+class NatsClient:
+    """One connection. What it is sent is read when it is asked for. Errors of the server, such as
+    refused permissions, are kept in `errors`. Use as a context manager."""
+
+    def __init__(self, server, user=None, password=None):
+        self.errors = []
+        self._messages = []
+        self._buffer = b""
+        self._next_id = 1
+        self._socket = socket.create_connection(("127.0.0.1", server.port), timeout=READY_S)
+        self.info = json.loads(self._line().removeprefix(b"INFO "))
+        options = {"verbose": False, "pedantic": False, "name": "test", "lang": "python",
+                   "version": "1"}
+        if user is not None:
+            options |= {"user": user, "pass": password}
+        self._socket.sendall(b"CONNECT " + json.dumps(options).encode() + b"\r\n")
+        self.flush()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._socket.close()
+
+    def subscribe(self, subject):
+        """From the return on, what is published there is heard, if the server permits it."""
+        self._socket.sendall(f"SUB {subject} {self._next_id}\r\n".encode())
+        self._next_id += 1
+        self.flush()
+
+    def publish(self, subject, payload):
+        self._socket.sendall(f"PUB {subject} {len(payload)}\r\n".encode() + payload + b"\r\n")
+
+    def flush(self):
+        """Until the server has taken what was sent."""
+        self._socket.sendall(b"PING\r\n")
+        while self._read() != b"PONG":
+            pass
+
+    def next(self, seconds=READY_S):
+        """The next message, (subject, payload); None if none comes in this time."""
+        deadline = time.monotonic() + seconds
+        while not self._messages:
+            self._socket.settimeout(max(0.001, deadline - time.monotonic()))
+            try:
+                self._read()
+            except TimeoutError:
+                return None
+            finally:
+                self._socket.settimeout(READY_S)
+        return self._messages.pop(0)
+
+    def _read(self):
+        """One line of the protocol, which is dealt with and returned."""
+        line = self._line()
+        if line.startswith(b"MSG "):
+            subject, size = line.split()[1].decode(), int(line.split()[-1])
+            self._messages.append((subject, self._take(size + 2)[:-2]))
+        elif line == b"PING":
+            self._socket.sendall(b"PONG\r\n")
+        elif line.startswith(b"-ERR"):
+            self.errors.append(line.decode(errors="replace"))
+        return line
+
+    def _line(self):
+        while b"\r\n" not in self._buffer:
+            self._more()
+        line, _, self._buffer = self._buffer.partition(b"\r\n")
+        return line
+
+    def _take(self, size):
+        while len(self._buffer) < size:
+            self._more()
+        taken, self._buffer = self._buffer[:size], self._buffer[size:]
+        return taken
+
+    def _more(self):
+        piece = self._socket.recv(PIECE_BYTES)
+        if not piece:
+            raise ConnectionError(f"the server has closed the connection: {self.errors}")
+        self._buffer += piece
