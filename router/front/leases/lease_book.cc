@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/front/leases/lease_book.h"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+namespace sightline::leases {
+namespace {
+
+// Takes ".NUMBER" off the end.
+template <class Number>
+std::optional<Number> take_number(std::string_view& text) {
+  const std::size_t dot = text.rfind('.');
+  if (dot == std::string_view::npos) return std::nullopt;
+  const std::string_view digits = text.substr(dot + 1);
+  Number number = 0;
+  const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  if (digits.empty() || read.ec != std::errc() || read.ptr != digits.data() + digits.size()) {
+    return std::nullopt;
+  }
+  text.remove_suffix(text.size() - dot);
+  return number;
+}
+
+bool is_instance_character(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+         c == '_' || c == ':' || c == '-';
+}
+
+}  // namespace
+
+bool is_instance(std::string_view text) {
+  return !text.empty() && text.size() <= kInstanceBytesMax &&
+         std::all_of(text.begin(), text.end(), is_instance_character);
+}
+
+std::string text_of(const Name& name) {
+  return name.instance + "." + std::to_string(name.number) + "." + std::to_string(name.attempt);
+}
+
+std::optional<Name> parse_name(std::string_view text) {
+  const auto attempt = take_number<std::uint32_t>(text);
+  if (!attempt) return std::nullopt;
+  const auto number = take_number<std::uint64_t>(text);
+  if (!number || !is_instance(text)) return std::nullopt;
+  return Name{std::string(text), *number, *attempt};
+}
+
+LeaseBook::Found LeaseBook::find(const Name& name) const {
+  const auto instance = instances_.find(name.instance);
+  if (instance == instances_.end()) return {};
+  const auto place = instance->second.entries.find(name.number);
+  if (place == instance->second.entries.end()) return {};
+  const Entry& entry = place->second;
+  if (entry.attempt < name.attempt) return {};
+  if (entry.attempt > name.attempt || !entry.lease) return {.state = Found::State::Over};
+  return {.state = Found::State::Open, .lease = *entry.lease};
+}
+
+LeaseBook::Added LeaseBook::add(const Name& name, LeaseId lease, std::optional<Instant> own_end,
+                                Instant now) {
+  using Outcome = Added::Outcome;
+  const Found found = find(name);
+  if (found.state == Found::State::Open) return {.outcome = Outcome::Open, .open = found.lease};
+  if (found.state == Found::State::Over) return {.outcome = Outcome::Over};
+  if (open_ >= limits_.leases_max) return {.outcome = Outcome::Full};
+  Instance* instance = open_instance(name.instance, now);
+  if (instance == nullptr) return {.outcome = Outcome::Full};
+  Entry& entry = instance->entries[name.number];
+  Added added;
+  if (entry.lease) added.ended = close(*instance, entry);
+  entry = {.attempt = name.attempt, .lease = lease, .own_end = own_end, .turn = 0};
+  if (own_end) ++instance->with_own_end;
+  ++open_;
+  return added;
+}
+
+std::optional<LeaseId> LeaseBook::release(const Name& name, Instant now) {
+  Instance* instance = open_instance(name.instance, now);
+  if (instance == nullptr) return std::nullopt;
+  const auto [place, is_new] = instance->entries.try_emplace(name.number);
+  Entry& entry = place->second;
+  if (!is_new && entry.attempt > name.attempt) return std::nullopt;
+  const bool is_known = !is_new && !entry.lease && entry.attempt == name.attempt;
+  if (is_known) return std::nullopt;
+  std::optional<LeaseId> ended;
+  if (entry.lease) ended = close(*instance, entry);
+  entry.attempt = name.attempt;
+  bury(name.instance, name.number, entry, now);
+  return ended;
+}
+
+LeaseBook::Renewed LeaseBook::renew(const List& list, Instant now) {
+  Renewed renewed;
+  std::map<std::uint64_t, std::uint32_t> attempts;
+  for (const Listed& listed : list.open) attempts.emplace(listed.number, listed.attempt);
+  hear(list.instance, now);
+  const auto known = instances_.find(list.instance);
+  if (known != instances_.end()) {
+    auto& [name, instance] = *known;
+    auto place = instance.entries.lower_bound(list.from);
+    for (; place != instance.entries.end() && place->first <= list.up_to; ++place) {
+      Entry& entry = place->second;
+      if (!entry.lease || entry.own_end || attempts.contains(place->first)) continue;
+      renewed.ended.push_back(close(instance, entry));
+      bury(name, place->first, entry, now);
+    }
+  }
+  for (std::size_t i = 0; i < list.open.size(); ++i) {
+    const Name name{std::string(list.instance), list.open[i].number, list.open[i].attempt};
+    if (find(name).state == Found::State::Free) renewed.missing.push_back(i);
+  }
+  return renewed;
+}
+
+void LeaseBook::hear(std::string_view instance, Instant now) {
+  const auto known = instances_.find(instance);
+  if (known != instances_.end()) known->second.heard = now;
+}
+
+std::vector<LeaseId> LeaseBook::expire(Instant now) {
+  std::vector<LeaseId> ended;
+  while (!released_.empty() && now - released_.front().at >= limits_.released_age) forget_oldest();
+  for (auto place = instances_.begin(); place != instances_.end();) {
+    Instance& instance = place->second;
+    end_overdue(instance, now, ended);
+    place = instance.entries.empty() ? instances_.erase(place) : std::next(place);
+  }
+  return ended;
+}
+
+// What ends for want of a sign is not remembered: its holder may come back and list it.
+void LeaseBook::end_overdue(Instance& instance, Instant now, std::vector<LeaseId>& ended) {
+  const bool is_silent = now - instance.heard >= limits_.silence_max;
+  if (!is_silent && instance.with_own_end == 0) return;
+  for (auto place = instance.entries.begin(); place != instance.entries.end();) {
+    Entry& entry = place->second;
+    const bool is_overdue = entry.own_end ? *entry.own_end <= now : is_silent;
+    if (!entry.lease || !is_overdue) {
+      ++place;
+      continue;
+    }
+    ended.push_back(close(instance, entry));
+    place = instance.entries.erase(place);
+  }
+}
+
+// Null: there are too many.
+LeaseBook::Instance* LeaseBook::open_instance(std::string_view name, Instant now) {
+  auto known = instances_.find(name);
+  if (known == instances_.end()) {
+    if (instances_.size() >= limits_.instances_max) return nullptr;
+    known = instances_.try_emplace(std::string(name)).first;
+  }
+  known->second.heard = now;
+  return &known->second;
+}
+
+LeaseId LeaseBook::close(Instance& instance, Entry& entry) {
+  if (entry.own_end) --instance.with_own_end;
+  entry.own_end.reset();
+  --open_;
+  return *std::exchange(entry.lease, std::nullopt);
+}
+
+void LeaseBook::bury(const std::string& instance, std::uint64_t number, Entry& entry, Instant now) {
+  entry.turn = ++turn_;
+  released_.push_back({now, instance, number, entry.turn});
+  if (released_.size() > limits_.released_max) forget_oldest();
+}
+
+void LeaseBook::forget_oldest() {
+  const Released oldest = std::move(released_.front());
+  released_.pop_front();
+  const auto instance = instances_.find(oldest.instance);
+  if (instance == instances_.end()) return;
+  const auto place = instance->second.entries.find(oldest.number);
+  if (place == instance->second.entries.end()) return;
+  // A later attempt may have been booked, or released in its turn.
+  if (!place->second.lease && place->second.turn == oldest.turn) {
+    instance->second.entries.erase(place);
+  }
+}
+
+}  // namespace sightline::leases
