@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/replicas/membership/exchange.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace sightline::membership {
+
+Exchange::Exchange(Announcement mine, SubjectOf subject_of, ExchangeOptions options)
+    : subject_of_(std::move(subject_of)),
+      options_(options),
+      members_(std::move(mine), options.members) {}
+
+void Exchange::set_mine(Announcement mine, Instant now) {
+  const Announcement& before = members_.mine();
+  mine.role = before.role;
+  mine.instance = before.instance;
+  mine.scope = before.scope;
+  mine.revision = before.revision;
+  if (mine == before) return;
+  for (MemberChange& change : members_.set_mine(std::move(mine))) note(std::move(change));
+  hurry(now);
+}
+
+void Exchange::connected(Instant now) { hurry(now); }
+
+void Exchange::hear(std::string_view subject, std::string_view payload, Instant now) {
+  const auto theirs = decode(payload);
+  // Permissions of NATS say who may write where: what is written there must be about there.
+  if (!theirs.ok() || subject_of_(*theirs) != subject) {
+    ++malformed_;
+    return;
+  }
+  auto change = members_.hear(*theirs, now);
+  if (!change) return;
+  if (change->kind == MemberChange::Kind::Joined) hurry(now);
+  note(std::move(*change));
+}
+
+Exchange::Turn Exchange::turn(Instant now) {
+  if (now >= next_look_) {
+    next_look_ = now + options_.interval / 2;
+    told_ = 0;
+    for (MemberChange& change : members_.expire(now)) note(std::move(change));
+  }
+  Turn turn;
+  if (now >= next_announcement_) {
+    last_announcement_ = now;
+    next_announcement_ = now + options_.interval;
+    turn.announcement = encode(members_.mine());
+  }
+  turn.changes = std::exchange(changes_, {});
+  turn.changes_left_out = std::exchange(left_out_, 0);
+  return turn;
+}
+
+Instant Exchange::due() const {
+  if (!changes_.empty() || left_out_ > 0) return {};
+  return std::min(next_announcement_, next_look_);
+}
+
+std::string Exchange::farewell() const {
+  Announcement last = members_.mine();
+  last.leaving = true;
+  return encode(last);
+}
+
+void Exchange::note(MemberChange change) {
+  if (told_ >= options_.changes_max) {
+    ++left_out_;
+    return;
+  }
+  ++told_;
+  changes_.push_back(std::move(change));
+}
+
+// A thousand that join are not answered a thousand times.
+void Exchange::hurry(Instant now) {
+  const Instant earliest =
+      last_announcement_ ? std::max(now, *last_announcement_ + options_.pause) : now;
+  next_announcement_ = std::min(next_announcement_, earliest);
+}
+
+}  // namespace sightline::membership
