@@ -24,25 +24,37 @@ Error corrupt(std::string message) {
   return worker_error(ErrorCode::Corrupt, std::move(message), false);
 }
 
-// The text as far as it may be told, cut between characters.
-std::string_view told(std::string_view text) {
-  if (!is_utf8(text)) return {};
-  if (text.size() <= kAnnouncedTextBytesMax) return text;
-  std::size_t size = kAnnouncedTextBytesMax;
-  constexpr auto kContinuationMask = 0xC0U;
+bool is_continuation(char byte) {
+  constexpr auto kMask = 0xC0U;
   constexpr auto kContinuation = 0x80U;
-  while (size > 0 &&
-         (static_cast<unsigned char>(text[size]) & kContinuationMask) == kContinuation) {
-    --size;
+  return (static_cast<unsigned char>(byte) & kMask) == kContinuation;
+}
+
+// The text as JSON, as far as it may be told: cut between characters.
+std::string told(std::string_view text) {
+  constexpr std::size_t kQuotes = 2;
+  constexpr std::size_t kEscapeBytesMax = 6;  // that one byte takes
+  if (!is_utf8(text)) return json::to_quoted("");
+  if (text.size() > kAnnouncedTextBytesMax) {
+    std::size_t size = kAnnouncedTextBytesMax;
+    while (is_continuation(text[size])) --size;
+    text = text.substr(0, size);
   }
-  return text.substr(0, size);
+  while (true) {
+    std::string quoted = json::to_quoted(text);
+    if (quoted.size() <= kAnnouncedTextBytesMax + kQuotes) return quoted;
+    const std::size_t excess = quoted.size() - kAnnouncedTextBytesMax - kQuotes;
+    std::size_t size = text.size() - (excess + kEscapeBytesMax - 1) / kEscapeBytesMax;
+    while (size > 0 && is_continuation(text[size])) --size;
+    text = text.substr(0, size);
+  }
 }
 
 class Writer {
  public:
   void text(std::string_view name, std::string_view value) {
     begin(name);
-    json::append_quoted(out_, told(value));
+    out_ += told(value);
   }
   template <class Integer>
   void number(std::string_view name, Integer value) {

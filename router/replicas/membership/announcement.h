@@ -56,8 +56,8 @@ inline constexpr std::size_t kAnnouncedTextBytesMax = 512;
 // context "sightline 2026 identity key check". Says nothing else of the key.
 std::string key_check_of(const contract::IdentityKey& key);
 
-// One line of JSON, no larger than kAnnouncementBytesMax. Longer texts than kAnnouncedTextBytesMax
-// are cut, whatever is not UTF-8 is left out.
+// One line of JSON, no larger than kAnnouncementBytesMax. Texts that take more than
+// kAnnouncedTextBytesMax there are cut, whatever is not UTF-8 is left out.
 std::string encode(const Announcement& announcement);
 
 // Fields that are not known are left aside, so that later versions can tell more.

@@ -51,7 +51,6 @@ TEST(Announcement, IsReadAsItWasWritten) {
 
 TEST(Announcement, KeepsToItsSizeHoweverLongItsTextsAre) {
   Announcement a = mine();
-  const std::string controls(100'000, '\x01');
   std::string umlauts;
   for (int i = 0; i < 50'000; ++i) umlauts += "\xC3\xA4";
   a.scope = umlauts;
@@ -64,6 +63,20 @@ TEST(Announcement, KeepsToItsSizeHoweverLongItsTextsAre) {
   EXPECT_EQ(read->scope.size(), kAnnouncedTextBytesMax);
   EXPECT_EQ(read->served_model.size(), kAnnouncedTextBytesMax - 1);
   EXPECT_TRUE(read->name.empty());
+}
+
+TEST(Announcement, KeepsToItsSizeWhateverItsTextsTakeInJson) {
+  Announcement a = mine();
+  const std::string controls(100'000, '\x01');
+  for (std::string* text : {&a.name, &a.scope, &a.revision, &a.model_digest, &a.served_model,
+                            &a.key_check, &a.admin_address, &a.selection_address}) {
+    *text = controls;
+  }
+  const std::string told = encode(a);
+  EXPECT_LE(told.size(), kAnnouncementBytesMax);
+  const auto read = decode(told);
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ(read->name, std::string(kAnnouncedTextBytesMax / 6, '\x01'));
 }
 
 TEST(Announcement, ThatIsMalformedIsRefusedWithTheFieldsName) {

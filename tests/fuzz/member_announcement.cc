@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+//
+// What anybody may publish on the subject of members: read, compared, remembered and shown.
+#include <string>
+
+#include "common/base/check.h"
+#include "common/base/json.h"
+
+#include "router/replicas/membership/members.h"
+#include "tests/fuzz/target.h"
+
+namespace sightline::fuzz {
+namespace {
+
+using membership::Announcement;
+
+Announcement ours() {
+  Announcement a;
+  a.instance = 1;
+  a.scope = "default/default";
+  a.revision = "0";
+  return a;
+}
+
+}  // namespace
+
+void run(ByteView input) {
+  const auto read = membership::decode(text_of(input));
+  if (!read.ok()) {
+    SL_CHECK(read.error().blame == Blame::Worker);
+    return;
+  }
+  // What is told on is no larger than what is taken, and is read as it was told.
+  const std::string told = membership::encode(*read);
+  SL_CHECK(told.size() <= membership::kAnnouncementBytesMax);
+  const auto again = membership::decode(told);
+  SL_CHECK(again.ok() && membership::encode(*again) == told);
+
+  membership::Members members(ours());
+  const Instant now{std::chrono::hours(1)};
+  const auto change = members.hear(*read, now);
+  const bool is_known = change && change->kind == membership::MemberChange::Kind::Joined;
+  SL_CHECK(is_known == (read->instance != 1 && !read->leaving));
+  const auto shown = json::Document::parse(members.json(now));
+  SL_CHECK(shown.ok() && shown->root().size() == (is_known ? 1U : 0U));
+}
+
+}  // namespace sightline::fuzz
