@@ -17,6 +17,11 @@ namespace {
 constexpr std::size_t kSweepBlocks = 1'024;
 // Likewise, looked up one by one.
 constexpr std::size_t kStepBlocks = 512;
+// Blocks of the table that are swept for each that is stored, and for each operation: while all of
+// it is walked, half of it is stored at most, so that what is cleared again and again does not pile
+// up.
+constexpr std::size_t kSweepPerStored = 2;
+constexpr std::size_t kSweepPerStore = 64;
 
 constexpr std::uint32_t bit_of(Tier tier) { return 1U << static_cast<unsigned>(tier); }
 
@@ -135,27 +140,38 @@ void ExactIndex::in_steps(std::span<const keys::BlockKey> blocks, Visitor visit)
 
 std::uint32_t ExactIndex::begin_life(CacheId cache) {
   const UniqueLock lock(mutex_);
-  const auto life = lives_.try_emplace(cache, next_life_);
-  if (life.second) ++next_life_;
-  return life.first->second;
+  const auto [life, is_new] = lives_.try_emplace(cache, next_life_);
+  if (is_new) ++next_life_;
+  return life->second;
 }
 
 void ExactIndex::store(CacheId cache, Tier tier, std::span<const keys::BlockKey> blocks) {
-  const Holder self{.cache = cache, .life = begin_life(cache)};
+  const auto number = begin_life(cache);
   in_steps(blocks, [&](std::span<const keys::BlockKey> step) SL_REQUIRES(mutex_) {
-    if (life_of(cache) != self.life) return step.size();  // dropped between two steps
-    std::size_t count = 0;
-    while (count < step.size() && !table_.take_has_grown()) store_one(self, tier, step[count++]);
-    return count;
+    if (life_of(cache) != number) return step.size();  // dropped between two steps
+    return store_some({.cache = cache, .life = number}, tier, step);
   });
 }
 
-void ExactIndex::store_one(const Holder& self, Tier tier, keys::BlockKey block) {
+std::size_t ExactIndex::store_some(const Holder& self, Tier tier,
+                                   std::span<const keys::BlockKey> blocks) {
+  Contents& contents = contents_[self.cache];
+  sweep(kSweepPerStore + kSweepPerStored * blocks.size());
+  std::size_t count = 0;
+  while (count < blocks.size() && !table_.take_has_grown()) {
+    if (table_.size() >= blocks_max_ && sweep(kSweepBlocks)) break;  // there may be room yet
+    store_one(self, tier, contents, blocks[count++]);
+  }
+  return count;
+}
+
+void ExactIndex::store_one(const Holder& self, Tier tier, Contents& contents,
+                           keys::BlockKey block) {
   auto entry = table_.find(block);
   if (!entry) {
     if (table_.size() >= blocks_max_) {
       ++refused_;
-      ++refused_of_[self.cache];
+      ++contents.refused;
       return;
     }
     entry = table_.insert(block);
@@ -165,22 +181,25 @@ void ExactIndex::store_one(const Holder& self, Tier tier, keys::BlockKey block) 
   if (holder == holders.end() || comes_before(self, *holder)) {
     holder = holders.insert(holder, self);
   }
-  if (tier == Tier::Gpu && (holder->tiers & bit_of(tier)) == 0) ++gpu_blocks_[self.cache];
+  if ((holder->tiers & bit_of(tier)) == 0) contents.digest.of(tier).add(block);
   holder->tiers |= bit_of(tier);
 }
 
 void ExactIndex::remove(CacheId cache, Tier tier, std::span<const keys::BlockKey> blocks) {
   in_steps(blocks, [&](std::span<const keys::BlockKey> step) SL_REQUIRES(mutex_) {
     const Holder self{.cache = cache, .life = life_of(cache)};
-    for (const auto block : step) remove_one(self, tier, block);
+    if (self.life == kNoLife) return step.size();
+    Contents& contents = contents_[cache];
+    for (const auto block : step) remove_one(self, tier, contents, block);
     return step.size();
   });
 }
 
-void ExactIndex::remove_one(const Holder& self, Tier tier, keys::BlockKey block) {
+void ExactIndex::remove_one(const Holder& self, Tier tier, Contents& contents,
+                            keys::BlockKey block) {
   const auto held = find_held(self, block);
   if (!held || (held->holder->tiers & bit_of(tier)) == 0) return;
-  if (tier == Tier::Gpu) --gpu_blocks_[self.cache];
+  contents.digest.of(tier).remove(block);
   held->holder->tiers &= ~bit_of(tier);
   if (held->holder->tiers == 0) erase(*held);
 }
@@ -201,25 +220,24 @@ void ExactIndex::erase(const Held& held) {
 }
 
 std::uint32_t ExactIndex::end_life(CacheId cache) {
-  std::uint32_t life = kNoLife;
-  {
-    const UniqueLock lock(mutex_);
-    life = life_of(cache);
-    lives_.erase(cache);
-    gpu_blocks_.erase(cache);
-    refused_of_.erase(cache);
-  }
-  return life;
+  const auto life = lives_.extract(cache);
+  const auto contents = contents_.extract(cache);
+  const bool is_empty = !contents || contents.mapped().digest == operations::CacheDigest{};
+  return !life || is_empty ? kNoLife : life.mapped();
 }
 
-// What is left of a life that has ended says nothing: it goes in steps, and nobody waits for it.
 void ExactIndex::drop(CacheId cache) {
-  const auto life = end_life(cache);
-  if (life != kNoLife) sweep(life);
+  clear_later(cache);
+  while (reclaim_some()) {
+  }
 }
 
 void ExactIndex::drop_known(CacheId cache, std::span<const keys::BlockKey> blocks) {
-  const Holder gone{.cache = cache, .life = end_life(cache)};
+  Holder gone{.cache = cache};
+  {
+    const UniqueLock lock(mutex_);
+    gone.life = end_life(cache);
+  }
   if (gone.life == kNoLife) return;
   in_steps(blocks, [&](std::span<const keys::BlockKey> step) SL_REQUIRES(mutex_) {
     for (const auto block : step) {
@@ -229,23 +247,45 @@ void ExactIndex::drop_known(CacheId cache, std::span<const keys::BlockKey> block
   });
 }
 
-void ExactIndex::sweep(std::uint32_t life) {
-  for (Table::Place place; !place.is_end();) {
-    const UniqueLock lock(mutex_);
-    // Visits end before the lock does.
-    const auto visit = [life, table = &table_](Table::Part& part, Table::Part::iterator entry) {
-      Holders& holders = entry->second;
-      std::erase_if(holders, [life](const Holder& holder) { return holder.life == life; });
-      return holders.empty() ? table->erase({&part, entry}) : std::next(entry);
-    };
-    Table::walk(table_, place, kSweepBlocks, visit);
-  }
+void ExactIndex::clear_later(CacheId cache) {
+  const UniqueLock lock(mutex_);
+  const auto life = end_life(cache);
+  if (life != kNoLife) cleared_.push_back(life);
 }
 
-std::uint64_t ExactIndex::blocks(CacheId cache) const {
+bool ExactIndex::reclaim_some() {
+  const UniqueLock lock(mutex_);
+  return sweep(kSweepBlocks);
+}
+
+// What is left of a life that has ended says nothing: it goes in steps, and nobody waits for it.
+bool ExactIndex::sweep(std::size_t entries_max) {
+  if (swept_.empty()) {
+    if (cleared_.empty()) return false;
+    swept_.swap(cleared_);  // in the order of clears
+    std::sort(swept_.begin(), swept_.end());
+    swept_to_ = {};
+  }
+  // Visits end before the lock does.
+  const auto visit = [table = &table_, swept = &swept_](Table::Part& part,
+                                                        Table::Part::iterator entry) {
+    Holders& holders = entry->second;
+    std::erase_if(holders, [swept](const Holder& holder) {
+      return std::binary_search(swept->begin(), swept->end(), holder.life);
+    });
+    return holders.empty() ? table->erase({&part, entry}) : std::next(entry);
+  };
+  Table::walk(table_, swept_to_, entries_max, visit);
+  if (swept_to_.is_end()) swept_.clear();
+  return !swept_.empty() || !cleared_.empty();
+}
+
+std::uint64_t ExactIndex::blocks(CacheId cache) const { return digest(cache).of(Tier::Gpu).count; }
+
+operations::CacheDigest ExactIndex::digest(CacheId cache) const {
   const SharedLock lock(mutex_);
-  const auto count = gpu_blocks_.find(cache);
-  return count == gpu_blocks_.end() ? 0 : count->second;
+  const auto contents = contents_.find(cache);
+  return contents == contents_.end() ? operations::CacheDigest{} : contents->second.digest;
 }
 
 std::uint64_t ExactIndex::blocks_total() const {
@@ -260,8 +300,8 @@ std::uint64_t ExactIndex::refused_total() const {
 
 std::uint64_t ExactIndex::refused(CacheId cache) const {
   const SharedLock lock(mutex_);
-  const auto count = refused_of_.find(cache);
-  return count == refused_of_.end() ? 0 : count->second;
+  const auto contents = contents_.find(cache);
+  return contents == contents_.end() ? 0 : contents->second.refused;
 }
 
 std::vector<keys::BlockKey> ExactIndex::held(CacheId cache, Tier tier) const {

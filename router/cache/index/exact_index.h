@@ -29,10 +29,10 @@ inline constexpr std::size_t kBlocksMax = 16'000'000;
 
 // The plain form of an index: a hash table from key to its holders. Exact, so it also serves as the
 // reference for other implementations. When full it refuses new keys. A clear hides what the cache
-// holds at once and then walks the blocks it names, or else the whole table; until it returns, that
-// memory still counts in blocks_total() and towards the maximum. No operation keeps others out for
-// more than a millisecond or two, growth and held() included, and look-ups without pause do not
-// keep a writer out.
+// holds at once and then walks the blocks it names, or else the whole table, unless that is put off
+// (clear_later); until then that memory still counts in blocks_total(), and a store that finds the
+// table full walks first. No operation keeps others out for more than a millisecond or two, growth
+// and held() included, and look-ups without pause do not keep a writer out.
 class ExactIndex : public IndexReader, public IndexWriter, public IndexStatistics {
  public:
   explicit ExactIndex(std::size_t blocks_max = kBlocksMax) : blocks_max_(blocks_max) {}
@@ -45,9 +45,12 @@ class ExactIndex : public IndexReader, public IndexWriter, public IndexStatistic
   void remove(CacheId cache, Tier tier, std::span<const keys::BlockKey> blocks);
   void drop(CacheId cache);
   void drop_known(CacheId cache, std::span<const keys::BlockKey> blocks);
+  void clear_later(CacheId cache) override;
+  bool reclaim_some() override;
 
   [[nodiscard]] std::uint64_t blocks(CacheId cache) const override;
   [[nodiscard]] std::uint64_t blocks_total() const override;
+  [[nodiscard]] operations::CacheDigest digest(CacheId cache) const override;
   [[nodiscard]] std::uint64_t refused_total() const override;
   [[nodiscard]] std::uint64_t refused(CacheId cache) const override;
   [[nodiscard]] std::vector<keys::BlockKey> held(CacheId cache, Tier tier) const override;
@@ -59,6 +62,10 @@ class ExactIndex : public IndexReader, public IndexWriter, public IndexStatistic
     std::uint32_t life = kNoLife;
     std::uint32_t tiers = 0;  // bit t: held on tier t; never 0 in the table
   };
+  struct Contents {
+    operations::CacheDigest digest;
+    std::uint64_t refused = 0;
+  };
   using Holders = std::vector<Holder>;  // in the order of comes_before()
   using Table = PartedTable<Holders>;
 
@@ -67,15 +74,22 @@ class ExactIndex : public IndexReader, public IndexWriter, public IndexStatistic
   [[nodiscard]] std::uint32_t life_of(CacheId cache) const SL_REQUIRES_SHARED(mutex_);
   // Its life from now on: the one it has, or a new one.
   std::uint32_t begin_life(CacheId cache);
-  // What the cache holds counts no more. Returns its life until now, which is left in the table.
-  std::uint32_t end_life(CacheId cache);
-  void sweep(std::uint32_t life);
+  // What the cache holds counts no more. Returns its life until now, which is left in the table;
+  // none, if nothing of it is there.
+  std::uint32_t end_life(CacheId cache) SL_REQUIRES(mutex_);
+  // Looks through so many entries for what is left of lives that were cleared. True: there is more.
+  bool sweep(std::size_t entries_max) SL_REQUIRES(mutex_);
   // Visits some blocks at a time under the lock, which others get in between. `visit` returns how
   // many of those it was given it has taken.
   template <class Visitor>
   void in_steps(std::span<const keys::BlockKey> blocks, Visitor visit);
-  void store_one(const Holder& self, Tier tier, keys::BlockKey block) SL_REQUIRES(mutex_);
-  void remove_one(const Holder& self, Tier tier, keys::BlockKey block) SL_REQUIRES(mutex_);
+  // Stores the first ones and returns how many.
+  std::size_t store_some(const Holder& self, Tier tier, std::span<const keys::BlockKey> blocks)
+      SL_REQUIRES(mutex_);
+  void store_one(const Holder& self, Tier tier, Contents& contents, keys::BlockKey block)
+      SL_REQUIRES(mutex_);
+  void remove_one(const Holder& self, Tier tier, Contents& contents, keys::BlockKey block)
+      SL_REQUIRES(mutex_);
 
   struct Held {
     Table::Found entry;
@@ -88,13 +102,16 @@ class ExactIndex : public IndexReader, public IndexWriter, public IndexStatistic
   const std::size_t blocks_max_;
   mutable WriterFirstMutex mutex_;  // held for memory work only
   Table table_ SL_GUARDED_BY(mutex_);
-  std::unordered_map<CacheId, std::uint64_t> gpu_blocks_ SL_GUARDED_BY(mutex_);
-  // Of those that stored since their drop.
+  // Of those that stored since their drop. Each look-up reads lives, and only them.
   std::unordered_map<CacheId, std::uint32_t> lives_ SL_GUARDED_BY(mutex_);
+  std::unordered_map<CacheId, Contents> contents_ SL_GUARDED_BY(mutex_);
   std::uint32_t next_life_ SL_GUARDED_BY(mutex_) = kNoLife + 1;
   std::uint64_t refused_ SL_GUARDED_BY(mutex_) = 0;
-  // Since their drop.
-  std::unordered_map<CacheId, std::uint64_t> refused_of_ SL_GUARDED_BY(mutex_);
+  // Lives that wait for the next walk; those that the walk under way sweeps, in order, none if
+  // there is none; and how far it is.
+  std::vector<std::uint32_t> cleared_ SL_GUARDED_BY(mutex_);
+  std::vector<std::uint32_t> swept_ SL_GUARDED_BY(mutex_);
+  Table::Place swept_to_ SL_GUARDED_BY(mutex_);
 };
 
 }  // namespace sightline::index

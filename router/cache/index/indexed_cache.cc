@@ -9,7 +9,11 @@ namespace sightline::index {
 
 void IndexedCache::take(const operations::CacheName& /*cache*/,
                         const operations::Operation& operation) {
-  index_.apply(cache_, operation);
+  if (reclaim_ == Reclaim::Later && std::holds_alternative<operations::Clear>(operation)) {
+    index_.clear_later(cache_);
+  } else {
+    index_.apply(cache_, operation);
+  }
   if (std::holds_alternative<operations::Store>(operation)) {
     holds_ = true;
   } else if (const auto* removed = std::get_if<operations::Remove>(&operation)) {

@@ -10,6 +10,7 @@
 #include "common/base/ids.h"
 
 #include "router/cache/keys/block_key.h"
+#include "router/cache/operations/digest.h"
 #include "router/cache/operations/operation.h"
 
 namespace sightline::index {
@@ -59,6 +60,12 @@ class IndexWriter {
   virtual ~IndexWriter() = default;
 
   virtual void apply(CacheId cache, const operations::Operation& operation) = 0;
+
+  // As a Clear, but the memory is given back in steps: by reclaim_some(), and by operations that
+  // follow, as many blocks as they bring and more. Takes a microsecond or two, whatever is held.
+  virtual void clear_later(CacheId cache) = 0;
+  // Gives some memory back, for about 0.1 ms. True: there is more.
+  virtual bool reclaim_some() = 0;
 };
 
 // What an index has, for metrics, dumps and comparisons.
@@ -69,8 +76,11 @@ class IndexStatistics {
 
   // Distinct blocks that the cache holds on its GPU.
   [[nodiscard]] virtual std::uint64_t blocks(CacheId cache) const = 0;
-  // Distinct keys held by anybody on any tier.
+  // Distinct keys held by anybody on any tier, and those that a cleared
+  // cache held whose memory is not given back yet.
   [[nodiscard]] virtual std::uint64_t blocks_total() const = 0;
+  // What the cache holds, as anybody can compare it; kept with each operation.
+  [[nodiscard]] virtual operations::CacheDigest digest(CacheId cache) const = 0;
   // Blocks not taken, or given up, because the index was full.
   [[nodiscard]] virtual std::uint64_t refused_total() const = 0;
   // Of these, the cache's since it was last cleared.

@@ -37,6 +37,7 @@ class Claimed : public index::IndexStatistics {
 
   [[nodiscard]] std::uint64_t blocks(CacheId) const override { return 101; }
   [[nodiscard]] std::uint64_t blocks_total() const override { return 101; }
+  [[nodiscard]] operations::CacheDigest digest(CacheId) const override { return {}; }
   [[nodiscard]] std::uint64_t refused_total() const override { return refused_blocks; }
   [[nodiscard]] std::uint64_t refused(CacheId) const override { return refused_blocks; }
   [[nodiscard]] std::vector<BlockKey> held(CacheId, index::Tier) const override { return {}; }

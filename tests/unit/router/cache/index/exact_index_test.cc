@@ -141,6 +141,7 @@ void compare_over_history(std::uint64_t seed) {
     keys.insert(keys.end(), tail.begin(), tail.end());
     prompts.push_back(keys);
   }
+  bool reclaimed = true;
   for (int step = 0; step < 400; ++step) {
     const CacheId cache{rng.below(5)};
     const auto tier = static_cast<Tier>(rng.below(operations::kTierCount));
@@ -148,7 +149,7 @@ void compare_over_history(std::uint64_t seed) {
     const auto from = prompt.empty() ? 0 : rng.below(static_cast<std::uint32_t>(prompt.size()));
     const auto count = rng.below(static_cast<std::uint32_t>(prompt.size() - from + 1));
     const auto blocks = std::span(prompt).subspan(rng.below(3) == 0 ? from : 0, count);
-    const auto action = rng.below(21);
+    const auto action = rng.below(22);
     const std::vector<BlockKey> keys(blocks.begin(), blocks.end());
     if (action < 11) {
       naive.store(cache, tier, keys);
@@ -156,6 +157,10 @@ void compare_over_history(std::uint64_t seed) {
     } else if (action < 19) {
       naive.remove(cache, tier, keys);
       exact.apply(cache, operations::Remove{.tier = tier, .keys = keys});
+    } else if (action == 21) {
+      naive.drop(cache);
+      exact.clear_later(cache);
+      reclaimed = false;
     } else {
       naive.drop(cache);
       operations::Clear clear;
@@ -167,7 +172,12 @@ void compare_over_history(std::uint64_t seed) {
     }
     ASSERT_EQ(exact.blocks(cache), naive.blocks(cache));
     ASSERT_EQ(exact.held(cache, tier), naive.held(cache, tier));
-    ASSERT_EQ(exact.blocks_total(), naive.blocks_total());
+    ASSERT_EQ(exact.digest(cache), naive.digest(cache));
+    ASSERT_GE(exact.blocks_total(), naive.blocks_total());
+    reclaimed = reclaimed || (rng.below(4) == 0 && !exact.reclaim_some());
+    if (reclaimed) {
+      ASSERT_EQ(exact.blocks_total(), naive.blocks_total());
+    }
   }
 }
 
@@ -177,6 +187,64 @@ TEST(ExactIndex, AgreesWithTheNaiveIndexOverRandomHistories) {
     compare_over_history(seed);
     if (HasFatalFailure()) return;
   }
+}
+
+TEST(ExactIndex, ADigestTellsEachTierAndIsThatOfNothingAfterADrop) {
+  ExactIndex index(5);
+  index.store(kA, Tier::Gpu, chain(0, 9));  // of which four are refused
+  index.store(kA, Tier::Cpu, chain(0, 2));
+  index.store(kB, Tier::Gpu, chain(0, 5));
+  EXPECT_EQ(index.digest(kA).of(Tier::Gpu), index.digest(kB).of(Tier::Gpu));
+  EXPECT_EQ(index.digest(kA).of(Tier::Gpu).count, 5U);
+  EXPECT_EQ(index.digest(kA).of(Tier::Cpu).count, 2U);
+  index.drop(kA);
+  EXPECT_EQ(index.digest(kA), operations::CacheDigest{});
+  EXPECT_EQ(index.digest(kB).of(Tier::Gpu).count, 5U);
+}
+
+TEST(ExactIndex, WhatIsClearedLaterCountsNoMoreAtOnceAndItsMemoryGoesInSteps) {
+  ExactIndex index;
+  const auto many = chain(0, 100'000);
+  index.store(kA, Tier::Gpu, many);
+  index.store(kB, Tier::Gpu, chain(0, 10));
+  index.clear_later(kA);
+  EXPECT_EQ(index.match(many).of(kA).gpu_blocks, 0U);
+  EXPECT_EQ(index.match(many).of(kB).gpu_blocks, 10U);
+  EXPECT_EQ(index.blocks(kA), 0U);
+  EXPECT_EQ(index.blocks_total(), many.size()) << "nobody has reclaimed";
+  auto total = index.blocks_total();
+  int steps = 1;
+  for (; index.reclaim_some(); ++steps) {
+    ASSERT_LE(total - index.blocks_total(), 1'024U) << "a step is a step";
+    total = index.blocks_total();
+  }
+  EXPECT_GT(steps, 90);
+  EXPECT_EQ(index.blocks_total(), 10U);
+  EXPECT_FALSE(index.reclaim_some());
+}
+
+TEST(ExactIndex, AFullIndexReclaimsBeforeItRefuses) {
+  ExactIndex index(20'000);
+  index.store(kA, Tier::Gpu, chain(0, 20'000));
+  index.clear_later(kA);
+  index.store(kB, Tier::Gpu, chain(50'000, 20'000));
+  EXPECT_EQ(index.refused_total(), 0U);
+  EXPECT_EQ(index.blocks(kB), 20'000U);
+}
+
+TEST(ExactIndex, WhatIsClearedAgainAndAgainDoesNotPileUp) {
+  ExactIndex index;
+  index.store(kB, Tier::Gpu, chain(0, 20'000));
+  std::uint64_t most = 0;
+  for (std::uint64_t i = 1; i <= 200; ++i) {
+    index.store(kA, Tier::Gpu, chain(i << 32U, 1'000));
+    index.clear_later(kA);
+    most = std::max(most, index.blocks_total());
+  }
+  EXPECT_LE(most, 20'000U * 2 + 20'000U) << "200,000 were stored";
+  while (index.reclaim_some()) {
+  }
+  EXPECT_EQ(index.blocks_total(), 20'000U);
 }
 
 TEST(ExactIndex, AReaderSeesAllOrNothingOfAnOperationOnFewBlocks) {

@@ -54,6 +54,20 @@ TEST(IndexedCache, TellsTheJournalAfterTheIndexHasIt) {
   EXPECT_EQ(journal.withdrawn_since(0, kOther, kBlocks), false);
 }
 
+TEST(IndexedCache, LeavesTheMemoryOfWhatIsClearedToOthersIfToldSo) {
+  ExactIndex index;
+  RemovalJournal journal;
+  IndexedCache cache(kCache, index, &journal, Reclaim::Later);
+  cache.take(kName, Store{.parent = {}, .keys = kBlocks});
+  cache.take(kName, Clear{});
+  EXPECT_EQ(index.blocks(kCache), 0U);
+  EXPECT_EQ(journal.withdrawn_since(0, kCache, kBlocks), true);
+  EXPECT_EQ(index.blocks_total(), 3U);
+  while (index.reclaim_some()) {
+  }
+  EXPECT_EQ(index.blocks_total(), 0U);
+}
+
 TEST(IndexedCache, ClearingACacheThatHoldsNothingIsNoLoss) {
   ExactIndex index;
   RemovalJournal journal;

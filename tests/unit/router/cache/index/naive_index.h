@@ -42,6 +42,13 @@ class NaiveIndex : public IndexReader, public IndexStatistics {
     }
     return all.size();
   }
+  [[nodiscard]] operations::CacheDigest digest(CacheId cache) const override {
+    operations::CacheDigest digest;
+    for (const auto tier : {Tier::Gpu, Tier::Cpu, Tier::Storage}) {
+      for (const auto block : held(cache, tier)) digest.of(tier).add(block);
+    }
+    return digest;
+  }
   [[nodiscard]] std::uint64_t refused_total() const override { return 0; }
   [[nodiscard]] std::uint64_t refused(CacheId /*engine*/) const override { return 0; }
   [[nodiscard]] std::vector<keys::BlockKey> held(CacheId cache, Tier tier) const override {
