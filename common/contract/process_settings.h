@@ -3,10 +3,13 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "common/base/result.h"
 #include "common/contract/names.h"
 #include "common/contract/setting_table.h"
 #include "common/contract/worker_spec.h"
@@ -42,6 +45,26 @@ struct FleetSettings {
   milliseconds request_timeout{600'000};  // silence of a worker within a request
 };
 
+// NATS, over which router replicas and agents hear each other.
+struct NatsSettings {
+  // "nats://HOST[:PORT]" or "tls://…", several with commas between; empty: there is none.
+  std::string urls;
+  std::string ca_file;    // whom server certificates must be signed by; empty: the system's
+  std::string cert_file;  // own certificate, PEM; with key_file or neither
+  std::string key_file;   // its private key, PEM
+  std::string
+      credentials_file;   // JWT and seed as nsc writes them, or a line USER:PASSWORD or TOKEN
+  std::string nkey_file;  // seed of an nkey user
+};
+
+// Who hears whom over NATS, and how long what was heard counts.
+struct ReplicaSettings {
+  std::string scope = "default/default";  // NAMESPACE/NAME; only those of the same hear each other
+  std::string revision = "0";             // of what is said; nor do those of different ones
+  std::string name;                       // of this process; empty: host name and port
+  milliseconds stale_after{5'000};        // without news of an engine it counts without overlap
+};
+
 struct LogSettings {
   std::string level = "info";  // debug, info, warn, error
 };
@@ -51,7 +74,27 @@ void add_admin(SettingTable& table, AdminSettings& s);
 void add_identity(SettingTable& table, IdentitySettings& s);
 void add_events(SettingTable& table, EventSettings& s);
 void add_fleet(SettingTable& table, FleetSettings& s);
+void add_nats(SettingTable& table, NatsSettings& s);
+void add_replica(SettingTable& table, ReplicaSettings& s);
 void add_log(SettingTable& table, LogSettings& s);
 void add_worker_list(SettingTable& table, std::vector<WorkerSpec>& workers);
+
+// A server of NatsSettings::urls.
+struct NatsServer {
+  std::string url;   // "nats://HOST:PORT" or "tls://HOST:PORT"
+  std::string host;  // without the brackets of an IPv6 address
+  bool is_secure = false;
+};
+
+// Servers in a text like NatsSettings::urls; the port is 4222 where none is given. Errors:
+// InvalidArgument for text that is no list of such URLs, and for user names and passwords within
+// them, which would be shown with the settings.
+Result<std::vector<NatsServer>> nats_servers(std::string_view urls);
+
+// Relations that no single setting can check. Errors: InvalidArgument, naming the settings.
+Result<Done> check_nats(const NatsSettings& s);
+Result<Done> check_replica(const ReplicaSettings& s);
+
+inline constexpr std::size_t kReplicaNameBytesMax = 200;  // of scope, revision and name, each
 
 }  // namespace sightline::contract

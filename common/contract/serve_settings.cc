@@ -169,6 +169,8 @@ SettingTable serve_table(ServeSettings& settings) {
       settings.audit.usage, {{"inject", AuditUsage::Inject}, {"passive", AuditUsage::Passive}});
   add_events(table, settings.events);
   add_fleet(table, settings.fleet);
+  add_nats(table, settings.nats);
+  add_replica(table, settings.replica);
   add_log(table, settings.log);
   add_worker_list(table, settings.workers);
   return table;
@@ -191,7 +193,8 @@ Result<Done> check_serve_settings(const ServeSettings& settings, bool has_config
                         "may be larger than all together; lower --body-bytes-max or raise "
                         "--total-body-bytes-max");
   }
-  return Done{};
+  SL_TRY(check_nats(settings.nats));
+  return check_replica(settings.replica);
 }
 
 }  // namespace sightline::contract

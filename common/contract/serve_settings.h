@@ -93,6 +93,8 @@ struct ServeSettings {
   AuditSettings audit;
   EventSettings events;
   FleetSettings fleet;
+  NatsSettings nats;
+  ReplicaSettings replica;
   LogSettings log;
   std::vector<WorkerSpec> workers;  // of all sources; of the same name the strongest source's
 };
