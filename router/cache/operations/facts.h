@@ -53,6 +53,8 @@ struct CacheFacts {
   bool draining = false;
   // All that was announced until then is applied. Nothing: not known.
   std::optional<Instant> caught_up;
+
+  bool operator==(const CacheFacts&) const = default;
 };
 
 // Why not all that its engine announced is known; empty when it is.

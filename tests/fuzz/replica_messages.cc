@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+//
+// One opened message of a replica or an agent.
+#include <string>
+
+#include "common/base/check.h"
+
+#include "router/replicas/frames/codec.h"
+#include "tests/fuzz/target.h"
+
+namespace sightline::fuzz {
+
+namespace {
+
+void check_size(const std::vector<operations::Operation>& operations, std::size_t bytes) {
+  std::size_t keys = 0;
+  for (const auto& operation : operations) {
+    if (const auto* store = std::get_if<operations::Store>(&operation)) keys += store->keys.size();
+    if (const auto* remove = std::get_if<operations::Remove>(&operation)) {
+      keys += remove->keys.size();
+    }
+  }
+  SL_CHECK(operations.size() + keys * frames::kKeyBytes <= bytes);
+}
+
+}  // namespace
+
+void run(ByteView bytes) {
+  // A copy of its own size: a byte read behind it is seen by a sanitizer.
+  const Bytes copy(bytes.begin(), bytes.end());
+  const auto message = frames::decode(text_of(copy));
+  if (!message.ok()) {
+    SL_CHECK(message.error().blame == Blame::Worker);
+    return;
+  }
+  if (const auto* frame = std::get_if<frames::Frame>(&message->body)) {
+    check_size(frame->operations, copy.size());
+  }
+  if (const auto* chunk = std::get_if<frames::Chunk>(&message->body)) {
+    check_size(chunk->operations, copy.size());
+  }
+  // What is read has one meaning: written and read again it is the same.
+  const auto again = frames::decode(frames::encode(*message));
+  SL_CHECK(again.ok() && *again == *message);
+}
+
+}  // namespace sightline::fuzz
