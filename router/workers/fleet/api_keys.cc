@@ -3,17 +3,11 @@
 #include "router/workers/fleet/api_keys.h"
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
-#include <cstring>
 #include <set>
 #include <utility>
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "common/base/log.h"
+#include "common/runtime/small_file.h"
 
 namespace sightline::fleet {
 
@@ -23,33 +17,8 @@ Error unusable(std::string message) {
   return client_error(ErrorCode::InvalidArgument, std::move(message));
 }
 
-Error unreadable() { return unusable(std::string("cannot be read: ") + std::strerror(errno)); }
-
-// Some bytes more than a key may have, so that a longer one shows.
-Result<std::string> content_of(int descriptor) {
-  struct stat facts {};
-  if (::fstat(descriptor, &facts) != 0) return unreadable();
-  if (!S_ISREG(facts.st_mode)) return unusable("is no regular file");
-  std::array<char, kApiKeyBytesMax + 3> buffer{};
-  std::size_t size = 0;
-  while (size < buffer.size()) {
-    const ssize_t got = ::read(descriptor, buffer.data() + size, buffer.size() - size);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return unreadable();
-    if (got == 0) break;
-    size += static_cast<std::size_t>(got);
-  }
-  return std::string(buffer.data(), size);
-}
-
 Result<std::string> read_api_key(const std::string& path) {
-  // Opening a pipe or a device must not wait for anybody.
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (descriptor < 0) return unreadable();
-  auto content = content_of(descriptor);
-  ::close(descriptor);
-  if (!content.ok()) return content;
-  return parse_api_key(*content);
+  return parse_api_key(SL_TRY(runtime::read_small_file(path, kApiKeyBytesMax + 2)));
 }
 
 }  // namespace
