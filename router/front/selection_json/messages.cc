@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/front/selection_json/messages.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <limits>
+#include <memory>
+#include <utility>
+
+#include "router/front/selection_json/fields.h"
+#include "router/front/selection_json/keys_text.h"
+#include "router/openai/error_body.h"
+
+namespace sightline::selection_json {
+namespace {
+
+using Kind = selection::Ending::Kind;
+
+constexpr std::array<std::string_view, 3> kEndingNames = {"unused", "answered", "failed"};
+
+std::string quoted(std::string_view text) { return json::to_quoted(text); }
+
+// Enough digits for the same value again.
+std::string exact(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.17g", value);
+  return text;
+}
+
+std::string text_list(const std::vector<std::string>& texts) {
+  std::string out = "[";
+  for (const std::string& text : texts) out += (out.size() > 1 ? "," : "") + quoted(text);
+  return out + "]";
+}
+
+std::optional<contract::EngineFamily> family_named(std::string_view name) {
+  for (const auto family : contract::kEngineFamilies) {
+    if (contract::name_of(family) == name) return family;
+  }
+  return std::nullopt;
+}
+
+template <class Code>
+std::optional<Code> code_named(std::string_view name, Code last) {
+  for (int i = 0; i <= static_cast<int>(last); ++i) {
+    if (name_of(static_cast<Code>(i)) == name) return static_cast<Code>(i);
+  }
+  return std::nullopt;
+}
+
+void read_tokens(Fields& fields, Ask& ask) {
+  const auto ids = fields.list("token_ids", kTokensMax);
+  if (!ids) return;
+  TokenPrompt& prompt = ask.tokens.emplace();
+  prompt.tokens.reserve(ids->size());
+  for (const json::Value id : *ids) {
+    const auto value = id.integer();
+    if (!value || *value < 0 || *value > std::numeric_limits<TokenId>::max()) {
+      return fields.refuse("token_ids", "must be integers from 0 to 4294967295");
+    }
+    prompt.tokens.push_back(static_cast<TokenId>(*value));
+  }
+  prompt.cache_salt = fields.text("cache_salt", kNameBytesMax);
+  const auto media = fields.list("media", kMediaMax);
+  if (!media) return;
+  std::uint64_t past = 0;
+  for (const json::Value item : *media) {
+    Fields span(item, "media");
+    const std::string identifier = span.needed_text("identifier", kNameBytesMax);
+    const std::uint64_t start = span.number("start", prompt.tokens.size());
+    const std::uint64_t length = span.number("length", prompt.tokens.size() - start);
+    if (!span.check().ok() || start < past) {
+      return fields.refuse("media",
+                           "must be spans {identifier, start, length} within the prompt, "
+                           "in its order");
+    }
+    past = start + length;
+    prompt.media.push_back({keys::identifier_hash(identifier), static_cast<std::int64_t>(start),
+                            static_cast<std::int64_t>(length)});
+  }
+}
+
+void read_inquiry(Fields& fields, Ask& ask) {
+  selection::Inquiry& inquiry = ask.inquiry;
+  read_tokens(fields, ask);
+  if (const auto text = fields.find("keys")) {
+    auto keys = read_keys(text->string().value_or("?"), kTokensMax);
+    if (!keys.ok())
+      return fields.refuse("keys", "must be base64 of block keys: " + keys.error().message);
+    if (ask.tokens) return fields.refuse("keys", "cannot stand beside `token_ids`");
+    inquiry.keys = std::make_shared<const std::vector<keys::BlockKey>>(std::move(*keys));
+  }
+  inquiry.is_read = fields.flag("read", true);
+  inquiry.is_exact = fields.flag("exact", ask.tokens.has_value());
+  const std::uint64_t given = ask.tokens ? ask.tokens->tokens.size() : 0;
+  inquiry.job.prompt_tokens = fields.number("prompt_tokens", kNumberMax, given);
+  inquiry.first_prompt_tokens =
+      fields.number("first_prompt_tokens", kNumberMax, inquiry.job.prompt_tokens);
+  inquiry.job.block_size = static_cast<std::uint32_t>(fields.number("block_size", 1 << 20, 1));
+  if (inquiry.job.block_size == 0) fields.refuse("block_size", "must not be 0");
+  inquiry.adapter = fields.text("adapter", kNameBytesMax);
+  inquiry.tried.again = fields.text("again", kNameBytesMax).value_or("");
+  if (const auto failed = fields.list("failed", kTriedMax)) {
+    for (const json::Value worker : *failed) {
+      const auto name = worker.string();
+      if (!name || name->size() > kNameBytesMax) return fields.refuse("failed", "must be names");
+      inquiry.tried.failed.emplace_back(*name);
+    }
+  }
+  if (const auto families = fields.list("unpredictable", contract::kEngineFamilies.size())) {
+    for (const json::Value value : *families) {
+      const auto family = family_named(value.string().value_or(""));
+      if (!family) return fields.refuse("unpredictable", "must be engine families");
+      inquiry.unpredictable[static_cast<std::size_t>(*family)] = true;
+    }
+  }
+}
+
+routing::Score read_score(Fields& fields) {
+  routing::Score score;
+  score.cost.raw_prefill_blocks = fields.real("raw_prefill_blocks");
+  score.cost.overlap_credit_blocks = fields.real("overlap_credit_blocks");
+  score.cost.prefill_blocks = fields.real("prefill_blocks");
+  score.cost.decode_blocks = fields.real("decode_blocks");
+  score.cost.total_blocks = fields.real("total_blocks");
+  score.recompute_blocks = fields.real("recompute_blocks");
+  score.spread_blocks = fields.real("spread_blocks");
+  return score;
+}
+
+std::string score_members(const routing::Score& score) {
+  return R"("raw_prefill_blocks":)" + exact(score.cost.raw_prefill_blocks) +
+         R"(,"overlap_credit_blocks":)" + exact(score.cost.overlap_credit_blocks) +
+         R"(,"prefill_blocks":)" + exact(score.cost.prefill_blocks) + R"(,"decode_blocks":)" +
+         exact(score.cost.decode_blocks) + R"(,"total_blocks":)" + exact(score.cost.total_blocks) +
+         R"(,"recompute_blocks":)" + exact(score.recompute_blocks) + R"(,"spread_blocks":)" +
+         exact(score.spread_blocks);
+}
+
+std::string cause_json(const Error& error) {
+  return R"({"code":)" + quoted(name_of(error.code)) + R"(,"blame":)" +
+         quoted(name_of(error.blame)) + R"(,"retryable":)" + (error.retryable ? "true" : "false") +
+         R"(,"message":)" + quoted(error.message) + R"(,"param":)" + quoted(error.param) +
+         R"(,"limit":)" + quoted(error.limit) + "}";
+}
+
+std::optional<Error> read_cause(json::Value value) {
+  Fields fields(value, "cause");
+  const auto code = code_named(fields.needed_text("code", kNameBytesMax), ErrorCode::Internal);
+  const auto blame = code_named(fields.needed_text("blame", kNameBytesMax), Blame::Internal);
+  Error error;
+  error.retryable = fields.flag("retryable", false);
+  error.message = fields.needed_text("message", kMessageBytesMax);
+  error.param = fields.text("param", kNameBytesMax).value_or("");
+  error.limit = fields.text("limit", kNameBytesMax).value_or("");
+  if (!code || !blame || !fields.check().ok()) return std::nullopt;
+  error.code = *code;
+  error.blame = *blame;
+  return error;
+}
+
+std::string usage_json(const openai::Usage& usage) {
+  return R"({"prompt_tokens":)" + std::to_string(usage.prompt_tokens) + R"(,"completion_tokens":)" +
+         std::to_string(usage.completion_tokens) + R"(,"cached_tokens":)" +
+         (usage.cached_tokens ? std::to_string(*usage.cached_tokens) : "null") + R"(,"alone":)" +
+         (usage.alone ? "true" : "false") + "}";
+}
+
+std::optional<std::uint32_t> read_rank(Fields& fields) {
+  if (!fields.find("rank")) return std::nullopt;
+  return static_cast<std::uint32_t>(
+      fields.number("rank", std::numeric_limits<std::uint32_t>::max()));
+}
+
+std::string rank_json(const std::optional<std::uint32_t>& rank) {
+  return rank ? std::to_string(*rank) : "null";
+}
+
+std::string entry_json(const selection::Explanation::Entry& entry) {
+  std::string out = R"({"worker":)" + quoted(entry.worker) + R"(,"rank":)" + rank_json(entry.rank) +
+                    R"(,"state":)" + quoted(entry.state);
+  if (!entry.is_eligible) return out + R"(,"eligible":false})";
+  const routing::Candidate& c = entry.candidate;
+  return out + R"(,"eligible":true,"gpu_blocks":)" + std::to_string(c.gpu_blocks) +
+         R"(,"cpu_blocks":)" + std::to_string(c.cpu_blocks) + R"(,"storage_blocks":)" +
+         std::to_string(c.storage_blocks) + R"(,"active_prefill_tokens":)" +
+         exact(c.active_prefill_tokens) + R"(,"active_blocks":)" + exact(c.active_blocks) +
+         R"(,"recent_prefill_blocks":)" + exact(c.recent_prefill_blocks) + R"(,"in_flight":)" +
+         std::to_string(c.in_flight) + R"(,"kv_usage":)" + exact(c.kv_usage) + R"(,"score":{)" +
+         score_members(entry.score) + "}}";
+}
+
+Result<selection::Explanation::Entry> read_entry(json::Value value) {
+  Fields fields(value, "workers");
+  constexpr std::uint64_t kCountMax = std::numeric_limits<std::uint32_t>::max();
+  const auto count = [&](std::string_view name) {
+    return static_cast<std::uint32_t>(fields.number(name, kCountMax));
+  };
+  selection::Explanation::Entry entry;
+  entry.worker = fields.needed_text("worker", kNameBytesMax);
+  entry.rank = read_rank(fields);
+  entry.state = fields.needed_text("state", kNameBytesMax);
+  entry.is_eligible = fields.flag("eligible", false);
+  if (entry.is_eligible) {
+    routing::Candidate& c = entry.candidate;
+    c.gpu_blocks = count("gpu_blocks");
+    c.cpu_blocks = count("cpu_blocks");
+    c.storage_blocks = count("storage_blocks");
+    c.in_flight = count("in_flight");
+    c.active_prefill_tokens = fields.real("active_prefill_tokens");
+    c.active_blocks = fields.real("active_blocks");
+    c.recent_prefill_blocks = fields.real("recent_prefill_blocks");
+    c.kv_usage = fields.real("kv_usage");
+    const auto score = fields.find("score");
+    if (!score) fields.refuse("score", "is missing");
+    SL_TRY(fields.check());
+    Fields terms(*score, "workers.score");
+    entry.score = read_score(terms);
+    SL_TRY(terms.check());
+  }
+  SL_TRY(fields.check());
+  return entry;
+}
+
+}  // namespace
+
+std::string write_ask(const Ask& ask) {
+  const selection::Inquiry& inquiry = ask.inquiry;
+  std::string out =
+      R"({"identity":)" + quoted(ask.identity) + R"(,"keys":")" + write_keys(*inquiry.keys) +
+      R"(","prompt_tokens":)" + std::to_string(inquiry.job.prompt_tokens) +
+      R"(,"first_prompt_tokens":)" + std::to_string(inquiry.first_prompt_tokens) +
+      R"(,"block_size":)" + std::to_string(inquiry.job.block_size) + R"(,"exact":)" +
+      (inquiry.is_exact ? "true" : "false") + R"(,"read":)" + (inquiry.is_read ? "true" : "false");
+  if (inquiry.adapter) out += R"(,"adapter":)" + quoted(*inquiry.adapter);
+  if (!inquiry.tried.again.empty()) out += R"(,"again":)" + quoted(inquiry.tried.again);
+  if (!inquiry.tried.failed.empty()) out += R"(,"failed":)" + text_list(inquiry.tried.failed);
+  std::vector<std::string> families;
+  for (const auto family : contract::kEngineFamilies) {
+    if (!inquiry.unpredictable[static_cast<std::size_t>(family)]) continue;
+    families.emplace_back(contract::name_of(family));
+  }
+  if (!families.empty()) out += R"(,"unpredictable":)" + text_list(families);
+  if (ask.reservation) out += R"(,"reservation":)" + quoted(leases::text_of(*ask.reservation));
+  if (ask.lease) out += R"(,"lease_s":)" + std::to_string(ask.lease->count());
+  return out + "}";
+}
+
+Result<Ask> read_ask(std::string body) {
+  const json::Document document = SL_TRY(parse_object(std::move(body)));
+  Fields fields(document.root());
+  Ask ask;
+  read_inquiry(fields, ask);
+  ask.identity = fields.text("identity", kNameBytesMax).value_or("");
+  if (const auto text = fields.text("reservation", kNameBytesMax)) {
+    ask.reservation = leases::parse_name(*text);
+    if (!ask.reservation) fields.refuse("reservation", "must be INSTANCE.NUMBER.ATTEMPT");
+  }
+  if (fields.find("lease_s")) {
+    const std::uint64_t lease = fields.number("lease_s", kLeaseSecondsMax);
+    if (lease == 0) fields.refuse("lease_s", "must not be 0");
+    ask.lease = std::chrono::seconds(lease);
+  }
+  SL_TRY(fields.check());
+  return ask;
+}
+
+std::string write_selection(const selection::Selection& selection,
+                            const std::optional<leases::Name>& reservation) {
+  return R"({"worker":)" + quoted(selection.worker) + R"(,"host":)" + quoted(selection.host) +
+         R"(,"port":)" + std::to_string(selection.port) + R"(,"rank":)" +
+         rank_json(selection.rank) + R"(,"family":)" + quoted(contract::name_of(selection.family)) +
+         R"(,"overlap_blocks":)" + std::to_string(selection.overlap_blocks) +
+         R"(,"prompt_blocks":)" + std::to_string(selection.prompt_blocks) + R"(,"block_size":)" +
+         std::to_string(selection.block_size) + R"(,"reason":)" + quoted(selection.reason) +
+         R"(,"score":{)" + score_members(selection.score) + R"(},"reservation":)" +
+         (reservation ? quoted(leases::text_of(*reservation)) : "null") + "}";
+}
+
+Result<selection::Selection> read_selection(std::string body) {
+  const json::Document document = SL_TRY(parse_object(std::move(body)));
+  Fields fields(document.root());
+  selection::Selection selection;
+  selection.worker = fields.needed_text("worker", kNameBytesMax);
+  selection.host = fields.needed_text("host", kNameBytesMax);
+  selection.port = static_cast<std::uint16_t>(fields.number("port", 65'535));
+  selection.rank = read_rank(fields);
+  const auto family = family_named(fields.needed_text("family", kNameBytesMax));
+  if (!family) fields.refuse("family", "must be an engine family");
+  selection.overlap_blocks = fields.number("overlap_blocks", kNumberMax);
+  selection.prompt_blocks = fields.number("prompt_blocks", kNumberMax);
+  selection.block_size = static_cast<std::uint32_t>(fields.number("block_size", 1 << 20));
+  selection.reason = fields.needed_text("reason", kNameBytesMax);
+  const auto score = fields.find("score");
+  if (!score) fields.refuse("score", "is missing");
+  SL_TRY(fields.check());
+  selection.family = *family;
+  Fields terms(*score, "score");
+  selection.score = read_score(terms);
+  SL_TRY(terms.check());
+  return selection;
+}
+
+std::string write_ending(const selection::Ending& ending) {
+  return R"({"kind":)" + quoted(kEndingNames[static_cast<std::size_t>(ending.kind)]) +
+         R"(,"status":)" + std::to_string(ending.status) + R"(,"usage":)" +
+         (ending.usage ? usage_json(*ending.usage) : "null") + R"(,"failure":)" +
+         (ending.failure ? cause_json(*ending.failure) : "null") + R"(,"request_id":)" +
+         quoted(ending.request_id) + "}";
+}
+
+Result<selection::Ending> read_ending(std::string body) {
+  const json::Document document = SL_TRY(parse_object(std::move(body)));
+  Fields fields(document.root());
+  selection::Ending ending;
+  const std::string kind = fields.text("kind", kNameBytesMax).value_or("unused");
+  const auto place = std::find(kEndingNames.begin(), kEndingNames.end(), kind);
+  if (place == kEndingNames.end()) fields.refuse("kind", "must be unused, answered or failed");
+  ending.status = static_cast<int>(fields.number("status", 999, 0));
+  ending.request_id = fields.text("request_id", kNameBytesMax).value_or("");
+  if (const auto usage = fields.find("usage")) {
+    Fields counts(*usage, "usage");
+    openai::Usage& told = ending.usage.emplace();
+    told.prompt_tokens = counts.number("prompt_tokens", kNumberMax);
+    told.completion_tokens = counts.number("completion_tokens", kNumberMax, 0);
+    if (counts.find("cached_tokens"))
+      told.cached_tokens = counts.number("cached_tokens", kNumberMax);
+    told.alone = counts.flag("alone", false);
+    SL_TRY(counts.check());
+  }
+  if (const auto failure = fields.find("failure")) {
+    ending.failure = read_cause(*failure);
+    if (!ending.failure) fields.refuse("failure", "must be {code, blame, retryable, message}");
+  }
+  SL_TRY(fields.check());
+  ending.kind = static_cast<Kind>(place - kEndingNames.begin());
+  return ending;
+}
+
+std::string write_explanation(const selection::Explanation& explanation) {
+  std::string out = R"({"reason":)" + quoted(explanation.reason) + R"(,"chosen":)" +
+                    std::to_string(explanation.chosen) + R"(,"workers":[)";
+  for (const auto& entry : explanation.entries) {
+    out += (out.back() == '[' ? "" : ",") + entry_json(entry);
+  }
+  return out + "]}";
+}
+
+Result<selection::Explanation> read_explanation(std::string body) {
+  const json::Document document = SL_TRY(parse_object(std::move(body)));
+  Fields fields(document.root());
+  selection::Explanation explanation;
+  explanation.reason = fields.needed_text("reason", kNameBytesMax);
+  explanation.chosen = fields.number("chosen", kExplainedMax);
+  const auto workers = fields.list("workers", kExplainedMax);
+  if (!workers || explanation.chosen >= workers->size()) {
+    fields.refuse("workers", "must hold the chosen one");
+  }
+  SL_TRY(fields.check());
+  for (const json::Value worker : *workers) {
+    explanation.entries.push_back(SL_TRY(read_entry(worker)));
+  }
+  return explanation;
+}
+
+std::string write_error(const Error& error) {
+  std::string body = openai::error_body(error);
+  body.pop_back();
+  return body + R"(,"cause":)" + cause_json(error) + "}";
+}
+
+std::optional<Error> read_error(std::string body) {
+  const auto document = parse_object(std::move(body));
+  if (!document.ok()) return std::nullopt;
+  const auto cause = document->root().find("cause");
+  return cause ? read_cause(*cause) : std::nullopt;
+}
+
+}  // namespace sightline::selection_json

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+//
+// What a peer may send to the selection API, or answer for it: what is read is written as a text
+// that is read as the same; what is refused is the peer's fault.
+#include <string>
+
+#include "common/base/check.h"
+
+#include "router/front/selection_json/messages.h"
+#include "tests/fuzz/target.h"
+
+namespace sightline::fuzz {
+namespace {
+
+template <class Read, class Write>
+void check_message(const std::string& text, Read read, Write write) {
+  const auto first = read(text);
+  if (!first.ok()) {
+    SL_CHECK(first.error().blame == Blame::Client);
+    return;
+  }
+  const std::string written = write(*first);
+  const auto second = read(written);
+  SL_CHECK(second.ok());
+  SL_CHECK(write(*second) == written);
+}
+
+}  // namespace
+
+void run(ByteView input) {
+  namespace messages = selection_json;
+  const std::string text(text_of(input));
+  const auto ask = messages::read_ask(text);
+  if (ask.ok() && ask->tokens) {
+    SL_CHECK(ask->tokens->tokens.size() <= messages::kTokensMax);
+    for (const auto& span : ask->tokens->media) {
+      SL_CHECK(span.start + span.length <= std::int64_t(ask->tokens->tokens.size()));
+    }
+  } else {
+    check_message(text, messages::read_ask, messages::write_ask);
+  }
+  const auto write = [](const selection::Selection& s) {
+    return messages::write_selection(s, std::nullopt);
+  };
+  check_message(text, messages::read_selection, write);
+  check_message(text, messages::read_ending, messages::write_ending);
+  check_message(text, messages::read_explanation, messages::write_explanation);
+  if (const auto error = messages::read_error(text))
+    SL_CHECK(messages::read_error(messages::write_error(*error)).has_value());
+}
+
+}  // namespace sightline::fuzz
