@@ -20,8 +20,8 @@ RULES = {
 # adapters of an otherwise pure module can be left out.
 PURE = ("common/contract/", "router/openai/", "router/prompt/chat/", "router/prompt/image/",
         "router/prompt/model/", "router/prompt/template/", "router/prompt/tokenizer/",
-        "router/cache/keys/", "router/cache/index/", "router/workers/routing/",
-        "router/front/leases/")
+        "router/cache/keys/", "router/cache/index/", "router/workers/lists/",
+        "router/workers/routing/", "router/front/leases/")
 
 IMPURE_HEADERS = {
     "iostream", "ostream", "istream", "fstream", "stdio.h", "print", "syncstream",
