@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <queue>
+#include <utility>
+#include <vector>
+
+#include "common/base/clock.h"
+
+namespace sightline::quality {
+
+// Simulated time: what is to happen, and when. What falls on one instant happens in the order in
+// which it was planned, so equal runs are equal. Thread safety: none.
+class Timeline {
+ public:
+  using Action = std::function<void()>;
+
+  [[nodiscard]] Instant now() const { return now_; }
+  void at(Instant when, Action action) { plans_.push({when, next_++, std::move(action)}); }
+  void after(Duration delay, Action action) { at(now_ + delay, std::move(action)); }
+
+  // Until nothing is planned any more.
+  void run() {
+    while (!plans_.empty()) {
+      Plan plan = plans_.top();
+      plans_.pop();
+      now_ = plan.when;
+      plan.action();
+    }
+  }
+
+ private:
+  struct Plan {
+    Instant when{};
+    std::uint64_t number = 0;
+    Action action;
+
+    bool operator<(const Plan& other) const {  // the queue has the greatest on top
+      return std::pair(when, number) > std::pair(other.when, other.number);
+    }
+  };
+
+  Instant now_{};
+  std::uint64_t next_ = 0;
+  std::priority_queue<Plan> plans_;
+};
+
+}  // namespace sightline::quality
