@@ -3,8 +3,12 @@
 #include "router/front/selection_api/selection_api.h"
 
 #include <chrono>
+#include <functional>
 #include <map>
+#include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -22,6 +26,33 @@ namespace {
 using std::chrono::seconds;
 
 constexpr std::uint32_t kBlockSize = 16;
+
+// The selector of a router to which something else happens while it selects.
+class InterruptedSelector : public selection::Selector {
+ public:
+  explicit InterruptedSelector(selection::Selector& inner) : inner_(inner) {}
+
+  Task<Result<selection::Selection>> select(const selection::Inquiry& inquiry) override {
+    if (meanwhile) co_await std::exchange(meanwhile, nullptr)();
+    auto selected = co_await inner_.select(inquiry);
+    co_return selected;
+  }
+  void first_token(selection::ReservationId id) override { inner_.first_token(id); }
+  void end(selection::ReservationId id, const selection::Ending& ending) override {
+    inner_.end(id, ending);
+  }
+  std::shared_ptr<fleet::LifeSign> life(selection::ReservationId id) override {
+    return inner_.life(id);
+  }
+  Result<selection::Explanation> explain(const selection::Inquiry& inquiry) const override {
+    return inner_.explain(inquiry);
+  }
+
+  std::function<Task<void>()> meanwhile;
+
+ private:
+  selection::Selector& inner_;
+};
 
 // A router of two workers with what it was told by values, behind the API.
 class SelectionOverHttp : public testing::Test {
@@ -112,7 +143,8 @@ class SelectionOverHttp : public testing::Test {
        .compare = [this](const audit::Answered& a) { predicted.push_back(a.predicted); },
        .metrics = metrics,
        .clock = clock}};
-  SelectionApi api{{selector, fleet, scheme, clock},
+  InterruptedSelector interrupted{selector};
+  SelectionApi api{{interrupted, fleet, scheme, clock},
                    {.identity = "key=1", .scope_model = "m", .leases = {}}};
 };
 
@@ -173,6 +205,26 @@ TEST_F(SelectionOverHttp, AReleaseThatComesFirstOrTwiceIsOne) {
   const auto late = ask("POST", "/select_and_reserve", key_ask("key=1", 16, "f.1.0"));
   EXPECT_EQ(late.status, 409);
   EXPECT_EQ(selector.open_reservations(), 0U);
+}
+
+TEST_F(SelectionOverHttp, AReservationThatIsReleasedOrSentAgainWhileItIsMadeIsBookedOnceAtMost) {
+  const auto send = [this](const char* method, const char* path, const std::string& body) {
+    return [this, method, path, body]() -> Task<void> {
+      http::Request request;
+      request.method = method;
+      request.target = path;
+      request.body = body;
+      co_await api.answer(request);
+    };
+  };
+  interrupted.meanwhile = send("DELETE", "/reservations/f.1.0", "");
+  EXPECT_EQ(ask("POST", "/select_and_reserve", key_ask("key=1", 16, "f.1.0")).status, 409);
+  EXPECT_EQ(selector.open_reservations(), 0U);
+  const std::string body = key_ask("key=1", 16, "f.2.0");
+  interrupted.meanwhile = send("POST", "/select_and_reserve", body);
+  EXPECT_EQ(ask("POST", "/select_and_reserve", body).status, 200);
+  EXPECT_EQ(selector.open_reservations(), 1U);
+  EXPECT_EQ(load("a").in_flight + load("b").in_flight, 1U);
 }
 
 TEST_F(SelectionOverHttp, ALeaseEndsAfterItsTimeAndASilentCallersAfterFifteenSeconds) {
