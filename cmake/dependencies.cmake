@@ -1,6 +1,6 @@
 # Third-party packages (Debian 12), each found once. Link them by these names:
 #   Threads::Threads sl::asio sl::beast sl::blake3 sl::xxhash cpprestsdk::cpprest yaml-cpp
-#   prometheus-cpp::core spdlog::spdlog simdjson::simdjson CURL::libcurl PkgConfig::CARES PkgConfig::ZMQ ICU::uc
+#   prometheus-cpp::core spdlog::spdlog PkgConfig::NATS simdjson::simdjson CURL::libcurl PkgConfig::CARES PkgConfig::ZMQ ICU::uc
 #   PkgConfig::PCRE2 PNG::PNG JPEG::JPEG PkgConfig::WEBP GTest::gtest_main benchmark::benchmark_main (through sl_bench)
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
@@ -16,6 +16,8 @@ find_package(PNG REQUIRED)
 find_package(JPEG REQUIRED)
 find_package(GTest REQUIRED)
 find_package(benchmark REQUIRED)
+# Debian's own CMake file names a library that the package lacks.
+pkg_check_modules(NATS REQUIRED IMPORTED_TARGET libnats)
 pkg_check_modules(CARES REQUIRED IMPORTED_TARGET libcares)
 pkg_check_modules(ZMQ REQUIRED IMPORTED_TARGET libzmq)
 # What libzmq itself was built with. zmq.h needs none of it, and CMake reads "-isystem DIR" otherwise

@@ -230,6 +230,28 @@ inline constexpr MetricSpec kNameLookupsTotal{
     MetricType::Counter,
     "Look-ups of engines' host names, by outcome: found, unknown, unanswered.",
     {"outcome"}};
+inline constexpr MetricSpec kNatsConnected{
+    "sightline_nats_connected",
+    MetricType::Gauge,
+    "1 while connected to NATS, by connection: control or events.",
+    {"connection"}};
+inline constexpr MetricSpec kNatsConnectsTotal{"sightline_nats_connects_total",
+                                               MetricType::Counter,
+                                               "Connections to NATS made, the first included.",
+                                               {"connection"}};
+inline constexpr MetricSpec kNatsMessagesTotal{"sightline_nats_messages_total",
+                                               MetricType::Counter,
+                                               "Messages of NATS that came in or went out.",
+                                               {"connection", "direction"}};
+inline constexpr MetricSpec kNatsBytesTotal{"sightline_nats_bytes_total",
+                                            MetricType::Counter,
+                                            "Their payloads in bytes.",
+                                            {"connection", "direction"}};
+inline constexpr MetricSpec kNatsDroppedTotal{
+    "sightline_nats_dropped_total",
+    MetricType::Counter,
+    "Messages of NATS neither sent nor read, and subjects refused, by reason.",
+    {"connection", "reason"}};
 inline constexpr MetricSpec kMetricOverflowTotal{
     "sightline_metric_overflow_total",
     MetricType::Counter,
@@ -285,6 +307,11 @@ inline constexpr std::array kMetricTable = {
     &kConfigReloadsTotal,
     &kLogDroppedLinesTotal,
     &kNameLookupsTotal,
+    &kNatsConnected,
+    &kNatsConnectsTotal,
+    &kNatsMessagesTotal,
+    &kNatsBytesTotal,
+    &kNatsDroppedTotal,
     &kMetricOverflowTotal,
     &kBuildInfo,
 };

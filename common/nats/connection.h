@@ -73,14 +73,15 @@ class Connection {
   // Why there is no connection, one sentence without secrets; empty while there is one.
   [[nodiscard]] std::string trouble() const;
 
-  // Published and not yet sent, payloads and subjects: what 64 MiB hold is seconds of events.
+  // Published, besides what is being sent: payloads and subjects. 64 MiB are seconds of events.
   static constexpr std::size_t kWaitingBytesMax = 64U << 20U;
   static constexpr std::size_t kWaitingMessagesMax = 262'144;
 
- private:
   struct State;
-  explicit Connection(std::shared_ptr<State> state);
-  std::shared_ptr<State> state_;
+  explicit Connection(std::unique_ptr<State> state);  // by create()
+
+ private:
+  std::unique_ptr<State> state_;
 };
 
 }  // namespace sightline::nats

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "common/nats/credentials.h"
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <system_error>
+
+#include <openssl/evp.h>
+
+#include "common/base/bytes.h"
+
+namespace sightline::nats {
+namespace {
+
+// As in nsc's files; NATS reads what stands below.
+constexpr std::string_view kJwtHeading = "BEGIN NATS USER JWT";
+// Of nkeys (github.com/nats-io/nkeys): a seed is two bytes that say "seed" and "of a user", 32
+// bytes of Ed25519 seed, and CRC-16/XMODEM of these, in base32; a public key one byte, 32, CRC.
+constexpr std::uint8_t kSeedPrefix = 18 << 3;
+constexpr std::uint8_t kUserPrefix = 20 << 3;
+constexpr std::size_t kKeyBytes = 32;
+constexpr std::size_t kSeedText = 58;
+constexpr std::string_view kBase32 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+
+Error unusable(std::string_view what) {
+  return client_error(ErrorCode::InvalidArgument, std::string(what));
+}
+
+std::uint16_t crc16(ByteView bytes) {
+  std::uint16_t crc = 0;
+  for (const std::uint8_t byte : bytes) {
+    crc = static_cast<std::uint16_t>(crc ^ (byte << 8U));
+    for (int bit = 0; bit < 8; ++bit) {
+      const bool is_set = (crc & 0x8000U) != 0;
+      crc = static_cast<std::uint16_t>(crc << 1U);
+      if (is_set) crc ^= 0x1021U;
+    }
+  }
+  return crc;
+}
+
+std::optional<Bytes> from_base32(std::string_view text) {
+  Bytes bytes;
+  std::uint32_t held = 0;
+  unsigned bits = 0;
+  for (const char c : text) {
+    const std::size_t value = kBase32.find(c);
+    if (value == std::string_view::npos) return std::nullopt;
+    held = (held << 5U) | static_cast<std::uint32_t>(value);
+    bits += 5;
+    if (bits >= 8) {
+      bits -= 8;
+      bytes.push_back(static_cast<std::uint8_t>(held >> bits));
+    }
+  }
+  return bytes;
+}
+
+std::string to_base32(ByteView bytes) {
+  std::string text;
+  std::uint32_t held = 0;
+  unsigned bits = 0;
+  for (const std::uint8_t byte : bytes) {
+    held = (held << 8U) | byte;
+    bits += 8;
+    while (bits >= 5) {
+      bits -= 5;
+      text += kBase32[(held >> bits) & 31U];
+    }
+  }
+  if (bits > 0) text += kBase32[(held << (5 - bits)) & 31U];
+  return text;
+}
+
+void add_crc(Bytes& bytes) {
+  const std::uint16_t crc = crc16(bytes);
+  bytes.push_back(static_cast<std::uint8_t>(crc));
+  bytes.push_back(static_cast<std::uint8_t>(crc >> 8U));
+}
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t\r\n";
+  const std::size_t begin = text.find_first_not_of(kBlanks);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
+}
+
+// Regular files only: reading from others might never end.
+Result<std::string> read_small_file(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return unusable("there is no such file");
+  std::ifstream file(path, std::ios::binary);
+  std::string text(kCredentialsBytesMax + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (!file.eof() || file.bad()) return unusable("the file cannot be read, or is too long");
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  return text;
+}
+
+Result<Credentials> of_credentials_file(const std::string& path) {
+  const std::string text = SL_TRY(read_small_file(path));
+  return parse_credentials(text);
+}
+
+Result<Credentials> of_nkey_file(const std::string& path) {
+  Credentials credentials;
+  credentials.kind = Credentials::Kind::Nkey;
+  const std::string text = SL_TRY(read_small_file(path));
+  credentials.user = SL_TRY(nkey_of_seed(text));
+  return credentials;
+}
+
+}  // namespace
+
+Result<Credentials> read_credentials(const contract::NatsSettings& settings) {
+  const bool has_file = !settings.credentials_file.empty();
+  if (!has_file && settings.nkey_file.empty()) return Credentials{};
+  auto read =
+      has_file ? of_credentials_file(settings.credentials_file) : of_nkey_file(settings.nkey_file);
+  if (read.ok()) return read;
+  return with_context(std::move(read).error(),
+                      has_file ? "nats.credentials_file" : "nats.nkey_file");
+}
+
+Result<Credentials> parse_credentials(std::string_view text) {
+  Credentials credentials;
+  if (text.find(kJwtHeading) != std::string_view::npos) {
+    credentials.kind = Credentials::Kind::Jwt;
+    return credentials;
+  }
+  const std::string_view line = trimmed(text);
+  if (line.empty()) return unusable("the file is empty");
+  if (line.find('\n') != std::string_view::npos) {
+    return unusable("the file is neither a JWT with its seed nor one line");
+  }
+  const std::size_t colon = line.find(':');
+  credentials.kind =
+      colon == std::string_view::npos ? Credentials::Kind::Token : Credentials::Kind::Password;
+  if (colon != std::string_view::npos) credentials.user = line.substr(0, colon);
+  credentials.secret = colon == std::string_view::npos ? line : line.substr(colon + 1);
+  return credentials;
+}
+
+Result<std::string> nkey_of_seed(std::string_view text) {
+  const Error error = unusable("the file holds no seed of an nkey user");
+  const std::size_t begin = text.find("SU");
+  if (begin == std::string_view::npos) return error;
+  const auto seed = from_base32(text.substr(begin, kSeedText));
+  if (!seed || seed->size() != 2 + kKeyBytes + 2 ||
+      (*seed)[0] != (kSeedPrefix | (kUserPrefix >> 5U))) {
+    return error;
+  }
+  Bytes checked(seed->begin(), seed->end() - 2);
+  add_crc(checked);
+  if (checked != *seed) return error;
+  const std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> key(
+      EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, nullptr, seed->data() + 2, kKeyBytes),
+      EVP_PKEY_free);
+  Bytes shown(1 + kKeyBytes, kUserPrefix);
+  std::size_t size = kKeyBytes;
+  if (key == nullptr || EVP_PKEY_get_raw_public_key(key.get(), shown.data() + 1, &size) != 1) {
+    return error;
+  }
+  add_crc(shown);
+  return to_base32(shown);
+}
+
+}  // namespace sightline::nats

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "common/nats/link.h"
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include <nats/nats.h>
+
+#include "common/base/mutex.h"
+#include "common/nats/credentials.h"
+
+namespace sightline::nats {
+namespace {
+
+using std::chrono::duration_cast;
+using std::chrono::milliseconds;
+
+// Held by NATS between its receiving thread and ours, of each subscription; ours only moves it on.
+constexpr int kPendingMessagesMax = 1 << 20;
+constexpr int kPendingBytesMax = 64 << 20;
+
+std::int64_t count_ms(Duration time) { return duration_cast<milliseconds>(time).count(); }
+
+Error failed(natsStatus status, std::string_view what) {
+  const bool is_refused = status == NATS_CONNECTION_AUTH_FAILED || status == NATS_NOT_PERMITTED;
+  std::string message(what);
+  message += ": ";
+  message += natsStatus_GetText(status);
+  return worker_error(is_refused ? ErrorCode::Unauthorized : ErrorCode::Unavailable, message, true);
+}
+
+// What callbacks may touch; `is_open` is false once nobody is to be told any more.
+struct Told {
+  Mutex mutex;
+  bool is_open SL_GUARDED_BY(mutex) = true;
+  LinkCallbacks callbacks SL_GUARDED_BY(mutex);
+};
+
+// Belongs to a subscription of NATS, until its last message.
+struct Route {
+  std::shared_ptr<Told> told;
+  Listener listener;
+  std::int64_t dropped = 0;  // by NATS, as far as told; guarded by told->mutex
+};
+
+// NATS does not say after which callback of a connection none follows; the newest connections'
+// are kept, older ones cannot have one under way any more: each lasted a back-off at least.
+void keep_for_late_callbacks(std::shared_ptr<Told> told) {
+  static Mutex mutex;
+  // Never destroyed: NATS' threads may outlive main().
+  static auto& kept = *std::make_unique<std::deque<std::shared_ptr<Told>>>().release();
+  constexpr std::size_t kKept = 256;
+  const MutexLock lock(mutex);
+  kept.push_back(std::move(told));
+  if (kept.size() > kKept) kept.pop_front();
+}
+
+void tell_dropped(natsSubscription* subscription, Route& route) {
+  std::int64_t dropped = 0;
+  if (natsSubscription_GetDropped(subscription, &dropped) != NATS_OK) return;
+  if (dropped <= route.dropped) return;
+  route.listener.lost(static_cast<std::uint64_t>(dropped - route.dropped));
+  route.dropped = dropped;
+}
+
+std::string text_or_empty(const char* text) { return text == nullptr ? std::string() : text; }
+
+void on_message(natsConnection* /*connection*/, natsSubscription* subscription, natsMsg* message,
+                void* closure) {
+  auto& route = *static_cast<Route*>(closure);
+  {
+    const MutexLock lock(route.told->mutex);
+    if (route.told->is_open) {
+      // First, so that a loss stands before what came after it.
+      tell_dropped(subscription, route);
+      route.listener.message(natsMsg_GetSubject(message), text_or_empty(natsMsg_GetReply(message)),
+                             std::string(natsMsg_GetData(message),
+                                         static_cast<std::size_t>(natsMsg_GetDataLength(message))));
+    }
+  }
+  natsMsg_Destroy(message);
+}
+
+void on_last_message(void* closure) {
+  const std::unique_ptr<Route> ended(static_cast<Route*>(closure));
+}
+
+std::string last_error(natsConnection* connection) {
+  const char* text = nullptr;
+  const natsStatus status = natsConnection_GetLastError(connection, &text);
+  if (text != nullptr && *text != '\0') return text;
+  return status == NATS_OK ? "the server closed the connection" : natsStatus_GetText(status);
+}
+
+void on_closed(natsConnection* connection, void* closure) {
+  auto& told = *static_cast<Told*>(closure);
+  const MutexLock lock(told.mutex);
+  if (told.is_open) told.callbacks.closed(last_error(connection));
+}
+
+// The subject in 'Permissions Violation for Subscription to "a.b"'; empty: none is seen.
+std::string refused_subject(std::string_view text) {
+  const std::size_t begin = text.find('"');
+  if (begin == std::string_view::npos) return {};
+  const std::size_t end = text.find('"', begin + 1);
+  if (end == std::string_view::npos) return {};
+  return std::string(text.substr(begin + 1, end - begin - 1));
+}
+
+// What a slow reader misses is told with its next message. Text of a refusal may be that of a
+// later one already: then one is told twice and another not by name, but each is told.
+void on_error(natsConnection* connection, natsSubscription* /*subscription*/, natsStatus status,
+              void* closure) {
+  if (status != NATS_NOT_PERMITTED) return;
+  const std::string text = last_error(connection);
+  auto& told = *static_cast<Told*>(closure);
+  const MutexLock lock(told.mutex);
+  if (!told.is_open) return;
+  const bool is_publish = text.find("Publish") != std::string::npos;
+  if (is_publish) {
+    told.callbacks.publish_refused(text);
+  } else {
+    told.callbacks.refused(refused_subject(text), text);
+  }
+}
+
+// Options of one attempt; the first thing that fails counts.
+class Options {
+ public:
+  Options() : status_(natsOptions_Create(&options_)) {}
+  ~Options() { natsOptions_Destroy(options_); }
+  Options(const Options&) = delete;
+  Options& operator=(const Options&) = delete;
+
+  template <class Setter, class... Values>
+  void set(std::string_view what, Setter setter, Values... values) {
+    if (status_ != NATS_OK) return;
+    status_ = setter(options_, values...);
+    what_ = what;
+  }
+  [[nodiscard]] Result<natsOptions*> get() const {
+    if (status_ == NATS_OK) return options_;
+    return client_error(ErrorCode::InvalidArgument, what_ + ": " + natsStatus_GetText(status_));
+  }
+
+ private:
+  natsOptions* options_ = nullptr;
+  natsStatus status_;
+  std::string what_ = "options of NATS";
+};
+
+void set_behaviour(Options& options, const LinkOptions& wanted, Told* told) {
+  const std::string_view what = "options of NATS";
+  options.set("nats.urls", natsOptions_SetURL, wanted.server.url.c_str());
+  options.set(what, natsOptions_SetName, wanted.name.c_str());
+  options.set(what, natsOptions_SetAllowReconnect, false);
+  options.set(what, natsOptions_SetTimeout, count_ms(Link::kConnectTimeout));
+  options.set(what, natsOptions_SetPingInterval, count_ms(Link::kPingInterval));
+  options.set(what, natsOptions_SetMaxPingsOut, Link::kPingsUnanswered);
+  options.set(what, natsOptions_SetWriteDeadline, count_ms(Link::kWriteDeadline));
+  options.set(what, natsOptions_SetMaxPendingMsgs, kPendingMessagesMax);
+  options.set(what, natsOptions_SetNoEcho, false);
+  options.set(what, natsOptions_SetSendAsap, wanted.sends_at_once);
+  options.set(what, natsOptions_UseGlobalMessageDelivery, true);
+  options.set(what, natsOptions_SetClosedCB, on_closed, static_cast<void*>(told));
+  options.set(what, natsOptions_SetErrorHandler, on_error, static_cast<void*>(told));
+}
+
+void set_tls(Options& options, const LinkOptions& wanted) {
+  const contract::NatsSettings& files = wanted.settings;
+  if (!wanted.server.is_secure && files.ca_file.empty() && files.cert_file.empty()) return;
+  options.set("TLS", natsOptions_SetSecure, true);
+  options.set("TLS", natsOptions_SetExpectedHostname, wanted.server.host.c_str());
+  if (!files.ca_file.empty()) {
+    options.set("nats.ca_file", natsOptions_LoadCATrustedCertificates, files.ca_file.c_str());
+  }
+  if (!files.cert_file.empty()) {
+    options.set("nats.cert_file and nats.key_file", natsOptions_LoadCertificatesChain,
+                files.cert_file.c_str(), files.key_file.c_str());
+  }
+}
+
+void set_credentials(Options& options, const Credentials& credentials,
+                     const contract::NatsSettings& files) {
+  const char* seed_file = nullptr;
+  switch (credentials.kind) {
+    case Credentials::Kind::None:
+      return;
+    case Credentials::Kind::Jwt:
+      return options.set("nats.credentials_file", natsOptions_SetUserCredentialsFromFiles,
+                         files.credentials_file.c_str(), seed_file);
+    case Credentials::Kind::Password:
+      return options.set("nats.credentials_file", natsOptions_SetUserInfo, credentials.user.c_str(),
+                         credentials.secret.c_str());
+    case Credentials::Kind::Token:
+      return options.set("nats.credentials_file", natsOptions_SetToken, credentials.secret.c_str());
+    case Credentials::Kind::Nkey:
+      return options.set("nats.nkey_file", natsOptions_SetNKeyFromSeed, credentials.user.c_str(),
+                         files.nkey_file.c_str());
+  }
+}
+
+}  // namespace
+
+struct Link::State {
+  std::shared_ptr<Told> told = std::make_shared<Told>();
+  natsConnection* connection = nullptr;
+  std::map<std::string, natsSubscription*> subscriptions;
+
+  State() = default;
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  ~State() {
+    {
+      const MutexLock lock(told->mutex);
+      told->is_open = false;
+    }
+    for (const auto& [subject, subscription] : subscriptions) {
+      natsSubscription_Destroy(subscription);
+    }
+    natsConnection_Destroy(connection);
+    keep_for_late_callbacks(told);
+  }
+};
+
+Link::Link(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Link::~Link() = default;
+
+Result<std::unique_ptr<Link>> Link::connect(const LinkOptions& options, LinkCallbacks callbacks) {
+  const Credentials credentials = SL_TRY(read_credentials(options.settings));
+  auto state = std::make_unique<State>();
+  {
+    const MutexLock lock(state->told->mutex);
+    state->told->callbacks = std::move(callbacks);
+  }
+  Options wanted;
+  set_behaviour(wanted, options, state->told.get());
+  set_tls(wanted, options);
+  set_credentials(wanted, credentials, options.settings);
+  natsOptions* native = SL_TRY(wanted.get());
+  const natsStatus status = natsConnection_Connect(&state->connection, native);
+  if (status != NATS_OK) return failed(status, options.server.url);
+  return std::make_unique<Link>(std::move(state));
+}
+
+Result<Done> Link::subscribe(const std::string& subject, Listener listener) {
+  auto route = std::make_unique<Route>();
+  route->told = state_->told;
+  route->listener = std::move(listener);
+  natsSubscription* subscription = nullptr;
+  natsStatus status = natsConnection_Subscribe(&subscription, state_->connection, subject.c_str(),
+                                               on_message, route.get());
+  if (status != NATS_OK) return failed(status, "subscribing");
+  // From here on it belongs to the subscription, which deletes it after the last message.
+  Route* owned = route.release();
+  status = natsSubscription_SetOnCompleteCB(subscription, on_last_message, owned);
+  if (status == NATS_OK) {
+    status = natsSubscription_SetPendingLimits(subscription, kPendingMessagesMax, kPendingBytesMax);
+  }
+  state_->subscriptions.emplace(subject, subscription);
+  if (status != NATS_OK) return failed(status, "subscribing");
+  return Done{};
+}
+
+void Link::unsubscribe(const std::string& subject) {
+  const auto found = state_->subscriptions.find(subject);
+  if (found == state_->subscriptions.end()) return;
+  natsSubscription_Unsubscribe(found->second);
+  natsSubscription_Destroy(found->second);
+  state_->subscriptions.erase(found);
+}
+
+Result<Done> Link::publish(const std::string& subject, std::string_view payload) {
+  const natsStatus status = natsConnection_Publish(
+      state_->connection, subject.c_str(), payload.data(), static_cast<int>(payload.size()));
+  if (status != NATS_OK) return failed(status, "sending");
+  return Done{};
+}
+
+Result<Done> Link::flush(Duration time_max) {
+  const natsStatus status = natsConnection_FlushTimeout(state_->connection, count_ms(time_max));
+  if (status != NATS_OK) return failed(status, "waiting for the server");
+  return Done{};
+}
+
+std::size_t Link::payload_max() const {
+  const std::int64_t bytes = natsConnection_GetMaxPayload(state_->connection);
+  return bytes > 0 ? static_cast<std::size_t>(bytes) : std::size_t{1} << 20U;
+}
+
+}  // namespace sightline::nats
