@@ -257,6 +257,21 @@ inline constexpr MetricSpec kMetricOverflowTotal{
     MetricType::Counter,
     "Label sets beyond a metric's limit, counted in its series with the labels \"other\".",
     {"metric"}};
+inline constexpr MetricSpec kReplicaMembers{
+    "sightline_replica_members",
+    MetricType::Gauge,
+    "Other processes that announce themselves over NATS and fit to this one, by role.",
+    {"role"}};
+inline constexpr MetricSpec kReplicaMembersUnfit{
+    "sightline_replica_members_unfit",
+    MetricType::Gauge,
+    "Other processes that announce themselves and do not fit, by what differs.",
+    {"difference"}};
+inline constexpr MetricSpec kReplicaMembersRefusedTotal{
+    "sightline_replica_members_refused_total",
+    MetricType::Counter,
+    "Announcements left aside: malformed, or beyond members-max.",
+    {"reason"}};
 inline constexpr MetricSpec kBuildInfo{
     "sightline_build_info", MetricType::Gauge, "1; the label is the version.", {"version"}};
 
@@ -313,6 +328,9 @@ inline constexpr std::array kMetricTable = {
     &kNatsBytesTotal,
     &kNatsDroppedTotal,
     &kMetricOverflowTotal,
+    &kReplicaMembers,
+    &kReplicaMembersUnfit,
+    &kReplicaMembersRefusedTotal,
     &kBuildInfo,
 };
 

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/replicas/membership/membership.h"
+
+#include <array>
+#include <optional>
+#include <stop_token>
+#include <utility>
+#include <variant>
+
+#include "common/base/log.h"
+#include "common/base/mutex.h"
+#include "common/contract/metric_table.h"
+#include "common/contract/subjects.h"
+#include "common/runtime/worker_thread.h"
+
+namespace sightline::membership {
+namespace {
+
+// Everyone of a large deployment may announce itself at once, and nobody more than a few times.
+constexpr nats::Inbox::Limits kInboxLimits{.messages_max = 8192, .bytes_max = 16U << 20U};
+
+std::string subject_of(const Announcement& a) {
+  return contract::Subjects(a.scope, a.revision).members();
+}
+
+std::string_view word_of(MemberChange::Kind kind) {
+  switch (kind) {
+    case MemberChange::Kind::Joined:
+      return "member joined";
+    case MemberChange::Kind::Changed:
+      return "member changed";
+    case MemberChange::Kind::Left:
+      return "member left";
+    case MemberChange::Kind::Silent:
+      return "member fell silent";
+  }
+  return "member changed";
+}
+
+void tell(const MemberChange& change) {
+  const Announcement& told = change.member.told;
+  const bool is_there =
+      change.kind == MemberChange::Kind::Joined || change.kind == MemberChange::Kind::Changed;
+  const auto& unfit = change.member.unfit;
+  // Two revisions beside each other are how one is brought in.
+  const bool is_wrong = is_there && unfit && unfit->difference != Difference::Revision;
+  std::vector<LogField> fields{{"role", name_of(told.role)},
+                               {"member", told.name},
+                               {"revision", told.revision},
+                               {"address", told.admin_address}};
+  if (is_there) fields.emplace_back("fits", !unfit);
+  if (is_there && unfit) fields.emplace_back("reason", unfit->reason);
+  log(is_wrong ? LogLevel::Warn : LogLevel::Info, word_of(change.kind), fields);
+}
+
+}  // namespace
+
+struct Membership::State {
+  State(const Announcement& mine, const Around& around)
+      : connection(around.connection),
+        metrics(around.metrics),
+        clock(around.clock),
+        subjects(mine.scope, mine.revision),
+        inbox(std::make_shared<nats::Inbox>(kInboxLimits)),
+        exchange(mine, subject_of) {}
+
+  nats::Connection& connection;
+  runtime::Metrics& metrics;
+  const Clock& clock;
+  const contract::Subjects subjects;
+  const std::shared_ptr<nats::Inbox> inbox;
+  std::optional<WorkerThread> thread;
+
+  mutable Mutex mutex;
+  Exchange exchange SL_GUARDED_BY(mutex);
+
+  // Only the thread; counted so far.
+  std::uint64_t malformed = 0;
+  std::uint64_t beyond_room = 0;
+
+  void run(const std::stop_token& stop) {
+    connection.subscribe(subjects.all_members(), inbox);
+    while (!stop.stop_requested()) {
+      const auto event = inbox->take(due());
+      if (event) take(*event);
+      act(take_turn());
+    }
+    connection.unsubscribe(subjects.all_members(), inbox);
+    connection.publish(subjects.members(), farewell());
+  }
+
+  void take(const nats::Event& event) {
+    const MutexLock lock(mutex);
+    if (const auto* message = std::get_if<nats::Message>(&event)) {
+      exchange.hear(message->subject, message->payload, clock.now());
+    } else if (std::holds_alternative<nats::Connected>(event)) {
+      exchange.connected(clock.now());
+    }
+    // What was lost meanwhile is announced again.
+  }
+
+  Instant due() const {
+    const MutexLock lock(mutex);
+    return exchange.due();
+  }
+  Exchange::Turn take_turn() {
+    const MutexLock lock(mutex);
+    return exchange.turn(clock.now());
+  }
+  std::string farewell() const {
+    const MutexLock lock(mutex);
+    return exchange.farewell();
+  }
+
+  void act(const Exchange::Turn& turn) {
+    if (turn.announcement) connection.publish(subjects.members(), *turn.announcement);
+    for (const MemberChange& change : turn.changes) tell(change);
+    if (turn.changes_left_out > 0) {
+      log(LogLevel::Warn, "more changes of members than are told",
+          {{"left_out", turn.changes_left_out}});
+    }
+    // Whoever leaves without a word is seen by the look that each announcement comes with.
+    if (turn.announcement || !turn.changes.empty()) count();
+  }
+
+  void count() {
+    std::array<std::size_t, kRoleCount> fit{};
+    std::array<std::size_t, kDifferences.size()> unfit{};
+    std::uint64_t malformed_now = 0;
+    std::uint64_t beyond_now = 0;
+    {
+      const MutexLock lock(mutex);
+      fit = exchange.members().fit_counts();
+      unfit = exchange.members().unfit_counts();
+      malformed_now = exchange.malformed_total();
+      beyond_now = exchange.members().refused_total();
+    }
+    for (const Role role : {Role::Router, Role::Frontend, Role::Agent}) {
+      metrics.gauge(contract::kReplicaMembers, {name_of(role)})
+          .set(static_cast<double>(fit.at(static_cast<std::size_t>(role))));
+    }
+    for (const Difference difference : kDifferences) {
+      metrics.gauge(contract::kReplicaMembersUnfit, {name_of(difference)})
+          .set(static_cast<double>(unfit.at(static_cast<std::size_t>(difference))));
+    }
+    const auto refused = [this](std::string_view reason, std::uint64_t more) {
+      metrics.counter(contract::kReplicaMembersRefusedTotal, {reason})
+          .add(static_cast<double>(more));
+    };
+    refused("malformed", malformed_now - std::exchange(malformed, malformed_now));
+    refused("members-max", beyond_now - std::exchange(beyond_room, beyond_now));
+  }
+};
+
+Membership::Membership(const Announcement& mine, const Around& around)
+    : state_(std::make_unique<State>(mine, around)) {
+  state_->thread.emplace("sl-members",
+                         [state = state_.get()](const std::stop_token& stop) { state->run(stop); });
+}
+
+Membership::~Membership() { stop(); }
+
+void Membership::update(const std::function<void(Announcement&)>& change) {
+  {
+    const MutexLock lock(state_->mutex);
+    Announcement mine = state_->exchange.members().mine();
+    change(mine);
+    state_->exchange.set_mine(std::move(mine), state_->clock.now());
+  }
+  state_->inbox->wake();
+}
+
+Announcement Membership::mine() const {
+  const MutexLock lock(state_->mutex);
+  return state_->exchange.members().mine();
+}
+
+std::vector<Member> Membership::members() const {
+  const MutexLock lock(state_->mutex);
+  std::vector<Member> all;
+  for (const auto& [instance, member] : state_->exchange.members().all()) all.push_back(member);
+  return all;
+}
+
+std::string Membership::json() const {
+  const MutexLock lock(state_->mutex);
+  return state_->exchange.members().json(state_->clock.now());
+}
+
+void Membership::stop() {
+  if (!state_->thread) return;
+  state_->thread->request_stop();
+  state_->inbox->wake();
+  state_->thread->join();
+  state_->thread.reset();
+}
+
+}  // namespace sightline::membership
