@@ -39,24 +39,24 @@ void Exchange::hear(std::string_view subject, std::string_view payload, Instant 
 }
 
 Exchange::Turn Exchange::turn(Instant now) {
+  Turn turn;
   if (now >= next_look_) {
     next_look_ = now + options_.interval / 2;
+    turn.changes_left_out = std::exchange(left_out_, 0);
     told_ = 0;
     for (MemberChange& change : members_.expire(now)) note(std::move(change));
   }
-  Turn turn;
   if (now >= next_announcement_) {
     last_announcement_ = now;
     next_announcement_ = now + options_.interval;
     turn.announcement = encode(members_.mine());
   }
   turn.changes = std::exchange(changes_, {});
-  turn.changes_left_out = std::exchange(left_out_, 0);
   return turn;
 }
 
 Instant Exchange::due() const {
-  if (!changes_.empty() || left_out_ > 0) return {};
+  if (!changes_.empty()) return {};
   return std::min(next_announcement_, next_look_);
 }
 

@@ -21,8 +21,8 @@ struct ExchangeOptions {
   Duration interval = std::chrono::seconds(2);
   // Least time between two, however many join at once.
   Duration pause = std::chrono::milliseconds(200);
-  // Changes that are told in one interval. Whoever may write to the subject may make up members,
-  // and the log is not theirs to fill.
+  // Changes that are told from one look for silent members to the next, half an interval. Whoever
+  // may write to the subject may make up members, and the log is not theirs to fill.
   std::uint32_t changes_max = 32;
   MembersOptions members = {};
 };
@@ -47,8 +47,8 @@ class Exchange {
   struct Turn {
     // To be published on the subject; where that fails, the next one will do.
     std::optional<std::string> announcement;
-    std::vector<MemberChange> changes;  // to be told, in this order
-    std::uint64_t changes_left_out = 0;
+    std::vector<MemberChange> changes;   // to be told, in this order
+    std::uint64_t changes_left_out = 0;  // beyond changes_max, until the last look
   };
   Turn turn(Instant now);
   [[nodiscard]] Instant due() const;

@@ -57,13 +57,13 @@ void tell(const MemberChange& change) {
 }  // namespace
 
 struct Membership::State {
-  State(const Announcement& mine, const Around& around)
+  State(const Announcement& mine, const Around& around, ExchangeOptions options)
       : connection(around.connection),
         metrics(around.metrics),
         clock(around.clock),
         subjects(mine.scope, mine.revision),
         inbox(std::make_shared<nats::Inbox>(kInboxLimits)),
-        exchange(mine, subject_of) {}
+        exchange(mine, subject_of, options) {}
 
   nats::Connection& connection;
   runtime::Metrics& metrics;
@@ -153,8 +153,8 @@ struct Membership::State {
   }
 };
 
-Membership::Membership(const Announcement& mine, const Around& around)
-    : state_(std::make_unique<State>(mine, around)) {
+Membership::Membership(const Announcement& mine, const Around& around, ExchangeOptions options)
+    : state_(std::make_unique<State>(mine, around, options)) {
   state_->thread.emplace("sl-members",
                          [state = state_.get()](const std::stop_token& stop) { state->run(stop); });
 }

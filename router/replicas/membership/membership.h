@@ -28,7 +28,7 @@ class Membership {
     runtime::Metrics& metrics;
     const Clock& clock;
   };
-  Membership(const Announcement& mine, const Around& around);
+  Membership(const Announcement& mine, const Around& around, ExchangeOptions options = {});
   ~Membership();  // as stop()
   Membership(const Membership&) = delete;
   Membership& operator=(const Membership&) = delete;
