@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+// What routers ask of an agent.
+#include <algorithm>
+#include <chrono>
+#include <utility>
+#include <variant>
+
+#include "router/replicas/frames/codec.h"
+#include "router/replicas/publisher/frame_publisher.h"
+
+namespace sightline::publisher {
+
+using frames::Gone;
+
+void FramePublisher::hear(const frames::Message& message, Instant now) {
+  now_ = now;
+  if (message.stream != stream_) {
+    ++statistics_.asks_foreign;
+    return;
+  }
+  std::visit([&](const auto& body) { hear_body(body, now); }, message.body);
+}
+
+void FramePublisher::hear_body(const frames::Question& question, Instant now) {
+  if (!admit(question.reader, now)) return;
+  if (!question.look || !is_proved() || looks_.size() >= options_.looks_max) {
+    return answer(question, now);
+  }
+  is_look_wished_ = true;
+  looks_.push_back({.question = question, .asked_at = now});
+}
+
+void FramePublisher::hear_body(const frames::RangeAsk& ask, Instant now) {
+  if (!admit(ask.reader, now) || refuse_other_epoch(ask.reader, ask.epoch)) return;
+  const std::uint64_t from = std::max<std::uint64_t>(ask.from, 1);
+  const std::uint64_t to = std::min(ask.to, ring_.last());
+  if (from > to) {
+    ++statistics_.asks_foreign;
+    return;
+  }
+  std::size_t bytes = 0;
+  bool is_gone = from < ring_.first();
+  for (std::uint64_t seq = from; seq <= to && !is_gone; ++seq) {
+    bytes += ring_.at(seq).size();
+    is_gone = bytes > options_.range_bytes_max;
+  }
+  if (is_gone) {
+    ++statistics_.ranges_gone;
+    return reply(ask.reader, Gone{.what = Gone::What::Range, .id = ask.epoch});
+  }
+  ++statistics_.ranges;
+  for (std::uint64_t seq = from; seq <= to; ++seq) send_to(ask.reader, ring_.at(seq));
+}
+
+void FramePublisher::hear_body(const frames::DumpAsk& ask, Instant now) {
+  if (!admit(ask.reader, now) || refuse_other_epoch(ask.reader, ask.epoch)) return;
+  switch (dumps_.ask(ask.reader, ring_.first(), now)) {
+    case Dumps::Asked::Given:
+      return reply(ask.reader, dumps_.newest_offer());
+    case Dumps::Asked::Waiting:
+      return;
+    case Dumps::Asked::ToBegin:
+      return begin_dump();
+    case Dumps::Asked::Refused:
+      ++statistics_.asks_refused;
+      return;
+  }
+}
+
+void FramePublisher::hear_body(const frames::ChunkAsk& ask, Instant now) {
+  if (!admit(ask.reader, now)) return;
+  const auto* chunks = dumps_.chunks(ask.dump, now);
+  if (chunks == nullptr) {
+    ++statistics_.dumps_gone;
+    return reply(ask.reader, Gone{.what = Gone::What::Dump, .id = ask.dump});
+  }
+  for (const std::uint32_t chunk : ask.chunks) {
+    if (chunk >= chunks->size()) {
+      ++statistics_.asks_foreign;
+      continue;
+    }
+    ++statistics_.chunks;
+    send_to(ask.reader, (*chunks)[chunk]);
+  }
+}
+
+void FramePublisher::hear_body(const frames::RelearnAsk& ask, Instant now) {
+  if (epoch_ == ask.epoch && relearn_.ask(now)) ++statistics_.relearns;
+}
+
+void FramePublisher::step(Instant now) {
+  now_ = now;
+  if (!dumps_.is_making()) return;
+  switch (dumps_.step(held_, now)) {
+    case Dumps::Stepped::More:
+      return;
+    case Dumps::Stepped::Made:
+      ++statistics_.dumps;
+      for (const auto& reader : dumps_.take_waiting()) reply(reader, dumps_.newest_offer());
+      return;
+    case Dumps::Stepped::ToBegin:
+      ++statistics_.dumps_anew;
+      return begin_dump();
+  }
+}
+
+bool FramePublisher::admit(const std::string& reader, Instant now) {
+  const bool is_admitted = !reader.empty() && limits_.admit(reader, now);
+  if (!is_admitted) ++statistics_.asks_refused;
+  return is_admitted;
+}
+
+bool FramePublisher::refuse_other_epoch(const std::string& reader, std::uint64_t epoch) {
+  if (epoch_ == epoch) return false;
+  ++statistics_.epochs_gone;
+  reply(reader, Gone{.what = Gone::What::Epoch, .id = epoch});
+  return true;
+}
+
+// The state is that of a position only when nothing is pending.
+void FramePublisher::answer(const frames::Question& question, Instant now) {
+  flush(false);
+  frames::Answer answer;
+  answer.nonce = question.nonce;
+  answer.agent = agent_;
+  answer.epoch = epoch_;
+  answer.seq = epoch_ ? ring_.last() : 0;
+  answer.state = beat();
+  if (facts_.caught_up) {
+    const auto ago = std::chrono::ceil<std::chrono::milliseconds>(now - *facts_.caught_up);
+    answer.caught_up_ago = std::max(ago, std::chrono::milliseconds(0));
+  }
+  ++statistics_.questions;
+  reply(question.reader, std::move(answer));
+}
+
+void FramePublisher::answer_looks(Instant now) {
+  std::erase_if(looks_, [&](const Look& look) {
+    const bool is_looked = facts_.caught_up && *facts_.caught_up >= look.asked_at;
+    const bool is_over = is_looked || !is_proved() || now - look.asked_at >= options_.look_for;
+    if (is_over) answer(look.question, now);
+    return is_over;
+  });
+}
+
+void FramePublisher::begin_dump() {
+  flush(false);
+  dumps_.begin(held_, *epoch_, ring_.last());
+}
+
+void FramePublisher::reply(const std::string& reader, frames::Body body) {
+  send_to(reader, frames::encode({.stream = stream_, .body = std::move(body)}));
+}
+
+void FramePublisher::send_to(const std::string& reader, std::string payload) {
+  limits_.charge(reader, payload.size());
+  out_.push_back({.reader = reader, .payload = std::move(payload)});
+}
+
+}  // namespace sightline::publisher

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/replicas/publisher/frame_publisher.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include "common/base/check.h"
+
+#include "router/replicas/frames/codec.h"
+
+namespace sightline::publisher {
+
+using operations::CacheFacts;
+using operations::CacheName;
+using operations::Clear;
+using operations::Operation;
+using operations::Remove;
+using operations::Store;
+
+namespace {
+
+constexpr std::size_t kPayloadBytesMin = 4'096;
+constexpr std::string_view kLost = "operations were lost within the agent";
+
+DumpOptions fitted(DumpOptions options, std::size_t payload_bytes_max) {
+  options.chunk_bytes = std::min(options.chunk_bytes, payload_bytes_max);
+  return options;
+}
+
+// What a beat says beside the counters in it: a change is worth a beat of its own.
+bool is_news(const CacheFacts& before, const CacheFacts& after) {
+  return before.health != after.health || before.reason != after.reason ||
+         before.draining != after.draining || before.missing != after.missing ||
+         before.upper_bound != after.upper_bound || before.block_size != after.block_size ||
+         before.block_size_conflict != after.block_size_conflict ||
+         before.replay_silent != after.replay_silent;
+}
+
+}  // namespace
+
+FramePublisher::FramePublisher(frames::StreamName stream, frames::Instance agent,
+                               PublisherOptions options, std::function<std::uint64_t()> draw)
+    : stream_(std::move(stream)),
+      agent_(std::move(agent)),
+      options_(std::move(options)),
+      operation_bytes_max_(options_.payload_bytes_max - frames::kFrameOverheadBytesMax),
+      draw_(std::move(draw)),
+      held_(options_.blocks_max),
+      ring_(options_.ring_bytes_max),
+      dumps_(stream_, fitted(options_.dump, options_.payload_bytes_max), draw_),
+      limits_(options_.readers) {
+  SL_CHECK(options_.payload_bytes_max >= kPayloadBytesMin);
+}
+
+void FramePublisher::take(const CacheName& cache, const Operation& operation) {
+  follow(cache);
+  if (is_lost_) return;
+  held_.apply(operation);
+  if (epoch_) append(operation);
+}
+
+void FramePublisher::tell(const CacheName& cache, const CacheFacts& facts,
+                          std::optional<std::chrono::milliseconds> lag_by_stamp, Instant now) {
+  now_ = now;
+  follow(cache);
+  is_turned_ = is_turned_ || is_news(facts_, facts);
+  facts_ = facts;
+  lag_by_stamp_ = lag_by_stamp;
+  if (epoch_ || !is_proved()) return;
+  epoch_ = draw_();
+  ++statistics_.epochs;
+  ring_.reset();
+  flush(true);
+}
+
+void FramePublisher::lose_continuity() {
+  end_epoch(std::string(kLost));
+  held_.apply(Clear{});
+  is_lost_ = true;
+}
+
+// Facts of the epoch before say nothing of the one that begins.
+void FramePublisher::follow(const CacheName& cache) {
+  if (cache_epoch_ == cache.epoch) return;
+  if (cache_epoch_) {
+    end_epoch("the engine's events are learnt anew");
+    held_.apply(Clear{});
+    facts_.health = operations::FeedHealth::Replaying;
+    facts_.caught_up.reset();
+  }
+  cache_epoch_ = cache.epoch;
+  is_lost_ = false;
+}
+
+// What was told is taken back at once: a router that hears it claims nothing.
+void FramePublisher::end_epoch(const std::string& why) {
+  if (!epoch_) return;
+  held_.apply(Clear{});
+  append(Clear{});
+  facts_.health = operations::FeedHealth::ToldBadly;
+  facts_.reason = why;
+  flush(true);
+  const std::uint64_t ended = *epoch_;
+  epoch_.reset();
+  dumps_.drop_all(held_);
+  for (const auto& reader : dumps_.take_waiting()) refuse_other_epoch(reader, ended);
+}
+
+bool FramePublisher::is_proved() const {
+  return !is_lost_ && facts_.health == operations::FeedHealth::Verified;
+}
+
+void FramePublisher::append(const Operation& operation) {
+  if (std::holds_alternative<Clear>(operation)) {
+    const bool is_repeated = !pending_.empty() && std::holds_alternative<Clear>(pending_.back());
+    if (!is_repeated) append_part(Clear{});
+    return;
+  }
+  const auto* store = std::get_if<Store>(&operation);
+  const auto& keys = store != nullptr ? store->keys : std::get<Remove>(operation).keys;
+  for (std::size_t from = 0; from < keys.size();) {
+    const std::size_t room = operation_bytes_max_ - pending_bytes_;
+    if (room < frames::kOperationBytes + frames::kKeyBytes) {
+      flush(false);
+      continue;
+    }
+    const std::size_t count =
+        std::min(keys.size() - from, (room - frames::kOperationBytes) / frames::kKeyBytes);
+    const auto first = keys.begin() + static_cast<std::ptrdiff_t>(from);
+    const std::vector<keys::BlockKey> part(first, first + static_cast<std::ptrdiff_t>(count));
+    if (store == nullptr) {
+      append_part(Remove{.tier = std::get<Remove>(operation).tier, .keys = part});
+    } else {
+      append_part(Store{
+          .tier = store->tier, .parent = from == 0 ? store->parent : keys[from - 1], .keys = part});
+    }
+    from += count;
+  }
+}
+
+void FramePublisher::append_part(Operation part) {
+  const std::size_t bytes = frames::encoded_bytes(part);
+  if (pending_bytes_ + bytes > operation_bytes_max_) flush(false);
+  if (pending_.empty()) pending_since_ = now_;
+  pending_bytes_ += bytes;
+  pending_.push_back(std::move(part));
+}
+
+void FramePublisher::flush(bool with_beat) {
+  if (!epoch_ || (pending_.empty() && !with_beat)) return;
+  frames::Frame frame;
+  frame.instance = agent_.number;
+  frame.epoch = *epoch_;
+  frame.seq = ring_.last() + 1;
+  frame.operations = std::exchange(pending_, {});
+  pending_bytes_ = 0;
+  if (with_beat) {
+    frame.beat = beat();
+    beaten_at_ = now_;
+    is_turned_ = false;
+    ++statistics_.beats;
+  }
+  ++statistics_.frames;
+  std::string payload = frames::encode({.stream = stream_, .body = std::move(frame)});
+  SL_CHECK(payload.size() <= options_.payload_bytes_max);
+  out_.push_back({.reader = {}, .payload = payload});
+  ring_.push(std::move(payload));
+}
+
+frames::Beat FramePublisher::beat() const {
+  frames::Beat beat;
+  beat.digest = held_.digest();
+  beat.facts = facts_;
+  beat.hearing = is_proved();
+  if (!beat.hearing) beat.trouble = is_lost_ ? kLost : operations::reason_of(facts_);
+  beat.capped = held_.is_capped();
+  beat.draining = facts_.draining;
+  beat.lag_by_stamp = lag_by_stamp_;
+  return beat;
+}
+
+Instant FramePublisher::beat_at() const {
+  return beaten_at_ + (is_turned_ ? options_.turn_beat_after : options_.beat_every);
+}
+
+std::vector<Outgoing> FramePublisher::take_ready(Instant now) {
+  now_ = now;
+  if (epoch_ && now >= beat_at()) flush(true);
+  if (!pending_.empty() && now - pending_since_ >= options_.flush_after) flush(false);
+  answer_looks(now);
+  dumps_.expire(now);
+  return std::exchange(out_, {});
+}
+
+std::optional<Instant> FramePublisher::deadline() const {
+  std::optional<Instant> first = dumps_.deadline();
+  const auto add = [&first](Instant at) { first = first ? std::min(*first, at) : at; };
+  if (!out_.empty()) add(now_);
+  if (epoch_) add(beat_at());
+  if (!pending_.empty()) add(pending_since_ + options_.flush_after);
+  for (const Look& look : looks_) add(look.asked_at + options_.look_for);
+  return first;
+}
+
+std::vector<Outgoing> FramePublisher::bye() {
+  flush(false);
+  out_.push_back({.reader = {},
+                  .payload = frames::encode(
+                      {.stream = stream_, .body = frames::Bye{.instance = agent_.number}})});
+  return std::exchange(out_, {});
+}
+
+std::size_t FramePublisher::memory_bytes() const {
+  return held_.memory_bytes() + ring_.bytes() + dumps_.bytes() + pending_bytes_;
+}
+
+}  // namespace sightline::publisher

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include <chrono>
+#include <cstdint>
+#include <variant>
+
+#include <gtest/gtest.h>
+
+#include "router/replicas/publisher/frame_publisher.h"
+#include "tests/unit/router/replicas/publisher/stream.h"
+
+namespace sightline::publisher {
+namespace {
+
+using namespace std::chrono_literals;
+using frames::Answer;
+using frames::ChunkAsk;
+using frames::DumpAsk;
+using frames::Frame;
+using frames::Gone;
+using frames::Offer;
+using frames::Question;
+using frames::RangeAsk;
+using frames::RelearnAsk;
+using operations::CacheFacts;
+using operations::Tier;
+using test::stored;
+using test::Stream;
+using test::verified;
+
+TEST(FramePublisher, SendsFramesAgainFromItsRingAndSaysWhenTheyAreGone) {
+  PublisherOptions options;
+  options.ring_bytes_max = 1'000;
+  options.range_bytes_max = 400;
+  Stream s(options);
+  s.tell(verified());
+  for (std::uint64_t i = 1; i <= 20; ++i) {
+    s.take(stored(i));
+    s.now += 1ms;
+    s.frames();
+  }
+  ASSERT_EQ(s.publisher.position(), 21U);
+  const std::uint64_t epoch = *s.publisher.epoch();
+  s.hear(RangeAsk{.reader = "r", .epoch = epoch, .from = 20, .to = 1'000});
+  const auto again = s.sent_to("r");
+  ASSERT_EQ(again.size(), 2U);
+  EXPECT_EQ(std::get<Frame>(again[0]).seq, 20U);
+  EXPECT_EQ(std::get<Frame>(again[1]).operations.at(0), stored(20));
+  s.hear(RangeAsk{.reader = "r", .epoch = epoch, .from = 1, .to = 2});
+  EXPECT_EQ(s.only<Gone>("r").what, Gone::What::Range);
+  s.hear(RangeAsk{.reader = "r", .epoch = epoch, .from = 15, .to = 21});
+  EXPECT_EQ(s.only<Gone>("r").what, Gone::What::Range);
+  s.hear(RangeAsk{.reader = "r", .epoch = epoch, .from = 22, .to = 22});
+  EXPECT_TRUE(s.sent_to("r").empty());
+  EXPECT_LE(s.publisher.memory_bytes(), s.publisher.held().memory_bytes() + 1'000);
+}
+
+TEST(FramePublisher, AnswersAQuestionAtAPositionThatHasAllThatWasTaken) {
+  Stream s;
+  s.tell(verified());
+  s.take(stored(1, 4));
+  CacheFacts facts = verified();
+  facts.caught_up = s.now;
+  s.tell(facts);
+  s.now += 500us;
+  s.hear(Question{.nonce = 3, .reader = "r"});
+  const auto frames = s.frames();
+  const auto answer = s.only<Answer>("r");
+  EXPECT_EQ(answer.seq, frames.back().seq);
+  EXPECT_EQ(frames.back().operations.at(0), stored(1, 4));
+  EXPECT_EQ(answer.epoch, s.publisher.epoch());
+  EXPECT_EQ(answer.agent, (frames::Instance{.name = "agent", .number = 77}));
+  EXPECT_EQ(answer.state.digest.of(Tier::Gpu).count, 4U);
+  EXPECT_EQ(answer.caught_up_ago, 1ms);  // never less than it is
+}
+
+TEST(FramePublisher, HasTheEngineLookedAtBeforeItAnswersAQuestionThatWantsIt) {
+  Stream s;
+  s.tell(verified());
+  s.hear(Question{.nonce = 3, .reader = "r", .look = true});
+  EXPECT_TRUE(s.publisher.take_look_wish());
+  EXPECT_FALSE(s.publisher.take_look_wish());
+  EXPECT_TRUE(s.sent_to("r").empty());
+  CacheFacts facts = verified();
+  facts.caught_up = s.now - 1ms;
+  s.tell(facts);
+  EXPECT_TRUE(s.sent_to("r").empty());
+  s.now += 10ms;
+  facts.caught_up = s.now;
+  s.tell(facts);
+  EXPECT_EQ(s.only<Answer>("r").caught_up_ago, 0ms);
+
+  s.now += 1ms;
+  s.hear(Question{.nonce = 4, .reader = "r", .look = true});
+  s.now += 1s;
+  EXPECT_EQ(s.only<Answer>("r").caught_up_ago, 1'001ms);
+}
+
+TEST(FramePublisher, RefusesAsksOfAReaderAboveItsShareAndServesOthers) {
+  PublisherOptions options;
+  options.readers.asks_max = 3;
+  options.readers.readers_max = 2;
+  Stream s(options);
+  for (std::uint64_t i = 1; i <= 5; ++i) s.hear(Question{.nonce = i, .reader = "r"});
+  s.hear(Question{.nonce = 6, .reader = "q"});
+  s.hear(Question{.nonce = 7, .reader = "a third"});
+  s.hear(Question{.nonce = 8, .reader = ""});
+  EXPECT_EQ(s.sent_to("r").size(), 3U);
+  EXPECT_EQ(s.sent_to("q").size(), 1U);
+  EXPECT_EQ(s.publisher.statistics().asks_refused, 4U);
+  EXPECT_TRUE(s.sent_to("a third").empty());
+  s.now += 1s;
+  s.hear(Question{.nonce = 9, .reader = "a third"});
+  EXPECT_EQ(s.sent_to("a third").size(), 1U);
+}
+
+TEST(FramePublisher, RefusesMoreToAReaderThatWasSentItsShareOfBytes) {
+  PublisherOptions options;
+  options.readers.reply_bytes_max = 10'000;
+  Stream s(options);
+  s.take(stored(1, 2'000));
+  s.tell(verified());
+  s.hear(DumpAsk{.reader = "r", .epoch = *s.publisher.epoch()});
+  s.finish_dump();
+  const ChunkAsk ask{.reader = "r", .dump = s.only<Offer>("r").dump, .chunks = {0}};
+  s.hear(ask);
+  s.hear(ask);
+  EXPECT_EQ(s.sent_to("r").size(), 1U);
+  s.now += 1s;
+  s.hear(ask);
+  EXPECT_EQ(s.sent_to("r").size(), 1U);
+}
+
+TEST(FramePublisher, WishesToLearnAnewOnceAndEachTimeLater) {
+  Stream s;
+  s.tell(verified());
+  const RelearnAsk ask{.epoch = *s.publisher.epoch()};
+  s.hear(RelearnAsk{.epoch = ask.epoch + 1});
+  EXPECT_FALSE(s.publisher.take_relearn_wish());
+  for (const auto pause : {1s, 2s, 4s, 8s}) {
+    s.hear(ask);
+    s.hear(ask);
+    EXPECT_TRUE(s.publisher.take_relearn_wish());
+    EXPECT_FALSE(s.publisher.take_relearn_wish());
+    s.now += pause - 1ms;
+    s.hear(ask);
+    EXPECT_FALSE(s.publisher.take_relearn_wish());
+    s.now += 1ms;
+  }
+  s.now += 11min;
+  s.hear(ask);
+  EXPECT_TRUE(s.publisher.take_relearn_wish());
+  s.now += 1s;
+  s.hear(ask);
+  EXPECT_TRUE(s.publisher.take_relearn_wish());
+}
+
+TEST(FramePublisher, CountsWhatIsNotForItAndDoesNothing) {
+  Stream s;
+  s.tell(verified());
+  s.frames();
+  s.publisher.hear({.stream = {.worker = "w1", .rank = 2}, .body = Question{.reader = "r"}}, s.now);
+  s.hear(frames::Bye{.instance = 77});
+  s.hear(Frame{.instance = 77, .epoch = *s.publisher.epoch(), .seq = 2});
+  EXPECT_EQ(s.publisher.statistics().asks_foreign, 3U);
+  EXPECT_TRUE(s.publisher.take_ready(s.now).empty());
+}
+
+}  // namespace
+}  // namespace sightline::publisher
