@@ -153,9 +153,14 @@ void FramePublisher::reply(const std::string& reader, frames::Body body) {
   send_to(reader, frames::encode({.stream = stream_, .body = std::move(body)}));
 }
 
-void FramePublisher::send_to(const std::string& reader, std::string payload) {
+void FramePublisher::send_to(const std::string& reader, const std::string& payload) {
+  if (replies_bytes_ + payload.size() > options_.replies_bytes_max) {
+    ++statistics_.replies_refused;
+    return;
+  }
+  replies_bytes_ += payload.size();
   limits_.charge(reader, payload.size());
-  out_.push_back({.reader = reader, .payload = std::move(payload)});
+  out_.push_back({.reader = reader, .payload = payload});
 }
 
 }  // namespace sightline::publisher

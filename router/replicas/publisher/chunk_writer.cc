@@ -67,6 +67,7 @@ void ChunkWriter::end_chunk() {
                       .chunk = static_cast<std::uint32_t>(chunks_.size()),
                       .operations = std::exchange(operations_, {})};
   chunks_.push_back(frames::encode({.stream = stream_, .body = std::move(chunk)}));
+  chunks_.back().shrink_to_fit();  // it is kept for a while, and was grown in doubling steps
   operation_bytes_ = 0;
 }
 

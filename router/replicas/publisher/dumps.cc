@@ -56,7 +56,7 @@ Dumps::Stepped Dumps::step(HeldBlocks& held, Instant now) {
     for (const std::string& chunk : made.chunks) made.bytes += chunk.capacity();
     making_.reset();
     made_.push_back(std::move(made));
-    if (made_.size() > options_.kept_max) made_.pop_front();
+    while (made_.size() > 1 && has_too_much()) made_.pop_front();
     return Stepped::Made;
   }
   return Stepped::More;
@@ -78,6 +78,10 @@ void Dumps::drop_all(HeldBlocks& held) {
   if (making_) held.end_snapshot();
   making_.reset();
   made_.clear();
+}
+
+bool Dumps::has_too_much() const {
+  return made_.size() > options_.kept_max || bytes() > options_.kept_bytes_max;
 }
 
 std::size_t Dumps::bytes() const {

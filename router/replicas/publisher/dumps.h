@@ -23,6 +23,7 @@ namespace sightline::publisher {
 struct DumpOptions {
   std::size_t chunk_bytes = 128U << 10U;          // encoded, at most
   std::size_t kept_max = 2;                       // dumps that are made; the oldest makes room
+  std::size_t kept_bytes_max = 512U << 20U;       // of their chunks; the newest is kept in any case
   Duration shared_for = std::chrono::seconds(2);  // whoever asks so soon is given the same
   Duration kept_for = std::chrono::seconds(60);   // since a chunk of it was last asked for
   std::size_t readers_max = 1'024;                // that wait for the dump in the making
@@ -84,6 +85,8 @@ class Dumps {
     frames::Offer offer;
     ChunkWriter writer;
   };
+
+  [[nodiscard]] bool has_too_much() const;
 
   frames::StreamName stream_;
   DumpOptions options_;

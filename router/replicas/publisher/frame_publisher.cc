@@ -192,6 +192,11 @@ std::vector<Outgoing> FramePublisher::take_ready(Instant now) {
   if (!pending_.empty() && now - pending_since_ >= options_.flush_after) flush(false);
   answer_looks(now);
   dumps_.expire(now);
+  return take_out();
+}
+
+std::vector<Outgoing> FramePublisher::take_out() {
+  replies_bytes_ = 0;
   return std::exchange(out_, {});
 }
 
@@ -210,7 +215,7 @@ std::vector<Outgoing> FramePublisher::bye() {
   out_.push_back({.reader = {},
                   .payload = frames::encode(
                       {.stream = stream_, .body = frames::Bye{.instance = agent_.number}})});
-  return std::exchange(out_, {});
+  return take_out();
 }
 
 std::size_t FramePublisher::memory_bytes() const {

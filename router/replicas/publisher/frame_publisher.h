@@ -29,6 +29,8 @@ struct PublisherOptions {
   std::size_t blocks_max = 16U << 20U;      // held; 40 bytes each
   std::size_t ring_bytes_max = 32U << 20U;  // of frames that can be had again
   std::size_t range_bytes_max = 8U << 20U;  // of one range; a dump instead of a longer one
+  // Of replies that wait for take_ready(); what is more is not sent, and asked for again.
+  std::size_t replies_bytes_max = 64U << 20U;
   Duration flush_after = std::chrono::milliseconds(1);  // an operation waits for others
   Duration beat_every = std::chrono::seconds(1);
   Duration turn_beat_after = std::chrono::milliseconds(100);  // news of facts wait for so long
@@ -43,17 +45,18 @@ struct PublisherStatistics {
   std::uint64_t epochs = 0;
   std::uint64_t frames = 0;
   std::uint64_t beats = 0;
-  std::uint64_t questions = 0;     // answered
-  std::uint64_t ranges = 0;        // sent again
-  std::uint64_t ranges_gone = 0;   // older than the ring, or too long
-  std::uint64_t epochs_gone = 0;   // asked about when they were over
-  std::uint64_t dumps = 0;         // made
-  std::uint64_t dumps_anew = 0;    // begun again: too much changed meanwhile
-  std::uint64_t dumps_gone = 0;    // asked about when they were given up
-  std::uint64_t chunks = 0;        // sent
-  std::uint64_t asks_refused = 0;  // above the limits of readers
-  std::uint64_t asks_foreign = 0;  // of another stream, not for agents, or for what never was
-  std::uint64_t relearns = 0;      // wishes that counted
+  std::uint64_t questions = 0;        // answered
+  std::uint64_t ranges = 0;           // sent again
+  std::uint64_t ranges_gone = 0;      // older than the ring, or too long
+  std::uint64_t epochs_gone = 0;      // asked about when they were over
+  std::uint64_t dumps = 0;            // made
+  std::uint64_t dumps_anew = 0;       // begun again: too much changed meanwhile
+  std::uint64_t dumps_gone = 0;       // asked about when they were given up
+  std::uint64_t chunks = 0;           // sent
+  std::uint64_t asks_refused = 0;     // above the limits of readers
+  std::uint64_t replies_refused = 0;  // above replies_bytes_max
+  std::uint64_t asks_foreign = 0;     // of another stream, not for agents, or for what never was
+  std::uint64_t relearns = 0;         // wishes that counted
 };
 
 // A message to be sealed and sent.
@@ -136,7 +139,8 @@ class FramePublisher final : public operations::OperationSink {
   void answer_looks(Instant now);
   void begin_dump();
   void reply(const std::string& reader, frames::Body body);
-  void send_to(const std::string& reader, std::string payload);
+  void send_to(const std::string& reader, const std::string& payload);
+  std::vector<Outgoing> take_out();
 
   frames::StreamName stream_;
   frames::Instance agent_;
@@ -164,6 +168,7 @@ class FramePublisher final : public operations::OperationSink {
   std::vector<Look> looks_;
   bool is_look_wished_ = false;
   std::vector<Outgoing> out_;
+  std::size_t replies_bytes_ = 0;  // in out_
   PublisherStatistics statistics_;
 };
 

@@ -55,6 +55,32 @@ TEST(FramePublisher, SendsFramesAgainFromItsRingAndSaysWhenTheyAreGone) {
   EXPECT_LE(s.publisher.memory_bytes(), s.publisher.held().memory_bytes() + 1'000);
 }
 
+TEST(FramePublisher, HasEveryFrameUpToTheFirstThatLeftItsRing) {
+  PublisherOptions options;
+  options.ring_bytes_max = 1'000;
+  Stream s(options);
+  s.tell(verified());
+  for (std::uint64_t i = 1; i <= 20; ++i) {
+    s.take(stored(i));
+    s.now += 1ms;
+    s.frames();
+  }
+  std::uint64_t gone = 0;
+  for (std::uint64_t seq = s.publisher.position(); seq > 0; --seq) {
+    s.hear(RangeAsk{.reader = "r", .epoch = *s.publisher.epoch(), .from = seq, .to = seq});
+    const auto found = s.sent_to("r");
+    ASSERT_EQ(found.size(), 1U);
+    if (std::holds_alternative<Gone>(found[0])) {
+      ++gone;
+    } else {
+      EXPECT_EQ(gone, 0U);
+      EXPECT_EQ(std::get<Frame>(found[0]).seq, seq);
+    }
+  }
+  EXPECT_GT(gone, 0U);
+  EXPECT_LT(gone, s.publisher.position());
+}
+
 TEST(FramePublisher, AnswersAQuestionAtAPositionThatHasAllThatWasTaken) {
   Stream s;
   s.tell(verified());
@@ -129,6 +155,18 @@ TEST(FramePublisher, RefusesMoreToAReaderThatWasSentItsShareOfBytes) {
   s.now += 1s;
   s.hear(ask);
   EXPECT_EQ(s.sent_to("r").size(), 1U);
+}
+
+TEST(FramePublisher, KeepsNoMoreRepliesThanItsLimitUntilTheyAreTaken) {
+  PublisherOptions options;
+  options.replies_bytes_max = 1'000;
+  Stream s(options);
+  for (std::uint64_t i = 1; i <= 100; ++i) s.hear(Question{.nonce = i, .reader = "r"});
+  const auto sent = s.sent_to("r").size();
+  EXPECT_GT(sent, 0U);
+  EXPECT_EQ(s.publisher.statistics().replies_refused, 100 - sent);
+  s.hear(Question{.nonce = 101, .reader = "r"});
+  EXPECT_EQ(s.only<Answer>("r").nonce, 101U);
 }
 
 TEST(FramePublisher, WishesToLearnAnewOnceAndEachTimeLater) {

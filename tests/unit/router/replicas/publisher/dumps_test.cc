@@ -69,6 +69,42 @@ TEST(FramePublisher, SharesADumpAmongReadersAndGivesItUpAMinuteAfterItsLastUse) 
   EXPECT_EQ(gone.id, offer.dump);
 }
 
+TEST(FramePublisher, DumpsWhatIsHeldAtAPositionThatHasAllThatWasTaken) {
+  Stream s;
+  s.tell(verified());
+  s.take(stored(1, 3));
+  s.hear(DumpAsk{.reader = "r", .epoch = *s.publisher.epoch()});
+  s.take(stored(9));
+  s.finish_dump();
+  s.now += 1ms;
+  const auto frames = s.frames();
+  ASSERT_EQ(frames.size(), 3U);
+  EXPECT_EQ(frames[1].operations.at(0), stored(1, 3));
+  const auto offer = s.only<Offer>("r");
+  EXPECT_EQ(offer.seq, frames[1].seq);
+  EXPECT_EQ(s.pulled(offer, "r").blocks.size(), 3U);
+}
+
+TEST(FramePublisher, GivesUpTheOlderDumpWhenBothTakeTooMuch) {
+  PublisherOptions options;
+  options.dump.kept_bytes_max = 10'000;
+  Stream s(options);
+  s.take(stored(1, 1'000));
+  s.tell(verified());
+  const DumpAsk ask{.reader = "r", .epoch = *s.publisher.epoch()};
+  s.hear(ask);
+  s.finish_dump();
+  const auto first = s.only<Offer>("r");
+  s.now += 3s;
+  s.hear(ask);
+  s.finish_dump();
+  const auto second = s.only<Offer>("r");
+  EXPECT_NE(first.dump, second.dump);
+  s.hear(ChunkAsk{.reader = "r", .dump = first.dump, .chunks = {0}});
+  EXPECT_EQ(s.only<Gone>("r").id, first.dump);
+  EXPECT_EQ(s.pulled(second, "r").blocks.size(), 1'000U);
+}
+
 TEST(FramePublisher, OffersNoDumpWhoseNextFrameHasLeftTheRing) {
   PublisherOptions options;
   options.ring_bytes_max = 600;

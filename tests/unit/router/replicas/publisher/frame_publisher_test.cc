@@ -154,9 +154,15 @@ TEST(FramePublisher, PublishesNothingAfterALossUntilTheCachesEpochChanges) {
   EXPECT_EQ(s.publisher.held().size(), 0U);
   s.hear(Question{.nonce = 1, .reader = "r"});
   EXPECT_EQ(s.only<Answer>("r").state.trouble, "operations were lost within the agent");
-  s.cache.epoch = 6;
+  s.cache.epoch = 4;
+  s.take(stored(3));
+  s.hear(Question{.nonce = 2, .reader = "r"});
+  const auto learning = s.only<Answer>("r").state;
+  EXPECT_FALSE(learning.hearing);  // what was told of the epoch before says nothing of this one
+  EXPECT_EQ(learning.trouble, "replaying events");
   s.tell(verified());
   EXPECT_TRUE(s.publisher.epoch());
+  EXPECT_EQ(s.publisher.held().size(), 1U);
 }
 
 TEST(FramePublisher, BeatsEachSecondAndSoonerWhenTheFactsTurn) {
@@ -183,8 +189,11 @@ TEST(FramePublisher, BeatsEachSecondAndSoonerWhenTheFactsTurn) {
   EXPECT_TRUE(frames[0].beat->draining);
   EXPECT_EQ(frames[0].beat->trouble, "event connection lost");
   s.tell(counted);
+  s.tell(counted);
   s.now += 99ms;
   EXPECT_TRUE(s.frames().empty());
+  s.now += 1ms;
+  EXPECT_TRUE(s.frames().at(0).beat->hearing);
   EXPECT_TRUE(s.publisher.epoch());
 }
 
