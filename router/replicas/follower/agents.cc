@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/replicas/follower/agents.h"
+
+#include <algorithm>
+
+namespace sightline::follower {
+
+namespace {
+
+constexpr std::size_t kOpenQuestionsMax = 8;
+constexpr std::size_t kEndedMax = 16;
+// More than two only make the contest larger.
+constexpr std::size_t kAgentsMax = 4;
+
+}  // namespace
+
+void Agents::asked(std::uint64_t nonce, Instant now) {
+  open_.push_back({.nonce = nonce, .number = ++questions_, .asked_at = now});
+  if (open_.size() > kOpenQuestionsMax) open_.pop_front();
+}
+
+Agents::Heard Agents::answered(const frames::Instance& agent, std::uint64_t nonce, Instant now) {
+  if (std::find(ended_.begin(), ended_.end(), agent.number) != ended_.end()) {
+    return {Verdict::Ended, {}};
+  }
+  const auto question =
+      std::find_if(open_.begin(), open_.end(), [&](const Question& q) { return q.nonce == nonce; });
+  if (question == open_.end() || now - question->asked_at >= options_.question_life) {
+    return {Verdict::Stale, {}};
+  }
+  Known* known = find(agent.number);
+  if (known == nullptr) {
+    if (agents_.size() >= kAgentsMax) return {Verdict::Stale, {}};
+    known = &agents_.emplace_back(Known{.instance = agent, .question = 0, .alive_at = {}});
+  }
+  if (question->number <= known->question) return {Verdict::Stale, {}};
+  known->question = question->number;
+  known->alive_at = std::max(known->alive_at, question->asked_at);
+  const Heard heard{Verdict::Fresh, question->asked_at};
+  expire(now);
+  return heard;
+}
+
+void Agents::streamed(std::uint64_t instance, Instant now) {
+  if (Known* known = find(instance)) known->alive_at = std::max(known->alive_at, now);
+}
+
+void Agents::ended(std::uint64_t instance) {
+  std::erase_if(agents_, [&](const Known& known) { return known.instance.number == instance; });
+  if (std::find(ended_.begin(), ended_.end(), instance) != ended_.end()) return;
+  ended_.push_back(instance);
+  if (ended_.size() > kEndedMax) ended_.pop_front();
+}
+
+void Agents::expire(Instant now) {
+  if (!is_contested()) return;
+  // Where all are silent the last that was heard stays: it is followed until its beats are missed.
+  const auto last =
+      std::max_element(agents_.begin(), agents_.end(),
+                       [](const Known& a, const Known& b) { return a.alive_at < b.alive_at; });
+  const std::uint64_t kept = last->instance.number;
+  std::erase_if(agents_, [&](const Known& known) {
+    return known.instance.number != kept && now - known.alive_at >= options_.silent_after;
+  });
+}
+
+std::vector<frames::Instance> Agents::all() const {
+  std::vector<frames::Instance> all;
+  for (const Known& known : agents_) all.push_back(known.instance);
+  return all;
+}
+
+Instant Agents::due() const {
+  if (!is_contested()) return Instant::max();
+  Instant due = Instant::max();
+  for (const Known& known : agents_) due = std::min(due, known.alive_at + options_.silent_after);
+  return due;
+}
+
+std::string Agents::contest() const {
+  std::string text = agents_.size() == 2 ? "two agents serve it: " : "several agents serve it: ";
+  for (const Known& known : agents_) {
+    if (&known != &agents_.front()) text += " and ";
+    text += known.instance.name;
+  }
+  return text;
+}
+
+Agents::Known* Agents::find(std::uint64_t instance) {
+  const auto known = std::find_if(agents_.begin(), agents_.end(),
+                                  [&](const Known& k) { return k.instance.number == instance; });
+  return known == agents_.end() ? nullptr : &*known;
+}
+
+}  // namespace sightline::follower

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/replicas/follower/follower.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace sightline::follower {
+
+namespace {
+
+constexpr std::size_t kCatchingUpMax = 8;
+
+}  // namespace
+
+FrameFollower::FrameFollower(FollowerSetup setup, HeldBlocks& held, operations::OperationSink& sink,
+                             Instant now)
+    : stream_(std::move(setup.stream)),
+      reader_(std::move(setup.reader)),
+      options_(setup.options),
+      held_(held),
+      sink_(sink),
+      rng_(setup.seed),
+      agents_(options_),
+      waiting_(options_.waiting_bytes_max),
+      pull_(options_, reader_),
+      good_at_(now),
+      next_question_(now),
+      question_pause_(options_.question_pause_min),
+      range_(options_.range_retry_min, options_.range_retry_max),
+      dump_(options_.dump_retry_min, options_.dump_retry_max),
+      relearn_(options_.relearn_pause_min, options_.relearn_pause_max) {}
+
+void FrameFollower::hear(frames::Body message, Instant now) {
+  std::visit([&](auto& body) { hear_one(body, now); }, message);
+  settle_caught_up();
+}
+
+void FrameFollower::hear_one(frames::Frame& frame, Instant now) {
+  if (!followed_ || frame.instance != followed_->agent.number) {
+    drop(Drop::OtherAgent);
+    return urge(now);
+  }
+  if (frame.epoch != followed_->epoch) {
+    drop(Drop::OtherEpoch);
+    return urge(now);
+  }
+  if (frame.seq == 0) return drop(Drop::Malformed);
+  if (frame.seq > head_) agents_.streamed(frame.instance, now);
+  if (frame.beat && frame.seq > state_seq_) {
+    state_ = frame.beat;
+    state_seq_ = frame.seq;
+    if (frame.beat->hearing) {
+      good_at_ = std::max(good_at_, now);
+      was_good_ = true;
+    }
+  }
+  const std::uint64_t known = pull_.is_on() ? pull_.offer().seq : position_.value_or(0);
+  if (frame.seq <= known) return drop(Drop::Repeated);
+  const std::uint64_t seq = frame.seq;
+  if (position_ && seq == *position_ + 1) {
+    apply(frame, now);
+    apply_waiting(now);
+  } else if (const auto why = waiting_.keep(std::move(frame))) {
+    drop(*why);
+  }
+  note_head(seq, now);
+}
+
+void FrameFollower::hear_one(frames::Bye& bye, Instant now) {
+  agents_.ended(bye.instance);
+  if (followed_ && followed_->agent.number == bye.instance) unfollow();
+  urge(now);
+}
+
+void FrameFollower::hear_one(frames::Answer& answer, Instant now) {
+  const bool was_contested = agents_.is_contested();
+  const auto heard = agents_.answered(answer.agent, answer.nonce, now);
+  if (heard.verdict == Agents::Verdict::Stale) return drop(Drop::StaleAnswer);
+  if (heard.verdict == Agents::Verdict::Ended) return drop(Drop::EndedAgent);
+  const bool is_followed = followed_ && followed_->agent.number == answer.agent.number;
+  if (agents_.is_contested()) {
+    if (!was_contested) ++statistics_.contests;
+    is_doubted_ = true;
+    return urge(now);
+  }
+  if (is_followed && answer.epoch == followed_->epoch) {
+    return continue_with(answer, heard.asked_at, now);
+  }
+  unfollow();
+  state_ = answer.state;
+  state_seq_ = answer.seq;
+  // A view that is not proved, or grows old while the engine is not heard, is not worth a dump.
+  if (answer.epoch && answer.state.hearing) follow(answer, heard.asked_at, now);
+}
+
+// The answer's state is that of its position. A position that is not reached yet shows a gap.
+void FrameFollower::continue_with(const frames::Answer& answer, Instant asked_at, Instant now) {
+  if (answer.seq >= state_seq_) {
+    state_ = answer.state;
+    state_seq_ = answer.seq;
+    if (answer.state.hearing) {
+      good_at_ = std::max(good_at_, asked_at);
+      was_good_ = true;
+    }
+  }
+  if (answer.caught_up_ago && to_catch_up_.size() < kCatchingUpMax) {
+    to_catch_up_.push_back({.seq = answer.seq, .at = asked_at - *answer.caught_up_ago});
+  }
+  if (position_ == answer.seq) judge(answer.state, now);
+  note_head(answer.seq, now);
+}
+
+void FrameFollower::follow(const frames::Answer& answer, Instant asked_at, Instant now) {
+  ++statistics_.epochs;
+  followed_ = Followed{.agent = answer.agent, .epoch = *answer.epoch};
+  head_ = answer.seq;
+  good_at_ = std::max(good_at_, asked_at);
+  was_good_ = true;
+  question_pause_ = options_.question_pause_min;
+  if (answer.caught_up_ago) {
+    to_catch_up_.push_back({.seq = answer.seq, .at = asked_at - *answer.caught_up_ago});
+  }
+  start_dump(now);
+}
+
+// What is held stays, unproved, until a dump takes its place or it is forgotten.
+void FrameFollower::unfollow() {
+  followed_.reset();
+  position_.reset();
+  head_ = 0;
+  waiting_.clear();
+  pull_.end();
+  range_.stop();
+  dump_.stop();
+  is_relearn_wanted_ = false;
+  is_doubted_ = true;
+  caught_up_.reset();
+  to_catch_up_.clear();
+}
+
+void FrameFollower::forget(Instant now) {
+  ++statistics_.forgotten;
+  unfollow();
+  sink_.take(*name_, operations::Clear{});
+  name_.reset();
+  is_capped_ = false;
+  urge(now);
+}
+
+void FrameFollower::start_dump(Instant now) {
+  position_.reset();
+  is_doubted_ = true;
+  pull_.end();
+  range_.stop();
+  dump_.start(now + part_of(options_.gap_spread));
+}
+
+void FrameFollower::fail_dump(Instant now) {
+  ++statistics_.dumps_failed;
+  start_dump(now);
+}
+
+void FrameFollower::hear_one(frames::Offer& offer, Instant now) {
+  if (!followed_ || offer.epoch != followed_->epoch) return drop(Drop::OtherEpoch);
+  if (position_ || pull_.is_on()) return drop(Drop::OtherDump);
+  dump_.stop();
+  pull_.begin(offer, now);
+  waiting_.drop_through(offer.seq);
+  if (pull_.is_whole()) finish_dump(now);
+}
+
+void FrameFollower::hear_one(frames::Chunk& chunk, Instant now) {
+  if (const auto why = pull_.hear(std::move(chunk), now)) return drop(*why);
+  apply_chunks(now);
+}
+
+void FrameFollower::apply_chunks(Instant now) {
+  while (auto operations = pull_.next()) {
+    if (pull_.is_first()) empty_held();
+    for (const auto& operation : *operations) sink_.take(*name_, operation);
+    statistics_.operations += operations->size();
+  }
+  if (pull_.is_whole()) finish_dump(now);
+}
+
+void FrameFollower::empty_held() {
+  operations::CacheName name{
+      .worker = stream_.worker, .rank = stream_.rank, .epoch = followed_->epoch};
+  if (name_ && *name_ != name) sink_.take(*name_, operations::Clear{});
+  name_ = std::move(name);
+  sink_.take(*name_, operations::Clear{});
+  is_capped_ = false;
+}
+
+void FrameFollower::finish_dump(Instant now) {
+  const frames::Offer offer = pull_.offer();
+  const bool is_as_offered = pull_.is_as_offered();
+  if (offer.chunks == 0) empty_held();
+  pull_.end();
+  if (!is_as_offered) return fail_dump(now);
+  is_capped_ = held_.refused() > 0;
+  if (is_capped_) {
+    ++statistics_.digests_capped;
+  } else if (held_.digest() != offer.digest) {
+    ++statistics_.digests_unequal;
+    return fail_dump(now);
+  } else {
+    ++statistics_.digests_equal;
+    digest_equal_at_ = now;
+  }
+  ++statistics_.dumps;
+  is_doubted_ = false;
+  position_ = offer.seq;
+  waiting_.drop_through(offer.seq);
+  apply_waiting(now);
+  note_head(offer.seq, now);
+}
+
+void FrameFollower::hear_one(frames::Gone& gone, Instant now) {
+  switch (gone.what) {
+    case frames::Gone::What::Epoch:
+      if (!followed_ || gone.id != followed_->epoch) return drop(Drop::OtherEpoch);
+      unfollow();
+      return urge(now);
+    case frames::Gone::What::Range:
+      if (!followed_ || gone.id != followed_->epoch) return drop(Drop::OtherEpoch);
+      // Late, where the gap is filled already.
+      if (!range_.is_on()) return drop(Drop::OtherDump);
+      return start_dump(now);
+    case frames::Gone::What::Dump:
+      if (!pull_.is_on() || gone.id != pull_.offer().dump) return drop(Drop::OtherDump);
+      return fail_dump(now);
+  }
+}
+
+void FrameFollower::apply(const frames::Frame& frame, Instant now) {
+  for (const auto& operation : frame.operations) sink_.take(*name_, operation);
+  statistics_.operations += frame.operations.size();
+  ++statistics_.frames;
+  position_ = frame.seq;
+  if (frame.beat) judge(*frame.beat, now);
+}
+
+// Ends where a digest was unequal: a dump is to come.
+void FrameFollower::apply_waiting(Instant now) {
+  while (position_) {
+    const auto frame = waiting_.take(*position_ + 1);
+    if (!frame) return;
+    apply(*frame, now);
+  }
+}
+
+void FrameFollower::note_head(std::uint64_t seq, Instant now) {
+  head_ = std::max(head_, seq);
+  settle_range(now);
+}
+
+void FrameFollower::settle_range(Instant now) {
+  if (!has_gap()) {
+    range_.stop();
+    return range_.reset();
+  }
+  if (range_.is_on()) return;
+  ++statistics_.gaps;
+  range_.start(now + part_of(options_.gap_spread));
+}
+
+void FrameFollower::settle_caught_up() {
+  while (position_ && !to_catch_up_.empty() && to_catch_up_.front().seq <= *position_) {
+    const Instant at = to_catch_up_.front().at;
+    caught_up_ = caught_up_ ? std::max(*caught_up_, at) : at;
+    to_catch_up_.pop_front();
+  }
+}
+
+void FrameFollower::judge(const frames::Beat& beat, Instant now) {
+  is_capped_ = held_.refused() > 0;
+  if (is_capped_ || beat.capped) {
+    // Not comparable. No frame was missed, so what is held is part of what the agent holds.
+    ++statistics_.digests_capped;
+    is_doubted_ = agents_.is_contested();
+  } else if (held_.digest() == beat.digest) {
+    ++statistics_.digests_equal;
+    digest_equal_at_ = now;
+    is_doubted_ = agents_.is_contested();
+    dump_.reset();
+  } else {
+    ++statistics_.digests_unequal;
+    start_dump(now);
+  }
+}
+
+void FrameFollower::judge_age(Instant now) {
+  const Duration age = now - good_at_;
+  is_stale_ = age >= options_.stale_after;
+  if (is_stale_) is_doubted_ = true;
+  if (name_ && age >= options_.dropped_after) forget(now);
+}
+
+operations::CacheFacts FrameFollower::facts() const {
+  operations::CacheFacts facts = state_ ? state_->facts : operations::CacheFacts{};
+  facts.reason = doubt();
+  facts.health =
+      facts.reason.empty() ? operations::FeedHealth::Verified : operations::FeedHealth::ToldBadly;
+  facts.draining = state_ && state_->draining;
+  if (is_capped_ || (state_ && state_->capped)) facts.missing.no_room = true;
+  facts.caught_up = caught_up_;
+  return facts;
+}
+
+std::string FrameFollower::doubt() const {
+  if (is_nats_away_ && is_stale_)
+    return "NATS cannot be reached: what its agent tells is not heard";
+  if (agents_.is_contested()) return agents_.contest();
+  if (!followed_) {
+    if (agents_.all().empty() || !state_) return "its agent has not answered";
+    return state_->trouble.empty() ? "its agent's own view is not proved" : state_->trouble;
+  }
+  if (state_ && !state_->hearing) {
+    return state_->trouble.empty() ? "its agent does not hear it" : state_->trouble;
+  }
+  if (is_stale_) return "its agent is silent";
+  if (!position_) return "its blocks are being learnt from its agent";
+  if (has_gap()) return "messages of its agent are missing";
+  if (is_doubted_) return "not compared with its agent since it was last in doubt";
+  return {};
+}
+
+FollowerStatus FrameFollower::status() const {
+  FollowerStatus status;
+  if (followed_) {
+    status.agent = followed_->agent;
+    status.epoch = followed_->epoch;
+  }
+  status.position = position_;
+  status.head = head_;
+  if (was_good_) status.good_beat_at = good_at_;
+  status.digest_equal_at = digest_equal_at_;
+  if (state_) status.lag_by_stamp = state_->lag_by_stamp;
+  status.agents = agents_.all();
+  status.waiting_bytes = waiting_.bytes();
+  return status;
+}
+
+}  // namespace sightline::follower
