@@ -144,7 +144,6 @@ void FrameFollower::forget(Instant now) {
   unfollow();
   sink_.take(*name_, operations::Clear{});
   name_.reset();
-  is_capped_ = false;
   urge(now);
 }
 
@@ -190,7 +189,6 @@ void FrameFollower::empty_held() {
   if (name_ && *name_ != name) sink_.take(*name_, operations::Clear{});
   name_ = std::move(name);
   sink_.take(*name_, operations::Clear{});
-  is_capped_ = false;
 }
 
 void FrameFollower::finish_dump(Instant now) {
@@ -199,8 +197,7 @@ void FrameFollower::finish_dump(Instant now) {
   if (offer.chunks == 0) empty_held();
   pull_.end();
   if (!is_as_offered) return fail_dump(now);
-  is_capped_ = held_.refused() > 0;
-  if (is_capped_) {
+  if (held_.refused() > 0) {
     ++statistics_.digests_capped;
   } else if (held_.digest() != offer.digest) {
     ++statistics_.digests_unequal;
@@ -275,8 +272,7 @@ void FrameFollower::settle_caught_up() {
 }
 
 void FrameFollower::judge(const frames::Beat& beat, Instant now) {
-  is_capped_ = held_.refused() > 0;
-  if (is_capped_ || beat.capped) {
+  if (held_.refused() > 0 || beat.capped) {
     // Not comparable. No frame was missed, so what is held is part of what the agent holds.
     ++statistics_.digests_capped;
     is_doubted_ = agents_.is_contested();
@@ -304,7 +300,7 @@ operations::CacheFacts FrameFollower::facts() const {
   facts.health =
       facts.reason.empty() ? operations::FeedHealth::Verified : operations::FeedHealth::ToldBadly;
   facts.draining = state_ && state_->draining;
-  if (is_capped_ || (state_ && state_->capped)) facts.missing.no_room = true;
+  if (held_.refused() > 0 || (state_ && state_->capped)) facts.missing.no_room = true;
   facts.caught_up = caught_up_;
   return facts;
 }

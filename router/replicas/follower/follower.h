@@ -24,8 +24,8 @@
 
 namespace sightline::follower {
 
-// What the follower's operations have led to. Called from within its methods, after what it gave to
-// its sink.
+// What the follower's operations have led to. Called from within its methods, after
+// what it gave to its sink.
 class HeldBlocks {
  public:
   virtual ~HeldBlocks() = default;
@@ -151,7 +151,6 @@ class FrameFollower {
   bool was_good_ = false;
   bool is_stale_ = false;
   bool is_doubted_ = true;  // until an equal digest
-  bool is_capped_ = false;
   std::optional<Instant> digest_equal_at_;
   std::optional<Instant> caught_up_;
   std::deque<CaughtUp> to_catch_up_;

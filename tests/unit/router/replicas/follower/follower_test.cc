@@ -427,6 +427,45 @@ TEST_F(FrameFollowerTest, ANewEpochOfTheAgentIsFollowedAndTheOldOneCleared) {
   EXPECT_EQ(held.name.epoch, 3'000'000U);
 }
 
+TEST_F(FrameFollowerTest, ALateAnswerOrOfferDoesNotLeadBackToAnEpochThatIsOver) {
+  make();
+  settle();
+  is_lost = [](const Body&) { return true; };
+  follower->look(now);
+  wait(milliseconds(300));
+  const Body late_answer = agent.hear(asked.back()).front();
+  const Body late_offer = agent.hear(Body{frames::DumpAsk{"r0", agent.epoch()}}).front();
+  agent.begin(3'000'000);
+  follower->look(now);
+  wait(milliseconds(300));
+  follower->hear(agent.hear(asked.back()).front(), now);
+  EXPECT_EQ(follower->status().epoch, 3'000'000U);
+  follower->hear(late_answer, now);
+  follower->hear(late_offer, now);
+  EXPECT_EQ(follower->status().epoch, 3'000'000U);
+  EXPECT_EQ(dropped(Drop::StaleAnswer), 1U);
+  EXPECT_EQ(dropped(Drop::OtherEpoch), 1U);
+  is_lost = nullptr;
+  wait(seconds(3));
+  EXPECT_TRUE(is_verified()) << reason();
+  EXPECT_EQ(follower->statistics().dumps_failed, 0U);
+}
+
+TEST_F(FrameFollowerTest, AnEpochThatItsAgentNoLongerHasIsLeftAtOnce) {
+  make();
+  settle();
+  agent.publish({store({4})}, false);
+  const auto last = agent.publish({store({5})}, false);
+  agent.begin(3'000'000);
+  follower->hear(last, now);
+  settle();
+  EXPECT_NE(follower->status().epoch, 1'000'000U);
+  EXPECT_FALSE(is_verified());
+  wait(seconds(2));
+  EXPECT_TRUE(is_verified()) << reason();
+  EXPECT_TRUE(is_equal());
+}
+
 TEST_F(FrameFollowerTest, AViewThatTheAgentItselfDoubtsIsNotProved) {
   make();
   settle();
