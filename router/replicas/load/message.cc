@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/replicas/load/message.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "common/base/bytes.h"
+#include "common/base/check.h"
+
+namespace sightline::load {
+
+namespace {
+
+using frames::Reader;
+using frames::Writer;
+
+constexpr std::size_t kMessageBytesMax = frames::kMessageBytesMax;
+
+// What is no amount is none.
+double plain(double blocks) {
+  return std::isfinite(blocks) && blocks > 0 ? std::min(blocks, static_cast<double>(kAmountMax))
+                                             : 0.0;
+}
+
+void write(Writer& out, const RankLoad& rank) {
+  out.name(rank.rank.worker);
+  out.integer(rank.rank.rank);
+  out.integer(std::min(rank.load.in_flight, kInFlightMax));
+  out.integer(std::min(rank.load.prefill_tokens, kAmountMax));
+  out.integer(std::min(rank.load.blocks, kAmountMax));
+  out.integer(std::bit_cast<std::uint64_t>(plain(rank.load.recent_prefill_blocks)));
+}
+
+RankLoad read_rank(Reader& in) {
+  RankLoad rank;
+  rank.rank.worker = in.name();
+  rank.rank.rank = in.integer<std::uint32_t>();
+  fleet::Load& load = rank.load;
+  load.in_flight = in.integer<std::uint32_t>();
+  load.prefill_tokens = in.integer<std::uint64_t>();
+  load.blocks = in.integer<std::uint64_t>();
+  const auto recent = std::bit_cast<double>(in.integer<std::uint64_t>());
+  load.recent_prefill_blocks = plain(recent);
+  const bool is_possible = load.in_flight <= kInFlightMax && load.prefill_tokens <= kAmountMax &&
+                           load.blocks <= kAmountMax && load.recent_prefill_blocks == recent;
+  if (!is_possible) in.fail();
+  return rank;
+}
+
+void write(Writer& out, const Part& part) {
+  SL_CHECK(part.nonces.size() <= kNoncesMax);
+  out.integer(part.number);
+  out.integer(part.count);
+  out.integer(static_cast<std::uint32_t>(part.nonces.size()));
+  for (const auto nonce : part.nonces) out.integer(nonce);
+}
+
+Part read_part(Reader& in) {
+  Part part;
+  part.number = in.integer<std::uint32_t>();
+  part.count = in.integer<std::uint32_t>();
+  const std::size_t nonces = in.count(sizeof(std::uint64_t));
+  if (part.number >= part.count || nonces > kNoncesMax) {
+    in.fail();
+    return {};
+  }
+  part.nonces.resize(nonces);
+  for (auto& nonce : part.nonces) nonce = in.integer<std::uint64_t>();
+  return part;
+}
+
+void write(Writer& out, const Told& told) {
+  out.integer(told.instance);
+  out.name(told.name);
+  out.integer(told.seq);
+  out.flag(told.snapshot.has_value());
+  if (told.snapshot) write(out, *told.snapshot);
+  out.integer(static_cast<std::uint32_t>(told.ranks.size()));
+  for (const RankLoad& rank : told.ranks) write(out, rank);
+}
+
+Told read_told(Reader& in) {
+  Told told;
+  told.instance = in.integer<std::uint64_t>();
+  told.name = in.name();
+  told.seq = in.integer<std::uint64_t>();
+  if (in.flag()) told.snapshot = read_part(in);
+  const std::uint64_t parts_before = told.snapshot ? told.snapshot->number : 0;
+  if (told.seq <= parts_before || !is_utf8(told.name)) in.fail();
+  const std::size_t count = in.count(kRankBytes);
+  for (std::size_t i = 0; i < count && !in.is_broken(); ++i) told.ranks.push_back(read_rank(in));
+  return told;
+}
+
+void write(Writer& out, const Ask& ask) {
+  out.integer(ask.asker);
+  out.integer(ask.of);
+  out.integer(ask.nonce);
+}
+
+void write(Writer& out, const Gone& gone) { out.integer(gone.instance); }
+
+Message read_body(Reader& in) {
+  switch (in.one_of(2)) {
+    case 0:
+      return read_told(in);
+    case 1: {
+      Ask ask;
+      ask.asker = in.integer<std::uint64_t>();
+      ask.of = in.integer<std::uint64_t>();
+      ask.nonce = in.integer<std::uint64_t>();
+      return ask;
+    }
+    default:
+      return Gone{.instance = in.integer<std::uint64_t>()};
+  }
+}
+
+}  // namespace
+
+std::string encode(const Message& message) {
+  Writer out;
+  out.integer(static_cast<std::uint8_t>(message.index()));
+  std::visit([&](const auto& body) { write(out, body); }, message);
+  return out.take();
+}
+
+Result<Message> decode(std::string_view bytes) {
+  if (bytes.size() > kMessageBytesMax) {
+    return worker_error(ErrorCode::TooLarge, "a router's message on load is larger than any",
+                        false);
+  }
+  Reader in(bytes);
+  Message message = read_body(in);
+  if (!in.is_whole()) {
+    return worker_error(ErrorCode::Corrupt, "a router's message on load breaks its own format",
+                        false);
+  }
+  return message;
+}
+
+}  // namespace sightline::load

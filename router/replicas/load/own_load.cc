@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/replicas/load/own_load.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/base/bytes.h"
+#include "common/base/check.h"
+
+namespace sightline::load {
+
+namespace {
+
+using fleet::LoadChange;
+
+// Lately computed blocks that change no decision.
+constexpr double kNoBlocks = 1.0 / 1024;
+
+// The longest beginning that may be told.
+std::string told_name(std::string name) {
+  if (name.size() > frames::kNameBytesMax) name.resize(frames::kNameBytesMax);
+  while (!is_utf8(name)) name.pop_back();
+  return name;
+}
+
+bool is_idle(const fleet::Load& load) { return load == fleet::Load{}; }
+
+}  // namespace
+
+OwnLoad::OwnLoad(std::uint64_t instance, std::string name, OwnOptions options)
+    : instance_(instance), name_(told_name(std::move(name))), options_(options) {
+  SL_CHECK(instance_ != 0);
+  SL_CHECK(options_.message_bytes_max >= kMessageBytesMin);
+}
+
+void OwnLoad::take(const LoadChange& change, Instant now) {
+  Total& total = totals_[change.rank];
+  fleet::Load& load = total.load;
+  switch (change.step) {
+    case LoadChange::Step::Reserved:
+      ++load.in_flight;
+      load.prefill_tokens += change.booking.prefill_tokens;
+      total.recent.add(change.booking.prefill_blocks(), now);
+      break;
+    case LoadChange::Step::FirstToken:
+      SL_CHECK(load.prefill_tokens >= change.booking.prefill_tokens);
+      load.prefill_tokens -= change.booking.prefill_tokens;
+      load.blocks += change.booking.blocks;
+      break;
+    case LoadChange::Step::Ended:
+      SL_CHECK(load.in_flight > 0);
+      --load.in_flight;
+      if (change.had_first_token) {
+        SL_CHECK(load.blocks >= change.booking.blocks);
+        load.blocks -= change.booking.blocks;
+      } else {
+        SL_CHECK(load.prefill_tokens >= change.booking.prefill_tokens);
+        load.prefill_tokens -= change.booking.prefill_tokens;
+      }
+      break;
+  }
+  changed_.insert(change.rank);
+}
+
+void OwnLoad::asked(const Ask& ask) {
+  const bool is_for_us = ask.asker != instance_ && (ask.of == 0 || ask.of == instance_);
+  if (!is_for_us) return;
+  if (std::find(nonces_.begin(), nonces_.end(), ask.nonce) != nonces_.end()) return;
+  if (nonces_.size() >= kNoncesMax) {
+    ++statistics_.asks_left_out;
+    return;
+  }
+  nonces_.push_back(ask.nonce);
+}
+
+bool OwnLoad::is_snapshot_due(Instant now) const {
+  return now >= snapshot_due_ || (!nonces_.empty() && now >= answer_due_);
+}
+
+std::vector<std::string> OwnLoad::turn(Instant now) {
+  if (is_snapshot_due(now)) return tell_all(now);
+  if (!changed_.empty() && now >= changes_due_) return tell_changed(now);
+  return {};
+}
+
+Instant OwnLoad::due() const {
+  Instant due = snapshot_due_;
+  if (!nonces_.empty()) due = std::min(due, answer_due_);
+  if (!changed_.empty()) due = std::min(due, changes_due_);
+  return due;
+}
+
+std::vector<std::string> OwnLoad::tell_all(Instant now) {
+  std::vector<RankLoad> ranks;
+  for (auto place = totals_.begin(); place != totals_.end();) {
+    const bool is_forgotten =
+        is_idle(place->second.load) && place->second.recent.at(now) < kNoBlocks;
+    if (is_forgotten) {
+      place = totals_.erase(place);
+      continue;
+    }
+    ranks.push_back(told_of(place->first, place->second, now));
+    ++place;
+  }
+  std::vector<Told> parts = parted(std::move(ranks));
+  ++statistics_.snapshots;
+  if (!nonces_.empty()) ++statistics_.answers;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    parts[i].snapshot = Part{.number = static_cast<std::uint32_t>(i),
+                             .count = static_cast<std::uint32_t>(parts.size()),
+                             .nonces = nonces_};
+  }
+  nonces_.clear();
+  changed_.clear();
+  changes_due_ = now + options_.batch;
+  snapshot_due_ = now + options_.snapshot_interval;
+  answer_due_ = now + options_.answer_pause;
+  return send(std::move(parts));
+}
+
+std::vector<std::string> OwnLoad::tell_changed(Instant now) {
+  std::vector<RankLoad> ranks;
+  for (const fleet::RankName& rank : std::exchange(changed_, {})) {
+    ranks.push_back(told_of(rank, totals_.at(rank), now));
+  }
+  changes_due_ = now + options_.batch;
+  return send(parted(std::move(ranks)));
+}
+
+std::vector<Told> OwnLoad::parted(std::vector<RankLoad> ranks) const {
+  std::vector<Told> parts(1);
+  std::size_t bytes = kToldOverheadBytesMax;
+  for (RankLoad& rank : ranks) {
+    const std::size_t more = encoded_bytes(rank);
+    if (bytes + more > options_.message_bytes_max) {
+      parts.emplace_back();
+      bytes = kToldOverheadBytesMax;
+    }
+    bytes += more;
+    parts.back().ranks.push_back(std::move(rank));
+  }
+  return parts;
+}
+
+std::vector<std::string> OwnLoad::send(std::vector<Told> parts) {
+  std::vector<std::string> messages;
+  messages.reserve(parts.size());
+  for (Told& part : parts) {
+    part.instance = instance_;
+    part.name = name_;
+    part.seq = ++seq_;
+    messages.push_back(encode(std::move(part)));
+  }
+  statistics_.messages += messages.size();
+  return messages;
+}
+
+RankLoad OwnLoad::told_of(const fleet::RankName& rank, const Total& total, Instant now) {
+  RankLoad told{.rank = rank, .load = total.load};
+  told.load.recent_prefill_blocks = total.recent.at(now);
+  return told;
+}
+
+}  // namespace sightline::load
