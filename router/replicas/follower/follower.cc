@@ -222,8 +222,8 @@ void FrameFollower::hear_one(frames::Gone& gone, Instant now) {
       return urge(now);
     case frames::Gone::What::Range:
       if (!followed_ || gone.id != followed_->epoch) return drop(Drop::OtherEpoch);
-      // Late, where the gap is filled already.
-      if (!range_.is_on()) return drop(Drop::OtherDump);
+      // Late, where that gap is filled already.
+      if (!range_.was_asked()) return drop(Drop::OtherDump);
       return start_dump(now);
     case frames::Gone::What::Dump:
       if (!pull_.is_on() || gone.id != pull_.offer().dump) return drop(Drop::OtherDump);

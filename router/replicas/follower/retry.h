@@ -20,7 +20,10 @@ class Retry {
     if (!is_on()) due_ = std::max(at, not_before_);
   }
   // Nothing more to ask for. The pause stays, for what is asked for again and again.
-  void stop() { due_ = Instant::max(); }
+  void stop() {
+    due_ = Instant::max();
+    was_asked_ = false;
+  }
   // It went well: the next ask comes without a pause.
   void reset() {
     not_before_ = {};
@@ -31,9 +34,12 @@ class Retry {
         now + delay_ +
         Duration(static_cast<Duration::rep>(rng.unit() / 2 * static_cast<double>(delay_.count())));
     if (is_on()) due_ = not_before_;
+    was_asked_ = true;
     delay_ = std::min(2 * delay_, max_);
   }
 
+  // Since it was last stopped.
+  [[nodiscard]] bool was_asked() const { return was_asked_; }
   [[nodiscard]] bool is_on() const { return due_ != Instant::max(); }
   [[nodiscard]] Instant due() const { return due_; }  // Instant::max(): never
   [[nodiscard]] bool may_ask(Instant now) const { return now >= not_before_; }
@@ -44,6 +50,7 @@ class Retry {
   Duration delay_;
   Instant due_ = Instant::max();
   Instant not_before_{};
+  bool was_asked_ = false;
 };
 
 }  // namespace sightline::follower
