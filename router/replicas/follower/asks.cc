@@ -59,6 +59,7 @@ void FrameFollower::ask_range(Instant now, std::vector<frames::Body>& asks) {
   std::uint64_t to = waiting_.first() ? *waiting_.first() - 1 : head_;
   to = std::min(to, *position_ + options_.range_frames_max);
   range_.asked(now, rng_);
+  range_end_ = to;
   ++statistics_.range_asks;
   asks.push_back(
       frames::RangeAsk{.reader = reader_, .epoch = followed_->epoch, .from = from, .to = to});

@@ -258,6 +258,12 @@ void FrameFollower::settle_range(Instant now) {
     range_.stop();
     return range_.reset();
   }
+  if (range_.was_asked() && *position_ >= range_end_) {
+    // It came as a whole: the next part is asked for at once.
+    range_.stop();
+    range_.reset();
+    return range_.start(now);
+  }
   if (range_.is_on()) return;
   ++statistics_.gaps;
   range_.start(now + part_of(options_.gap_spread));

@@ -163,6 +163,7 @@ class FrameFollower {
   Instant spread_until_{};  // nothing is asked before
   Duration question_pause_;
   Retry range_;
+  std::uint64_t range_end_ = 0;  // the last position that was asked for
   Retry dump_;
   Retry relearn_;
   std::optional<Instant> last_relearn_;

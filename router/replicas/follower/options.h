@@ -49,8 +49,10 @@ struct FollowerOptions {
   std::size_t waiting_bytes_max = std::size_t{16} << 20U;
   // Longest chunk that is taken, as encoded; agents make them of 128 KiB.
   std::size_t chunk_bytes_max = std::size_t{1} << 20U;
-  std::uint32_t chunk_window = 8;           // chunks asked for and not yet applied
-  std::uint64_t range_frames_max = 65'536;  // frames of one ask
+  std::uint32_t chunk_window = 8;  // chunks asked for and not yet applied
+  // Frames of one ask; a longer gap takes several, one after the other. Agents refuse ranges of too
+  // many bytes, and a dump in their place takes longer.
+  std::uint64_t range_frames_max = 1'024;
 };
 
 }  // namespace sightline::follower

@@ -178,6 +178,20 @@ TEST_F(FrameFollowerTest, AGapThatTheAgentCannotFillIsFilledByADump) {
   EXPECT_EQ(follower->statistics().dumps, 2U);
 }
 
+TEST_F(FrameFollowerTest, ALongGapIsFilledByRangesOneAfterTheOther) {
+  FollowerOptions options;
+  options.range_frames_max = 2;
+  make(options);
+  settle();
+  for (std::uint64_t i = 0; i < 8; ++i) agent.publish({store({100 + i})}, false);
+  follower->hear(agent.publish({}, true), now);
+  settle();
+  EXPECT_TRUE(is_verified()) << reason();
+  EXPECT_TRUE(is_equal());
+  EXPECT_EQ(count<frames::RangeAsk>(), 4U);
+  EXPECT_EQ(follower->statistics().gaps, 1U);
+}
+
 TEST_F(FrameFollowerTest, ARefusalOfARangeThatWasNotAskedForIsDropped) {
   make();
   settle();
