@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/apps/replica_stack.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "router/apps/process_identity.h"
+
+namespace sightline::apps {
+namespace {
+
+envelope::SealScope seal_scope(const ReplicaStack::Options& options) {
+  return {.scope = options.replica.scope,
+          .revision = options.replica.revision,
+          .fingerprint = options.model_digest + "\n" + options.scope_model};
+}
+
+std::int64_t seconds_since_1970() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::seconds>(now).count();
+}
+
+membership::Announcement announcement(const ReplicaStack::Options& options,
+                                      const ReplicaStack& stack,
+                                      const contract::IdentityKey& identity) {
+  membership::Announcement mine;
+  mine.role = options.role;
+  mine.name = stack.name();
+  mine.instance = stack.instance();
+  mine.scope = options.replica.scope;
+  mine.revision = options.replica.revision;
+  mine.model_digest = options.model_digest;
+  mine.served_model = options.scope_model;
+  mine.key_check = membership::key_check_of(identity);
+  mine.frames = {.min = envelope::kVersion, .max = envelope::kVersion};
+  mine.started = seconds_since_1970();
+  return mine;
+}
+
+}  // namespace
+
+ReplicaStack::ReplicaStack(const Options& options, const Around& around)
+    : instance_(std::max<std::uint64_t>(1, number_nobody_knows())),
+      name_(process_name(options.replica.name, options.port)),
+      subjects_(options.replica.scope, options.replica.revision),
+      sealer_(around.identity, seal_scope(options)) {}
+
+ReplicaStack::~ReplicaStack() { stop(); }
+
+Result<std::unique_ptr<ReplicaStack>> ReplicaStack::create(const Options& options,
+                                                           const Around& around) {
+  auto stack = std::make_unique<ReplicaStack>(options, around);
+  const auto connect = [&](nats::Sending sending) {
+    return nats::Connection::create(
+        {.settings = options.nats, .name = stack->name_, .sending = sending}, around.metrics,
+        around.clock);
+  };
+  stack->control_ = SL_TRY(connect(nats::Sending::AtOnce));
+  stack->events_ = SL_TRY(connect(nats::Sending::InBatches));
+  stack->membership_ = std::make_unique<membership::Membership>(
+      announcement(options, *stack, around.identity),
+      membership::Membership::Around{
+          .connection = *stack->control_, .metrics = around.metrics, .clock = around.clock});
+  return stack;
+}
+
+void ReplicaStack::stop() {
+  if (membership_) membership_->stop();
+}
+
+}  // namespace sightline::apps
