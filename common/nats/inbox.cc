@@ -23,6 +23,11 @@ bool is_state(const Event& event) {
 
 }  // namespace
 
+Inbox::~Inbox() {
+  const MutexLock lock(mutex_);
+  give_room(bytes_);
+}
+
 bool Inbox::put(Event event) {
   bool is_kept = true;
   {
@@ -38,18 +43,30 @@ bool Inbox::put(Event event) {
     }
   }
   changed_.notify_one();
+  if (among_.told) among_.told();
   return is_kept;
+}
+
+bool Inbox::take_room(std::size_t bytes) {
+  if (bytes > limits_.bytes_max - bytes_) return false;
+  if (among_.budget) return among_.budget->add(bytes_, bytes);
+  bytes_ += bytes;
+  return true;
+}
+
+void Inbox::give_room(std::size_t bytes) {
+  if (among_.budget) return among_.budget->remove(bytes_, bytes);
+  bytes_ -= bytes;
 }
 
 bool Inbox::put_message(Message message) {
   const std::size_t bytes = bytes_of_message(message);
-  if (messages_ >= limits_.messages_max || bytes > limits_.bytes_max - bytes_) {
+  if (messages_ >= limits_.messages_max || !take_room(bytes)) {
     ++lost_total_;
     put_lost({1, "the reader is too slow: its inbox is full"});
     return false;
   }
   ++messages_;
-  bytes_ += bytes;
   events_.emplace_back(std::move(message));
   return true;
 }
@@ -79,7 +96,7 @@ void Inbox::start_over() {
   lost_total_ += dropped;
   events_.clear();
   messages_ = 0;
-  bytes_ = 0;
+  give_room(bytes_);
   events_.emplace_back(Lost{0, "the reader left too many notices unread"});
   events_.push_back(state_);
 }
@@ -108,7 +125,7 @@ std::optional<Event> Inbox::pop() {
   events_.pop_front();
   if (const auto* message = std::get_if<Message>(&event)) {
     --messages_;
-    bytes_ -= bytes_of_message(*message);
+    give_room(bytes_of_message(*message));
   }
   return event;
 }

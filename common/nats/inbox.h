@@ -5,10 +5,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 
+#include "common/base/byte_budget.h"
 #include "common/base/clock.h"
 #include "common/base/mutex.h"
 
@@ -50,7 +54,17 @@ class Inbox {
     std::size_t bytes_max = 64U << 20U;  // subjects, payloads and what each message takes besides
   };
 
+  // What the inboxes of one reader share, and how it hears of them.
+  struct Among {
+    // Of the bytes of all of them, beside each one's own limit; null: none.
+    std::shared_ptr<ByteBudget> budget;
+    // Told after each put, on the thread that put, which must not wait; null: nobody.
+    std::function<void()> told;
+  };
+
   explicit Inbox(Limits limits) : limits_(limits) {}
+  Inbox(Limits limits, Among among) : limits_(limits), among_(std::move(among)) {}
+  ~Inbox();
   Inbox(const Inbox&) = delete;
   Inbox& operator=(const Inbox&) = delete;
 
@@ -74,12 +88,15 @@ class Inbox {
 
  private:
   bool put_message(Message message) SL_REQUIRES(mutex_);
+  bool take_room(std::size_t bytes) SL_REQUIRES(mutex_);
+  void give_room(std::size_t bytes) SL_REQUIRES(mutex_);
   void put_lost(Lost lost) SL_REQUIRES(mutex_);
   void put_notice(Event notice) SL_REQUIRES(mutex_);
   void start_over() SL_REQUIRES(mutex_);
   std::optional<Event> pop() SL_REQUIRES(mutex_);
 
   const Limits limits_;
+  const Among among_;
   mutable Mutex mutex_;
   CondVar changed_;
   std::deque<Event> events_ SL_GUARDED_BY(mutex_);

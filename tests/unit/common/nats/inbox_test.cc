@@ -134,5 +134,35 @@ TEST(Inbox, WakingEndsOneWaitAndTakesNoEvent) {
   EXPECT_FALSE(inbox.take(system_clock().now()));
 }
 
+TEST(Inbox, SeveralShareABudgetAndEachKeepsItsOwnLimit) {
+  const std::size_t small = 1 + 10 + Inbox::kMessageOverhead;
+  const auto budget = std::make_shared<ByteBudget>(3 * small);
+  const std::string ten(10, 'x');
+  Inbox a({.bytes_max = 2 * small}, {budget, nullptr});
+  {
+    Inbox b({}, {budget, nullptr});
+    EXPECT_TRUE(a.put(message(ten)));
+    EXPECT_TRUE(a.put(message(ten)));
+    EXPECT_FALSE(a.put(message(ten))) << "its own limit";
+    EXPECT_TRUE(b.put(message(ten)));
+    EXPECT_FALSE(b.put(message(ten))) << "all together";
+    EXPECT_EQ(budget->held(), 3 * small);
+    EXPECT_EQ(drain(a), (Texts{ten, ten, "lost 1"}));
+    EXPECT_TRUE(b.put(message(ten))) << "what was read makes room for others";
+  }
+  EXPECT_EQ(budget->held(), 0U) << "as does an inbox that ends";
+}
+
+TEST(Inbox, ItsReaderIsToldOfWhatIsPut) {
+  int told = 0;
+  Inbox inbox({.messages_max = 1}, {nullptr, [&told] { ++told; }});
+  inbox.put(message("a"));
+  EXPECT_EQ(told, 1);
+  inbox.put(message("b"));
+  EXPECT_EQ(told, 2) << "a Lost stands where it was dropped";
+  inbox.put(Connected{});
+  EXPECT_EQ(told, 3);
+}
+
 }  // namespace
 }  // namespace sightline::nats
