@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/replicas/followed/followed_feeds.h"
+
+#include <algorithm>
+#include <atomic>
+#include <deque>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "common/base/byte_budget.h"
+#include "common/base/check.h"
+#include "common/base/mutex.h"
+#include "common/nats/inbox.h"
+#include "common/runtime/worker_thread.h"
+
+#include "router/replicas/followed/doorbell.h"
+#include "router/replicas/followed/followed_stream.h"
+#include "router/replicas/followed/stream_log.h"
+
+namespace sightline::followed {
+namespace {
+
+// What is read of one stream before the others have their turn.
+constexpr std::size_t kTurnMessagesMax = 64;
+constexpr std::size_t kTurnBytesMax = std::size_t{1} << 20U;  // with the message that passes it
+// Least time between two turns of a stream to which nothing comes.
+constexpr Duration kTurnPause = std::chrono::milliseconds(1);
+constexpr Duration kIdleWait = std::chrono::hours(1);
+constexpr Instant kNoTurn = Instant::max();
+
+struct Command {
+  enum class Kind : std::uint8_t { Follow, Forget, Look, Relearn };
+  Kind kind = Kind::Follow;
+  CacheId cache;
+  frames::StreamName stream = {};  // to follow
+};
+
+struct Followed {
+  std::shared_ptr<Doorbell::Bell> bell;
+  std::shared_ptr<nats::Inbox> inbox;
+  std::unique_ptr<FollowedStream> stream;
+  Instant due = Instant::max();  // as in the queue of deadlines
+};
+
+std::size_t bytes_of(const nats::Event& event) {
+  const auto* message = std::get_if<nats::Message>(&event);
+  return message == nullptr ? 0 : message->payload.size();
+}
+
+// But for what changes with each message.
+bool is_news(const operations::CacheFacts& before, operations::CacheFacts now) {
+  if (before.sequence.has_value() == now.sequence.has_value()) now.sequence = before.sequence;
+  now.caught_up = before.caught_up;
+  return before != now;
+}
+
+}  // namespace
+
+struct FollowedFeeds::State {
+  State(FollowedOptions with, const Around& of)
+      : options(std::move(with)),
+        around(of),
+        budget(std::make_shared<ByteBudget>(options.held_bytes_max)) {}
+
+  void push(Command command);
+  std::vector<Command> take_commands();
+  void run(const std::stop_token& stop);
+  void carry_out(Command& command);
+  void follow(CacheId cache, frames::StreamName stream);
+  void forget(CacheId cache);
+  void unsubscribe(const Followed& followed) const;
+  void read_some();
+  bool read_turn(Followed& followed);
+  void meet_deadlines();
+  void settle(CacheId cache, Followed& followed);
+  void publish(FollowedStatus status);
+  [[nodiscard]] Instant next_turn() const;
+  [[nodiscard]] bool is_wanted(CacheId cache) const;
+
+  const FollowedOptions options;
+  const Around around;
+  const std::shared_ptr<ByteBudget> budget;
+  const std::shared_ptr<Doorbell> door = std::make_shared<Doorbell>();
+
+  mutable Mutex mutex;  // held for memory work only
+  std::vector<Command> commands SL_GUARDED_BY(mutex);
+  std::map<CacheId, FollowedStatus> statuses SL_GUARDED_BY(mutex);  // of all that are wanted
+
+  std::atomic<Instant> turn_began = kNoTurn;
+
+  // The thread's own.
+  std::map<CacheId, Followed> followed;
+  std::deque<CacheId> busy;                         // whose inboxes may have more, each once
+  std::set<std::pair<Instant, CacheId>> deadlines;  // of the streams that have one
+  bool may_reclaim = false;                         // the index may have memory to give back
+  StreamLog lines;
+
+  std::optional<WorkerThread> thread;  // ends before all of the above
+};
+
+void FollowedFeeds::State::push(Command command) {
+  {
+    const MutexLock lock(mutex);
+    commands.push_back(std::move(command));
+  }
+  door->wake();
+}
+
+std::vector<Command> FollowedFeeds::State::take_commands() {
+  std::vector<Command> taken;
+  const MutexLock lock(mutex);
+  taken.swap(commands);
+  return taken;
+}
+
+bool FollowedFeeds::State::is_wanted(CacheId cache) const {
+  const MutexLock lock(mutex);
+  return statuses.contains(cache);
+}
+
+void FollowedFeeds::State::run(const std::stop_token& stop) {
+  while (!stop.stop_requested()) {
+    turn_began = kNoTurn;
+    const auto rung = door->wait(next_turn());
+    turn_began = around.clock.now();
+    for (auto& command : take_commands()) carry_out(command);
+    for (const CacheId cache : rung) {
+      const auto entry = followed.find(cache);
+      if (entry == followed.end()) continue;
+      if (std::find(busy.begin(), busy.end(), cache) == busy.end()) busy.push_back(cache);
+    }
+    read_some();
+    meet_deadlines();
+    if (may_reclaim) may_reclaim = around.index.reclaim_some();
+  }
+  for (const auto& [cache, one] : followed) unsubscribe(one);
+}
+
+Instant FollowedFeeds::State::next_turn() const {
+  const Instant now = around.clock.now();
+  if (!busy.empty() || may_reclaim) return now;
+  return deadlines.empty() ? now + kIdleWait : std::min(deadlines.begin()->first, now + kIdleWait);
+}
+
+void FollowedFeeds::State::carry_out(Command& command) {
+  if (command.kind == Command::Kind::Follow) {
+    return follow(command.cache, std::move(command.stream));
+  }
+  const auto entry = followed.find(command.cache);
+  if (entry == followed.end()) return;
+  if (command.kind == Command::Kind::Forget) return forget(command.cache);
+  FollowedStream& stream = *entry->second.stream;
+  const Instant now = around.clock.now();
+  if (command.kind == Command::Kind::Look) stream.look(now);
+  if (command.kind == Command::Kind::Relearn) stream.relearn(now);
+  settle(command.cache, entry->second);
+}
+
+void FollowedFeeds::State::follow(CacheId cache, frames::StreamName stream) {
+  if (!is_wanted(cache)) return;
+  Followed& one = followed[cache];
+  one.bell = std::make_shared<Doorbell::Bell>(door, cache);
+  one.inbox = std::make_shared<nats::Inbox>(
+      nats::Inbox::Limits{.messages_max = options.stream_messages_max,
+                          .bytes_max = options.stream_bytes_max},
+      nats::Inbox::Among{.budget = budget, .told = [bell = one.bell] { bell->ring(); }});
+  follower::FollowerSetup setup{.stream = std::move(stream),
+                                .reader = around.reader + "-" + std::to_string(cache.value),
+                                .seed = around.draw(),
+                                .options = options.follower};
+  one.stream = std::make_unique<FollowedStream>(
+      cache, std::move(setup),
+      FollowedStream::Around{
+          .subjects = around.subjects,
+          .sealer = around.sealer,
+          .index = around.index,
+          .held = around.held,
+          .removals = around.removals,
+          .send = [this](const std::string& subject, const std::string& payload) {
+            around.control.publish(subject, payload);
+          }});
+  around.events.subscribe(one.stream->events_subject(), one.inbox);
+  around.events.subscribe(one.stream->replies_subject(), one.inbox);
+  settle(cache, one);
+}
+
+void FollowedFeeds::State::unsubscribe(const Followed& one) const {
+  around.events.unsubscribe(one.stream->events_subject(), one.inbox);
+  around.events.unsubscribe(one.stream->replies_subject(), one.inbox);
+}
+
+void FollowedFeeds::State::forget(CacheId cache) {
+  const auto entry = followed.find(cache);
+  unsubscribe(entry->second);
+  deadlines.erase({entry->second.due, cache});
+  std::erase(busy, cache);
+  entry->second.stream->forget();
+  may_reclaim = true;
+  followed.erase(entry);
+  lines.forget(cache);
+}
+
+// A turn for each that has something.
+void FollowedFeeds::State::read_some() {
+  for (std::size_t left = busy.size(); left > 0; --left) {
+    const CacheId cache = busy.front();
+    busy.pop_front();
+    Followed& one = followed.at(cache);
+    if (read_turn(one)) busy.push_back(cache);
+    settle(cache, one);
+    may_reclaim = true;
+  }
+}
+
+// True: there may be more.
+bool FollowedFeeds::State::read_turn(Followed& one) {
+  one.bell->answered();
+  std::size_t bytes = 0;
+  for (std::size_t messages = 0; messages < kTurnMessagesMax; ++messages) {
+    const auto event = one.inbox->take_now();
+    if (!event) return false;
+    one.stream->take(*event, around.clock.now());
+    bytes += bytes_of(*event);
+    if (bytes >= kTurnBytesMax) return true;
+  }
+  return true;
+}
+
+void FollowedFeeds::State::meet_deadlines() {
+  const Instant now = around.clock.now();
+  while (!deadlines.empty() && deadlines.begin()->first <= now) {
+    const CacheId cache = deadlines.begin()->second;
+    settle(cache, followed.at(cache));
+  }
+}
+
+// After anything happened to a stream, or its deadline came.
+void FollowedFeeds::State::settle(CacheId cache, Followed& one) {
+  const Instant now = around.clock.now();
+  one.stream->turn(now);
+  deadlines.erase({one.due, cache});
+  one.due = one.stream->deadline();
+  if (one.due != Instant::max()) {
+    one.due = std::max(one.due, now + kTurnPause);
+    deadlines.insert({one.due, cache});
+  }
+  publish(one.stream->status());
+}
+
+void FollowedFeeds::State::publish(FollowedStatus status) {
+  FollowedStatus before;
+  {
+    const MutexLock lock(mutex);
+    const auto entry = statuses.find(status.cache);
+    if (entry == statuses.end()) return;  // no longer wanted
+    before = std::exchange(entry->second, status);
+  }
+  lines.tell(before, status, around.clock.now());
+  if (options.on_change && is_news(before.facts, status.facts)) {
+    options.on_change(status.cache, status.facts);
+  }
+}
+
+FollowedFeeds::FollowedFeeds(FollowedOptions options, const Around& around)
+    : state_(std::make_unique<State>(std::move(options), around)) {
+  state_->thread.emplace("sl-replica",
+                         [state = state_.get()](const std::stop_token& stop) { state->run(stop); });
+}
+
+FollowedFeeds::~FollowedFeeds() {
+  state_->thread->request_stop();
+  state_->door->wake();
+  state_->thread->join();
+}
+
+void FollowedFeeds::add(CacheId cache, frames::StreamName stream) {
+  {
+    const MutexLock lock(state_->mutex);
+    SL_CHECK(
+        state_->statuses.emplace(cache, FollowedStatus{.cache = cache, .stream = stream}).second);
+  }
+  state_->push({.kind = Command::Kind::Follow, .cache = cache, .stream = std::move(stream)});
+}
+
+void FollowedFeeds::remove(CacheId cache) {
+  {
+    const MutexLock lock(state_->mutex);
+    if (state_->statuses.erase(cache) == 0) return;
+  }
+  state_->push({.kind = Command::Kind::Forget, .cache = cache});
+}
+
+void FollowedFeeds::look(CacheId cache) {
+  if (state_->is_wanted(cache)) state_->push({.kind = Command::Kind::Look, .cache = cache});
+}
+
+void FollowedFeeds::relearn(CacheId cache) {
+  if (state_->is_wanted(cache)) state_->push({.kind = Command::Kind::Relearn, .cache = cache});
+}
+
+std::optional<FollowedStatus> FollowedFeeds::status(CacheId cache) const {
+  const MutexLock lock(state_->mutex);
+  const auto entry = state_->statuses.find(cache);
+  if (entry == state_->statuses.end()) return std::nullopt;
+  return entry->second;
+}
+
+std::vector<FollowedStatus> FollowedFeeds::statuses() const {
+  const MutexLock lock(state_->mutex);
+  std::vector<FollowedStatus> all;
+  for (const auto& [cache, status] : state_->statuses) all.push_back(status);
+  return all;
+}
+
+std::size_t FollowedFeeds::held_bytes() const { return state_->budget->held(); }
+
+Duration FollowedFeeds::turn_age() const {
+  const Instant began = state_->turn_began;
+  return began == kNoTurn ? Duration::zero() : state_->around.clock.now() - began;
+}
+
+}  // namespace sightline::followed

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/replicas/followed/followed_stream.h"
+
+#include <utility>
+#include <variant>
+
+#include "router/replicas/frames/codec.h"
+
+namespace sightline::followed {
+namespace {
+
+constexpr char kNeverConnected[] = "NATS is not connected yet: its agent cannot be heard";
+
+Refusal refusal_of(envelope::Refusal refusal) {
+  switch (refusal) {
+    case envelope::Refusal::TooShort:
+      return Refusal::TooShort;
+    case envelope::Refusal::OtherVersion:
+      return Refusal::OtherVersion;
+    case envelope::Refusal::WrongTag:
+      return Refusal::WrongTag;
+  }
+  return Refusal::WrongTag;
+}
+
+}  // namespace
+
+std::string_view name_of(Refusal refusal) {
+  switch (refusal) {
+    case Refusal::TooShort:
+      return name_of(envelope::Refusal::TooShort);
+    case Refusal::OtherVersion:
+      return name_of(envelope::Refusal::OtherVersion);
+    case Refusal::WrongTag:
+      return name_of(envelope::Refusal::WrongTag);
+    case Refusal::Malformed:
+      return "malformed";
+    case Refusal::OtherStream:
+      return "other-stream";
+  }
+  return "";
+}
+
+FollowedStream::FollowedStream(CacheId cache, follower::FollowerSetup setup, const Around& around)
+    : cache_(cache),
+      setup_(std::move(setup)),
+      around_(around),
+      events_(around.subjects.events(setup_.stream.worker, setup_.stream.rank)),
+      asks_(around.subjects.asks(setup_.stream.worker, setup_.stream.rank)),
+      replies_(around.subjects.replies(setup_.reader)),
+      sink_(cache, around.index, &around.removals, index::Reclaim::Later) {}
+
+void FollowedStream::take(const nats::Event& event, Instant now) {
+  if (const auto* message = std::get_if<nats::Message>(&event)) return hear(*message, now);
+  if (const auto* there = std::get_if<nats::Connected>(&event)) return connected(*there, now);
+  if (!follower_) return;
+  if (const auto* lost = std::get_if<nats::Lost>(&event)) {
+    lost_ += lost->messages;
+    ++losses_;
+    return follower_->messages_lost(now);
+  }
+  is_away_ = true;
+  follower_->nats_lost(now);
+}
+
+void FollowedStream::connected(const nats::Connected& connected, Instant now) {
+  if (!follower_) {
+    follower::HeldBlocks& held = *this;
+    follower_.emplace(setup_, held, sink_, now);
+  } else if (connected.subject.empty() && std::exchange(is_away_, false)) {
+    follower_->nats_healed(now);
+  } else {
+    // One of the two subjects alone was heard until now.
+    follower_->messages_lost(now);
+  }
+}
+
+void FollowedStream::hear(const nats::Message& message, Instant now) {
+  const auto opened = around_.sealer.open(message.subject, message.payload);
+  if (const auto* refusal = std::get_if<envelope::Refusal>(&opened)) {
+    return refuse(refusal_of(*refusal));
+  }
+  auto decoded = frames::decode(std::get<std::string_view>(opened));
+  if (!decoded.ok()) return refuse(Refusal::Malformed);
+  if (decoded->stream != setup_.stream) return refuse(Refusal::OtherStream);
+  if (!follower_) return;  // before it is confirmed that all are heard
+  follower_->hear(std::move(decoded->body), now);
+}
+
+void FollowedStream::turn(Instant now) {
+  if (!follower_) return;
+  for (auto& ask : follower_->turn(now)) {
+    const std::string payload = frames::encode({.stream = setup_.stream, .body = std::move(ask)});
+    around_.send(asks_, around_.sealer.seal(asks_, payload));
+  }
+  const auto sequence = follower_->facts().sequence;
+  if (std::exchange(sequence_, sequence) != sequence && sequence) news_at_ = now;
+}
+
+Instant FollowedStream::deadline() const {
+  return follower_ ? follower_->deadline() : Instant::max();
+}
+
+void FollowedStream::look(Instant now) {
+  if (follower_) follower_->look(now);
+}
+
+void FollowedStream::relearn(Instant now) {
+  // Where it is put off, it is counted there, and the audit will find it again.
+  if (follower_) follower_->relearn(now);
+}
+
+void FollowedStream::forget() {
+  sink_.take({.worker = setup_.stream.worker, .rank = setup_.stream.rank}, operations::Clear{});
+}
+
+FollowedStatus FollowedStream::status() const {
+  FollowedStatus status;
+  status.cache = cache_;
+  status.stream = setup_.stream;
+  if (follower_) {
+    status.facts = follower_->facts();
+    status.at = follower_->status();
+    status.statistics = follower_->statistics();
+  } else {
+    status.facts.health = operations::FeedHealth::ToldBadly;
+    status.facts.reason = kNeverConnected;
+  }
+  status.refused = refused_;
+  status.lost = lost_;
+  status.losses = losses_;
+  status.news_at = news_at_;
+  return status;
+}
+
+}  // namespace sightline::followed
