@@ -21,7 +21,7 @@ CONTRACT = "common/contract/"
 METRICS = CONTRACT + "metric_table.h"
 NAMES = CONTRACT + "names.h"
 SETTINGS = (CONTRACT + "*settings*.cc", "router/*settings*.cc", "simulator/*settings*.cc",
-            "router/cli/*.cc", "router/apps/*.cc")
+            "router/cli/*.cc", "router/apps/*.cc", "router/process/*.cc")
 
 _SETTING = re.compile(r'\{\s*"([a-z_]+(?:\.[a-z_]+)*)",\s*"([a-z][a-z0-9-]*)",')
 _FLAG_LITERAL = re.compile(r'"--([a-z][a-z0-9-]*)"')

@@ -9,7 +9,7 @@
 #include "common/contract/serve_settings.h"
 #include "common/runtime/shutdown.h"
 
-#include "router/apps/open_files.h"
+#include "router/process/open_files.h"
 
 namespace sightline::apps {
 
@@ -20,7 +20,7 @@ struct ServeOptions {
   contract::ServeSettings settings;
   std::string config_file;  // watched for changes of the workers; empty: none
   ReadWorkers read_workers;
-  OpenFilesPlan open_files;
+  process::OpenFilesPlan open_files;
 };
 
 // Threads for a setting of which 0 means one per core.

@@ -9,9 +9,9 @@
 #include "common/contract/load_settings.h"
 #include "common/runtime/shutdown.h"
 
-#include "router/apps/open_files.h"
 #include "router/apps/serve_app.h"
 #include "router/cli/commands.h"
+#include "router/process/open_files.h"
 #include "router/workers/fleet/config_watch.h"
 
 namespace sightline::cli {
@@ -66,10 +66,10 @@ int serve_command(const Invocation& invocation) {
   if (!checked.ok()) return fail(checked.error().message, 2);
   const auto logging = start_log(settings.log.level);
   if (!logging.ok()) return fail(logging.error().message, 2);
-  const std::size_t open_files = apps::raise_open_files();
-  const apps::OpenFilesPlan plan = apps::plan_open_files(
+  const std::size_t open_files = process::raise_open_files();
+  const process::OpenFilesPlan plan = process::plan_open_files(
       open_files, settings, apps::threads_or_cores(settings.server.io_threads));
-  apps::tell_plan(open_files, plan, settings.server.connections_max);
+  process::tell_plan(open_files, plan, settings.server.connections_max);
 
   const std::string host = settings.server.host;
   const std::string admin_host = settings.admin.host;

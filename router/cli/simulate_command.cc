@@ -8,8 +8,8 @@
 #include "common/base/log.h"
 #include "common/contract/load_settings.h"
 
-#include "router/apps/open_files.h"
 #include "router/cli/commands.h"
+#include "router/process/open_files.h"
 #include "simulator/cluster/settings.h"
 #include "simulator/cluster/simulate.h"
 
@@ -73,7 +73,7 @@ int simulate_command(const Invocation& invocation) {
   }
   const auto logging = start_log("info");
   if (!logging.ok()) return fail(logging.error().message, 2);
-  apps::check_open_files(apps::raise_open_files(), settings.engines);
+  process::check_open_files(process::raise_open_files(), settings.engines);
   const auto status = cluster::run_simulate(settings);
   if (!status.ok()) {
     return fail(status.error().message, status.error().blame == Blame::Client ? 2 : 1);

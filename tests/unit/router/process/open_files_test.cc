@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
-#include "router/apps/open_files.h"
+#include "router/process/open_files.h"
 
 #include <gtest/gtest.h>
 
-namespace sightline::apps {
+namespace sightline::process {
 namespace {
 
 contract::ServeSettings with_workers(std::size_t workers, std::uint32_t ranks = 0) {
@@ -64,4 +64,4 @@ TEST(OpenFilesPlan, TakesFewerClientsIfTheyAreConfigured) {
 }
 
 }  // namespace
-}  // namespace sightline::apps
+}  // namespace sightline::process

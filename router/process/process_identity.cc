@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
-#include "router/apps/process_identity.h"
+#include "router/process/process_identity.h"
 
 #include <array>
 #include <fstream>
@@ -11,7 +11,7 @@
 #include "common/base/check.h"
 #include "common/base/log.h"
 
-namespace sightline::apps {
+namespace sightline::process {
 
 Result<contract::IdentityKey> load_identity(const contract::IdentitySettings& settings) {
   const std::string& path = settings.key_file;
@@ -51,4 +51,4 @@ std::uint64_t number_nobody_knows() {
   return number;
 }
 
-}  // namespace sightline::apps
+}  // namespace sightline::process

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
-#include "router/apps/open_files.h"
+#include "router/process/open_files.h"
 
 #include <algorithm>
 
@@ -8,7 +8,7 @@
 
 #include "common/base/log.h"
 
-namespace sightline::apps {
+namespace sightline::process {
 namespace {
 
 constexpr std::size_t kOpenFilesMax = 1'000'000;
@@ -89,4 +89,4 @@ void tell_plan(std::size_t limit, const OpenFilesPlan& plan, std::size_t clients
       {{"limit", limit}, {"connections_max", plan.clients_max}, {"wanted", clients_wanted}});
 }
 
-}  // namespace sightline::apps
+}  // namespace sightline::process

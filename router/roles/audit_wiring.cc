@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
-#include "router/apps/audit_wiring.h"
+#include "router/roles/audit_wiring.h"
 
 #include <vector>
 
 #include "router/cache/operations/facts.h"
 
-namespace sightline::apps {
+namespace sightline::roles {
 
 audit::Dependencies audit_wiring(const AuditSources& sources) {
   return {.journal = sources.journal,
@@ -35,4 +35,4 @@ audit::Dependencies audit_wiring(const AuditSources& sources) {
               }};
 }
 
-}  // namespace sightline::apps
+}  // namespace sightline::roles

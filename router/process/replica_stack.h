@@ -18,7 +18,7 @@
 #include "router/replicas/envelope/envelope.h"
 #include "router/replicas/membership/membership.h"
 
-namespace sightline::apps {
+namespace sightline::process {
 
 // What a process needs to be one of several: two connections to NATS, the seal on what it says
 // there, and who else is there.
@@ -74,4 +74,4 @@ class ReplicaStack {
   std::unique_ptr<membership::Membership> membership_;
 };
 
-}  // namespace sightline::apps
+}  // namespace sightline::process

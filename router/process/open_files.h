@@ -7,7 +7,7 @@
 
 #include "common/contract/serve_settings.h"
 
-namespace sightline::apps {
+namespace sightline::process {
 
 // Raises the process's limit of open files as far as it may go, at most to a million, and says how
 // far that is. Call before threads start.
@@ -33,4 +33,4 @@ OpenFilesPlan plan_open_files(std::size_t limit, const contract::ServeSettings& 
 // Says where clients get fewer connections than configured, and what to do about it.
 void tell_plan(std::size_t limit, const OpenFilesPlan& plan, std::size_t clients_wanted);
 
-}  // namespace sightline::apps
+}  // namespace sightline::process

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
-#include "router/apps/replica_stack.h"
+#include "router/process/replica_stack.h"
 
 #include <algorithm>
 #include <chrono>
 #include <utility>
 
-#include "router/apps/process_identity.h"
+#include "router/process/process_identity.h"
 
-namespace sightline::apps {
+namespace sightline::process {
 namespace {
 
 envelope::SealScope seal_scope(const ReplicaStack::Options& options) {
@@ -70,4 +70,4 @@ void ReplicaStack::stop() {
   if (membership_) membership_->stop();
 }
 
-}  // namespace sightline::apps
+}  // namespace sightline::process

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
-#include "router/apps/feed_watch.h"
+#include "router/roles/feed_watch.h"
 
 #include <utility>
 
-#include "router/apps/process_identity.h"
 #include "router/cache/events/normaliser_options.h"
 #include "router/engine/families/families.h"
+#include "router/process/process_identity.h"
 
-namespace sightline::apps {
+namespace sightline::roles {
 
 FeedWatch::FeedWatch(subscriber::EventSubscriber& subscriber, const prepare::LoadedModel& model,
                      std::string scope_model)
@@ -25,7 +25,7 @@ void FeedWatch::feed_ready(const fleet::Worker& worker, const fleet::Rank& rank)
   options.model = scope_model_;
   if (worker.has_several_ranks()) options.rank = rank.number;
   options.adapters = feed.adapters;
-  options.hash_seed = number_nobody_knows();
+  options.hash_seed = process::number_nobody_knows();
   options.copies = feed.copies;
   const std::uint32_t by_operator = worker.block_size.by_operator();
   if (by_operator > 0) options.block_size_configured = by_operator;
@@ -40,4 +40,4 @@ void FeedWatch::feed_ready(const fleet::Worker& worker, const fleet::Rank& rank)
 
 void FeedWatch::feed_removed(CacheId cache) { subscriber_.remove(cache); }
 
-}  // namespace sightline::apps
+}  // namespace sightline::roles

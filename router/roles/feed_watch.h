@@ -8,7 +8,7 @@
 #include "router/prompt/prepare/model.h"
 #include "router/workers/fleet/fleet.h"
 
-namespace sightline::apps {
+namespace sightline::roles {
 
 // Joins the fleet and the event subscriber: feeds that become known are followed, those that are
 // given up are forgotten.
@@ -28,4 +28,4 @@ class FeedWatch {
   const std::string scope_model_;
 };
 
-}  // namespace sightline::apps
+}  // namespace sightline::roles

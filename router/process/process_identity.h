@@ -9,7 +9,7 @@
 #include "common/contract/identity_key.h"
 #include "common/contract/process_settings.h"
 
-namespace sightline::apps {
+namespace sightline::process {
 
 // The key of the file, or the development key, with a warning. Errors: InvalidArgument, which names
 // the flag and the file.
@@ -22,4 +22,4 @@ std::string process_name(const std::string& configured, std::uint16_t port);
 // From the kernel's generator: nobody can guess it.
 std::uint64_t number_nobody_knows();
 
-}  // namespace sightline::apps
+}  // namespace sightline::process

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
-#include "router/apps/process_identity.h"
+#include "router/process/process_identity.h"
 
 #include <filesystem>
 #include <fstream>
 
 #include <gtest/gtest.h>
 
-namespace sightline::apps {
+namespace sightline::process {
 namespace {
 
 TEST(ProcessName, IsTheConfiguredOneOrHostAndPort) {
@@ -34,4 +34,4 @@ TEST(Identity, IsReadFromItsFileAndElseNamesFlagAndFile) {
 }
 
 }  // namespace
-}  // namespace sightline::apps
+}  // namespace sightline::process

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
-#include "router/apps/replica_stack.h"
+#include "router/process/replica_stack.h"
 
 #include <algorithm>
 #include <string>
@@ -10,7 +10,7 @@
 #include "tests/support/eventually.h"
 #include "tests/support/nats_server.h"
 
-namespace sightline::apps {
+namespace sightline::process {
 namespace {
 
 using test::eventually;
@@ -83,4 +83,4 @@ TEST(ReplicaStack, NeedsAServerThatCouldBeOne) {
 }
 
 }  // namespace
-}  // namespace sightline::apps
+}  // namespace sightline::process

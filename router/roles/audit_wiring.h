@@ -7,7 +7,7 @@
 #include "router/cache/subscriber/zmq_subscriber.h"
 #include "router/workers/fleet/fleet.h"
 
-namespace sightline::apps {
+namespace sightline::roles {
 
 // Whom the audit asks. All outlive it.
 struct AuditSources {
@@ -20,4 +20,4 @@ struct AuditSources {
 // Joins the audit to the events, the fleet and the index.
 audit::Dependencies audit_wiring(const AuditSources& sources);
 
-}  // namespace sightline::apps
+}  // namespace sightline::roles

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/roles/front_role.h"
+
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+
+#include <unistd.h>
+
+#include "common/base/check.h"
+#include "common/base/log.h"
+#include "common/contract/metric_table.h"
+#include "common/contract/names.h"
+#include "common/http/client.h"
+#include "common/http/server.h"
+
+#include "router/front/admin/explain.h"
+#include "router/front/proxy/client_api.h"
+#include "router/front/proxy/serve.h"
+#include "router/prompt/media/fetcher.h"
+
+namespace sightline::roles {
+namespace {
+
+prepare::TokenCacheOptions token_cache_options(const contract::ModelSettings& model) {
+  prepare::TokenCacheOptions options{.bytes_max = model.token_cache_bytes_max};
+  const std::span secret(options.secret);
+  // One call gives at most 256 bytes for sure.
+  SL_CHECK(::getentropy(secret.data(), secret.size()) == 0);
+  return options;
+}
+
+media::FetchLimits fetch_limits(const contract::MediaSettings& media,
+                                const process::OpenFilesPlan& plan) {
+  return {.image_bytes_max = media.image_bytes_max,
+          .connect_timeout = media.connect_timeout,
+          .total_timeout = media.fetch_timeout,
+          .redirects_max = media.redirects_max,
+          .downloads_max = media.downloads_max,
+          .held_bytes_max = media.held_bytes_max,
+          .descriptor_max = plan.descriptor_max,
+          .allow_private_addresses = media.allow_private_addresses};
+}
+
+http::ClientOptions client_options(const process::OpenFilesPlan& plan) {
+  return {.idle_per_thread_max = plan.idle_per_thread_max, .descriptor_max = plan.descriptor_max};
+}
+
+http::ServerLimits server_limits(const contract::ServerSettings& server,
+                                 const process::OpenFilesPlan& plan) {
+  http::ServerLimits limits;
+  limits.header_bytes_max = server.header_bytes_max;
+  limits.body_bytes_max = server.body_bytes_max;
+  limits.total_body_bytes_max = server.total_body_bytes_max;
+  limits.connections_max = plan.clients_max;
+  limits.descriptor_max = plan.descriptor_max;
+  limits.header_timeout = server.header_timeout;
+  limits.idle_timeout = server.idle_timeout;
+  limits.body_timeout = server.idle_timeout;
+  limits.write_timeout = server.idle_timeout;
+  return limits;
+}
+
+}  // namespace
+
+// Declared in the order of making; the destructor goes backwards.
+struct FrontRole::Parts {
+  explicit Parts(Shared given)
+      : shared(std::move(given)),
+        token_cache(*shared.model->tokenizer, token_cache_options(shared.settings.model),
+                    shared.metrics),
+        to_workers(shared.pool, client_options(shared.open_files), shared.names),
+        fetcher(fetch_limits(shared.settings.media, shared.open_files)),
+        services{.settings = shared.settings,
+                 .identity = shared.identity,
+                 .scheme = shared.scheme,
+                 .clock = system_clock(),
+                 .model = shared.model,
+                 .token_cache = token_cache,
+                 .pool = shared.pool,
+                 .fetcher = fetcher,
+                 .served = shared.served,
+                 .selector = shared.selector,
+                 .metrics = shared.metrics},
+        proxy(services),
+        api(services, proxy, to_workers),
+        explain(services, proxy.pipeline()) {}
+
+  const Shared shared;
+  prepare::TokenCache token_cache;
+  http::Client to_workers;
+  media::Fetcher fetcher;
+  proxy::Services services;
+  proxy::Proxy proxy;
+  proxy::ClientApi api;
+  admin::Explain explain;
+  std::unique_ptr<http::Server> server;
+};
+
+FrontRole::FrontRole(Shared shared) : parts_(std::make_unique<Parts>(std::move(shared))) {}
+FrontRole::~FrontRole() = default;
+
+Result<Done> FrontRole::listen() {
+  Parts* const parts = parts_.get();
+  const Shared& shared = parts->shared;
+  http::ServerOptions options{.host = shared.settings.server.host,
+                              .port = shared.settings.server.port,
+                              .limits = server_limits(shared.settings.server, shared.open_files)};
+  options.refusal = [parts](int status, const Error& error) {
+    return parts->api.refusal(status, error);
+  };
+  options.accept_failed = [parts] {
+    parts->shared.metrics.counter(contract::kLimitHitsTotal, {"open-files"}).add();
+  };
+  auto answer = [parts](http::Request& http, http::ResponseWriter& client) {
+    return parts->api.handle(http, client);
+  };
+  parts->server = SL_TRY(http::Server::create(shared.pool, std::move(options), std::move(answer)));
+  return Done{};
+}
+
+void FrontRole::add_admin(runtime::AdminServer& admin) {
+  admin.add_late_route("POST", std::string(contract::kExplainPath),
+                       [parts = parts_.get()](const runtime::AdminRequest& request,
+                                              const runtime::AdminServer::Respond& respond) {
+                         parts->explain.run(request.body, respond);
+                       });
+}
+
+void FrontRole::drain() {
+  if (!parts_->server) return;
+  log(LogLevel::Info, "draining", {{"requests", parts_->server->active_requests()}});
+  const bool all_ended = parts_->server->drain(parts_->shared.settings.server.drain_timeout);
+  log(all_ended ? LogLevel::Info : LogLevel::Warn,
+      all_ended ? "drained" : "drain timeout: the rest was cut off");
+}
+
+std::uint16_t FrontRole::port() const { return parts_->server->port(); }
+
+}  // namespace sightline::roles

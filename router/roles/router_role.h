@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "common/base/result.h"
+#include "common/contract/serve_settings.h"
+#include "common/hosts/lookup.h"
+#include "common/runtime/admin_server.h"
+#include "common/runtime/metrics.h"
+
+#include "router/cache/keys/block_key.h"
+#include "router/front/selection/selector.h"
+#include "router/prompt/prepare/model.h"
+#include "router/workers/fleet/fleet.h"
+
+namespace sightline::roles {
+
+// The router role: the workers, what they hold and what they have to do, and the choice among them.
+// Thread safety: create(), start() and stop() from main, the rest from any thread.
+class RouterRole {
+ public:
+  // All outlive it.
+  struct Shared {
+    const contract::ServeSettings& settings;
+    const keys::Scheme& scheme;
+    const prepare::LoadedModel& model;
+    hosts::Lookup& names;
+    runtime::Metrics& metrics;
+  };
+  // Reads nothing and follows nobody until start(). Errors: of the events' sockets.
+  static Result<std::unique_ptr<RouterRole>> create(const Shared& shared);
+  ~RouterRole();
+
+  // Follows the workers of the settings.
+  void start();
+  // Another list of workers, or why there is none.
+  void reload_workers(Result<std::vector<contract::WorkerSpec>> workers);
+  // The check of the workers and what can be seen of them.
+  void add_admin(runtime::AdminServer& admin);
+  // Before each scrape.
+  void refresh_metrics();
+  // Ends what asks the workers. Once.
+  void stop();
+
+  [[nodiscard]] const fleet::Fleet& fleet() const;
+  [[nodiscard]] selection::Selector& selector();
+
+  struct Parts;
+  explicit RouterRole(std::unique_ptr<Parts> parts);  // by create()
+
+ private:
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace sightline::roles
