@@ -18,7 +18,7 @@ envelope::SealScope seal_scope(const ReplicaStack::Options& options) {
 }
 
 std::int64_t seconds_since_1970() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const auto now = system_clock().wall().time_since_epoch();
   return std::chrono::duration_cast<std::chrono::seconds>(now).count();
 }
 
