@@ -70,7 +70,7 @@ struct RoutingSettings {
   double recompute_weight = 1.0;      // of computing again what a busier engine holds
   double tie_tolerance_blocks = 1.0;  // costs this close to the lowest count as equal
   double tie_tolerance_ratio = 0.02;  // plus this share of the prompt's blocks
-  std::uint64_t seed = 0;             // of the draw among ties; 0: another one at each start
+  std::uint64_t seed = 0;             // of the draw among ties, with the replica's name; 0: any
 };
 
 // Where the audit of predictions gets the engines' usage of a stream from.

@@ -33,6 +33,16 @@ bool is_unpredictable(const Inquiry& inquiry, contract::EngineFamily family) {
   return inquiry.unpredictable[static_cast<std::size_t>(family)];
 }
 
+// FNV-1a; 0 of an empty name.
+std::uint64_t digest_of(std::string_view name) {
+  if (name.empty()) return 0;
+  std::uint64_t digest = 0xcbf29ce484222325ULL;
+  for (const char c : name) {
+    digest = (digest ^ static_cast<std::uint8_t>(c)) * 0x100000001b3ULL;
+  }
+  return digest;
+}
+
 fleet::Booking booking_of(const Inquiry& inquiry, std::uint64_t reused_blocks) {
   const routing::Job& job = inquiry.job;
   const std::uint64_t reused_tokens = reused_blocks * job.block_size;
@@ -46,7 +56,7 @@ fleet::Booking booking_of(const Inquiry& inquiry, std::uint64_t reused_blocks) {
 LocalSelector::LocalSelector(const Sources& sources)
     : sources_(sources),
       seed_(sources.settings.seed != 0
-                ? sources.settings.seed
+                ? sources.settings.seed ^ digest_of(sources.replica)
                 : static_cast<std::uint64_t>(sources.clock.wall().time_since_epoch().count())) {}
 
 Task<Result<Selection>> LocalSelector::select(const Inquiry& inquiry) {

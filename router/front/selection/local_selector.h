@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -39,6 +40,9 @@ class LocalSelector : public Selector {
     std::function<void(const audit::Answered&)> compare;
     runtime::Metrics& metrics;
     const Clock& clock;
+    // Name among several routers that may share a seed; empty: it is alone. Each of them draws its
+    // own ties, the same ones whenever it starts.
+    std::string replica = {};
   };
   explicit LocalSelector(const Sources& sources);
 

@@ -376,6 +376,33 @@ TEST_P(LocalSelection, AnExplanationNamesWhoMayNotServe) {
   EXPECT_EQ(explanation->chosen, 1U);
 }
 
+TEST_P(LocalSelection, RoutersThatShareASeedDrawTheirOwnTiesTheSameOnesEachTime) {
+  for (const char* name : {"a", "b", "c", "d"}) add_worker(name);
+  settings.policy = contract::Policy::Random;  // all are equal
+  const auto draws = [this](const std::string& replica) {
+    LocalSelector one({.settings = settings,
+                       .fleet = fleet,
+                       .index = index,
+                       .removals = removals,
+                       .compare = nullptr,
+                       .metrics = metrics,
+                       .clock = clock,
+                       .replica = replica});
+    std::string drawn;
+    for (int i = 0; i < 24; ++i) {
+      fakes::run_task(pool, [&]() -> Task<void> {
+        const auto selection = co_await one.select(inquiry());
+        drawn += selection->worker;
+        one.end(selection->reservation, {});
+      });
+    }
+    return drawn;
+  };
+  EXPECT_EQ(draws("r0"), draws("r0"));
+  EXPECT_NE(draws("r0"), draws("r1"));
+  EXPECT_NE(draws("r0"), draws(""));
+}
+
 TEST_P(LocalSelection, WithoutAWorkerThereIsNothingToExplain) {
   EXPECT_FALSE(selector().explain(inquiry()).ok());
   EXPECT_FALSE(select(inquiry()).ok());
