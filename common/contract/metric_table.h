@@ -257,6 +257,69 @@ inline constexpr MetricSpec kMetricOverflowTotal{
     MetricType::Counter,
     "Label sets beyond a metric's limit, counted in its series with the labels \"other\".",
     {"metric"}};
+inline constexpr MetricSpec kReplicaFramesTotal{"sightline_replica_frames_total",
+                                                MetricType::Counter,
+                                                "Frames of agents applied to the index.",
+                                                {"worker"}};
+inline constexpr MetricSpec kReplicaOperationsTotal{
+    "sightline_replica_operations_total",
+    MetricType::Counter,
+    "Operations of agents, of frames and dumps, applied to the index.",
+    {"worker"}};
+inline constexpr MetricSpec kReplicaStreamEventsTotal{
+    "sightline_replica_stream_events_total",
+    MetricType::Counter,
+    "What befell an agent's stream: epoch, gap, loss, contest, forgotten.",
+    {"worker", "event"}};
+inline constexpr MetricSpec kReplicaAsksTotal{
+    "sightline_replica_asks_total",
+    MetricType::Counter,
+    "What agents were asked for: question, range, dump, chunk, relearn.",
+    {"worker", "kind"}};
+inline constexpr MetricSpec kReplicaDumpsTotal{"sightline_replica_dumps_total",
+                                               MetricType::Counter,
+                                               "Dumps of agents, by result: whole or failed.",
+                                               {"worker", "result"}};
+inline constexpr MetricSpec kReplicaDigestsTotal{
+    "sightline_replica_digests_total",
+    MetricType::Counter,
+    "Comparisons of the index with an agent's digest: equal, unequal, capped.",
+    {"worker", "result"}};
+inline constexpr MetricSpec kReplicaDroppedTotal{
+    "sightline_replica_dropped_total",
+    MetricType::Counter,
+    "Messages of agents that were read and not used, by reason.",
+    {"worker", "reason"}};
+inline constexpr MetricSpec kReplicaRefusedTotal{
+    "sightline_replica_refused_total",
+    MetricType::Counter,
+    "Messages on agents' subjects that were not read, by reason.",
+    {"worker", "reason"}};
+inline constexpr MetricSpec kReplicaWaitingBytes{
+    "sightline_replica_waiting_bytes",
+    MetricType::Gauge,
+    "Frames of agents that wait for those in front of them.",
+    {"worker"}};
+inline constexpr MetricSpec kReplicaBehindFrames{"sightline_replica_behind_frames",
+                                                 MetricType::Gauge,
+                                                 "Frames of an agent known of and not applied.",
+                                                 {"worker"}};
+inline constexpr MetricSpec kReplicaLagSeconds{
+    "sightline_replica_lag_seconds",
+    MetricType::Gauge,
+    "Age of an engine's last events at its agent, by two machines' clocks.",
+    {"worker"}};
+inline constexpr MetricSpec kReplicaDigestEqualTimestampSeconds{
+    "sightline_replica_digest_equal_timestamp_seconds",
+    MetricType::Gauge,
+    "When the index last equalled the agent's digest, of the rank where that is longest ago; 0: "
+    "never.",
+    {"worker"}};
+inline constexpr MetricSpec kReplicaHeldBytes{"sightline_replica_held_bytes", MetricType::Gauge,
+                                              "Messages of agents received and not read."};
+inline constexpr MetricSpec kReplicaThreadTurnSeconds{
+    "sightline_replica_thread_turn_seconds", MetricType::Gauge,
+    "How long the thread that follows agents has been busy without a pause."};
 inline constexpr MetricSpec kReplicaMembers{
     "sightline_replica_members",
     MetricType::Gauge,
@@ -328,6 +391,20 @@ inline constexpr std::array kMetricTable = {
     &kNatsBytesTotal,
     &kNatsDroppedTotal,
     &kMetricOverflowTotal,
+    &kReplicaFramesTotal,
+    &kReplicaOperationsTotal,
+    &kReplicaStreamEventsTotal,
+    &kReplicaAsksTotal,
+    &kReplicaDumpsTotal,
+    &kReplicaDigestsTotal,
+    &kReplicaDroppedTotal,
+    &kReplicaRefusedTotal,
+    &kReplicaWaitingBytes,
+    &kReplicaBehindFrames,
+    &kReplicaLagSeconds,
+    &kReplicaDigestEqualTimestampSeconds,
+    &kReplicaHeldBytes,
+    &kReplicaThreadTurnSeconds,
     &kReplicaMembers,
     &kReplicaMembersUnfit,
     &kReplicaMembersRefusedTotal,

@@ -36,5 +36,6 @@ inline constexpr std::string_view kMetricsPath = "/metrics";
 inline constexpr std::string_view kWorkersPath = "/v1/workers";
 inline constexpr std::string_view kExplainPath = "/v1/explain";
 inline constexpr std::string_view kIndexPath = "/v1/index";
+inline constexpr std::string_view kReplicasPath = "/v1/replicas";
 
 }  // namespace sightline::contract

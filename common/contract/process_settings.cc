@@ -222,6 +222,17 @@ Result<Done> check_nats(const NatsSettings& s) {
   return Done{};
 }
 
+Result<Done> check_agents(const std::vector<WorkerSpec>& workers, const NatsSettings& nats) {
+  if (!nats.urls.empty()) return Done{};
+  const auto with_agent = std::find_if(workers.begin(), workers.end(),
+                                       [](const WorkerSpec& worker) { return worker.agent; });
+  if (with_agent == workers.end()) return Done{};
+  return client_error(ErrorCode::InvalidArgument,
+                      "worker '" + with_agent->name +
+                          "' has agent=true, and agents are heard over NATS: give --nats URL, or "
+                          "leave agent=true out to have its events read here");
+}
+
 Result<Done> check_replica(const ReplicaSettings& s) {
   SL_TRY(check_name("replica.scope", s.scope, false));
   SL_TRY(check_name("replica.revision", s.revision, false));

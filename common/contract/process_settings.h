@@ -95,6 +95,9 @@ Result<std::vector<NatsServer>> nats_servers(std::string_view urls);
 Result<Done> check_nats(const NatsSettings& s);
 Result<Done> check_replica(const ReplicaSettings& s);
 
+// Errors: InvalidArgument for a worker whose agent nobody would hear, as no NATS is given.
+Result<Done> check_agents(const std::vector<WorkerSpec>& workers, const NatsSettings& nats);
+
 inline constexpr std::size_t kReplicaNameBytesMax = 200;  // of scope, revision and name, each
 
 }  // namespace sightline::contract

@@ -147,7 +147,8 @@ void add_routing(SettingTable& table, RoutingSettings& s) {
                    s.tie_tolerance_ratio, {0, 1});
   table.add_integer<std::uint64_t>(
       {"routing.seed", "routing-seed", "N",
-       "Seed of the draw among equal workers. 0: another one at each start."},
+       "Seed of the draw among equal workers; with --nats the name of the replica goes into it, so "
+       "that several with one seed draw differently. 0: another one at each start."},
       s.seed, {0, std::numeric_limits<std::uint64_t>::max()});
 }
 
@@ -194,6 +195,7 @@ Result<Done> check_serve_settings(const ServeSettings& settings, bool has_config
                         "--total-body-bytes-max");
   }
   SL_TRY(check_nats(settings.nats));
+  SL_TRY(check_agents(settings.workers, settings.nats));
   return check_replica(settings.replica);
 }
 

@@ -15,7 +15,9 @@
 #include "common/runtime/io_pool.h"
 #include "common/runtime/metrics.h"
 
+#include "router/front/proxy/pipeline.h"
 #include "router/process/process_identity.h"
+#include "router/process/replica_stack.h"
 #include "router/roles/front_role.h"
 #include "router/roles/router_role.h"
 #include "router/workers/fleet/config_watch.h"
@@ -53,6 +55,7 @@ struct ServeApp::Parts {
   std::shared_ptr<const prepare::LoadedModel> model;
   runtime::Metrics metrics;
   hosts::Lookup names{system_clock(), &metrics};
+  std::unique_ptr<process::ReplicaStack> replicas;  // with --nats
   std::unique_ptr<roles::RouterRole> router;
   IoPool pool;
   std::optional<fleet::ServedView> served;
@@ -64,6 +67,7 @@ struct ServeApp::Parts {
   std::uint64_t dropped_lines = 0;  // of the log, counted so far; scrapes come one by one
 
   Result<Done> build();
+  Result<Done> join_replicas();
   void refresh_metrics();
   Result<Done> listen();
   void add_admin();
@@ -71,11 +75,13 @@ struct ServeApp::Parts {
 };
 
 Result<Done> ServeApp::Parts::build() {
+  if (!options.settings.nats.urls.empty()) SL_TRY(join_replicas());
   router = SL_TRY(roles::RouterRole::create({.settings = options.settings,
                                              .scheme = scheme,
                                              .model = *model,
                                              .names = names,
-                                             .metrics = metrics}));
+                                             .metrics = metrics,
+                                             .replicas = replicas.get()}));
   served.emplace(router->fleet());
   front.emplace(roles::FrontRole::Shared{.settings = options.settings,
                                          .open_files = options.open_files,
@@ -89,6 +95,23 @@ Result<Done> ServeApp::Parts::build() {
                                          .served = [this] { return served->read(); }});
   metrics.gauge(contract::kBuildInfo, {SL_VERSION}).set(1);
   metrics.before_scrape([this] { refresh_metrics(); });
+  return Done{};
+}
+
+Result<Done> ServeApp::Parts::join_replicas() {
+  const ServeSettings& settings = options.settings;
+  replicas = SL_TRY(process::ReplicaStack::create(
+      {.nats = settings.nats,
+       .replica = settings.replica,
+       .role = membership::Role::Router,
+       .model_digest = model->files_digest,
+       .scope_model = proxy::scope_model(settings),
+       .port = settings.server.port},
+      {.identity = identity, .metrics = metrics, .clock = system_clock()}));
+  log(LogLevel::Info, "one of several",
+      {{"name", replicas->name()},
+       {"scope", settings.replica.scope},
+       {"revision", settings.replica.revision}});
   return Done{};
 }
 
@@ -108,6 +131,11 @@ Result<Done> ServeApp::Parts::listen() {
       metrics);
   add_admin();
   SL_TRY(admin->start());
+  if (replicas) {
+    const std::string address = settings.admin.host + ":" + std::to_string(admin->port());
+    replicas->membership().update(
+        [&address](membership::Announcement& mine) { mine.admin_address = address; });
+  }
   return watch_config();
 }
 
@@ -159,6 +187,7 @@ void ServeApp::reread_config() {
 void ServeApp::stop() {
   if (parts_->stopped.exchange(true)) return;
   parts_->config.reset();
+  if (parts_->replicas) parts_->replicas->stop();
   if (parts_->front) parts_->front->drain();
   if (parts_->admin) parts_->admin->stop();
   if (parts_->router) parts_->router->stop();

@@ -41,6 +41,7 @@ apps::ReadWorkers workers_reader(const Invocation& invocation) {
         invocation.arguments, invocation.environment,
         [&file](const std::string&) -> Result<std::string> { return file; }};
     SL_TRY(contract::load_settings(table, sources));
+    SL_TRY(contract::check_agents(settings.workers, settings.nats));
     return settings.workers;
   };
 }

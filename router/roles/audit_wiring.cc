@@ -11,12 +11,8 @@ namespace sightline::roles {
 audit::Dependencies audit_wiring(const AuditSources& sources) {
   return {.journal = sources.journal,
           .index = sources.index,
-          .facts = [sources](CacheId cache) -> std::optional<operations::CacheFacts> {
-            const auto status = sources.subscriber.status(cache);
-            if (!status) return std::nullopt;
-            return status->facts;
-          },
-          .look = [sources](CacheId cache) { sources.subscriber.look(cache); },
+          .facts = [sources](CacheId cache) { return sources.feeds.facts(cache); },
+          .look = [sources](CacheId cache) { sources.feeds.look(cache); },
           .rooms =
               [sources] {
                 std::vector<audit::CacheRoom> rooms;
@@ -31,7 +27,7 @@ audit::Dependencies audit_wiring(const AuditSources& sources) {
               },
           .relearn =
               [sources](CacheId cache, audit::Relearn how) {
-                sources.subscriber.relearn(cache, how == audit::Relearn::FromReplay);
+                sources.feeds.relearn(cache, how == audit::Relearn::FromReplay);
               }};
 }
 

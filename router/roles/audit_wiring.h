@@ -4,20 +4,20 @@
 
 #include "router/cache/audit/audit.h"
 #include "router/cache/index/prefix_index.h"
-#include "router/cache/subscriber/zmq_subscriber.h"
+#include "router/roles/feeds.h"
 #include "router/workers/fleet/fleet.h"
 
 namespace sightline::roles {
 
 // Whom the audit asks. All outlive it.
 struct AuditSources {
-  subscriber::EventSubscriber& subscriber;
+  const Feeds& feeds;
   const fleet::Fleet& fleet;
   const index::IndexStatistics& index;
   const index::RemovalJournal& journal;
 };
 
-// Joins the audit to the events, the fleet and the index.
+// Joins the audit to the feeds, the fleet and the index.
 audit::Dependencies audit_wiring(const AuditSources& sources);
 
 }  // namespace sightline::roles

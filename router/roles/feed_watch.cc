@@ -10,11 +10,16 @@
 
 namespace sightline::roles {
 
-FeedWatch::FeedWatch(subscriber::EventSubscriber& subscriber, const prepare::LoadedModel& model,
-                     std::string scope_model)
-    : subscriber_(subscriber), model_(model), scope_model_(std::move(scope_model)) {}
+FeedWatch::FeedWatch(const Feeds& feeds, const prepare::LoadedModel& model, std::string scope_model)
+    : feeds_(feeds), model_(model), scope_model_(std::move(scope_model)) {}
 
 void FeedWatch::feed_ready(const fleet::Worker& worker, const fleet::Rank& rank) {
+  if (!rank.feed->endpoints.by_agent) return read_here(worker, rank);
+  if (feeds_.by_agents() == nullptr) return;
+  feeds_.by_agents()->add(rank.feed->cache, {.worker = worker.spec.name, .rank = rank.number});
+}
+
+void FeedWatch::read_here(const fleet::Worker& worker, const fleet::Rank& rank) {
   const fleet::Feed& feed = *rank.feed;
   subscriber::FeedEndpoints endpoints{.events = feed.endpoints.events, .bind = feed.endpoints.bind};
   if (!feed.endpoints.replay.empty()) endpoints.replay = feed.endpoints.replay;
@@ -35,9 +40,9 @@ void FeedWatch::feed_ready(const fleet::Worker& worker, const fleet::Rank& rank)
   }
   // A video of some families is one run for each of its frames.
   if (placeholders.image) options.run_tokens.push_back(*placeholders.image);
-  subscriber_.add(endpoints, std::move(options));
+  feeds_.here().add(endpoints, std::move(options));
 }
 
-void FeedWatch::feed_removed(CacheId cache) { subscriber_.remove(cache); }
+void FeedWatch::feed_removed(CacheId cache) { feeds_.remove(cache); }
 
 }  // namespace sightline::roles

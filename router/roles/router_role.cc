@@ -2,10 +2,13 @@
 // Copyright The Sightline Authors
 #include "router/roles/router_role.h"
 
+#include <algorithm>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "common/base/bytes.h"
 #include "common/contract/names.h"
 
 #include "router/cache/audit/audit.h"
@@ -13,14 +16,35 @@
 #include "router/cache/index/indexed_cache.h"
 #include "router/cache/subscriber/zmq_subscriber.h"
 #include "router/front/admin/index_view.h"
+#include "router/front/admin/replicas_view.h"
 #include "router/front/admin/workers_view.h"
 #include "router/front/proxy/pipeline.h"
 #include "router/front/selection/local_selector.h"
+#include "router/process/process_identity.h"
+#include "router/replicas/followed/followed_feeds.h"
 #include "router/roles/audit_wiring.h"
 #include "router/roles/feed_watch.h"
+#include "router/roles/feeds.h"
 #include "router/workers/fleet/fleet_control.h"
 
 namespace sightline::roles {
+namespace {
+
+constexpr char kNoAgentsHeard[] = "its agent cannot be heard: --nats is not given";
+
+// Tokens of a block at most workers that know it; 0: none does.
+std::uint32_t common_block_size(const fleet::FleetSnapshot& fleet) {
+  std::map<std::uint32_t, std::size_t> workers;
+  for (const auto& worker : fleet.workers) {
+    if (worker->block_size.tokens() > 0) ++workers[worker->block_size.tokens()];
+  }
+  const auto most =
+      std::max_element(workers.begin(), workers.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most == workers.end() ? 0 : most->first;
+}
+
+}  // namespace
 
 // Declared in the order of making; the destructor goes backwards.
 struct RouterRole::Parts {
@@ -31,16 +55,22 @@ struct RouterRole::Parts {
   index::ExactIndex index;
   std::optional<fleet::Fleet> fleet;
   std::unique_ptr<subscriber::EventSubscriber> subscriber;
+  std::optional<followed::FollowedFeeds> followed;  // where there are replicas
+  std::optional<Feeds> feeds;
   std::optional<audit::Audit> audit;
   std::optional<FeedWatch> watch;
   std::optional<fleet::FleetControl> control;
   std::optional<selection::LocalSelector> selector;
   std::optional<admin::WorkersView> workers_view;
+  std::optional<admin::ReplicasView> replicas_view;  // where there are replicas
   std::optional<admin::IndexView> index_view;
 
   Result<Done> build();
   [[nodiscard]] fleet::FleetListeners listeners();
   Result<Done> read_events();
+  void hear_agents(process::ReplicaStack& replicas);
+  void take_facts(CacheId cache, const operations::CacheFacts& facts);
+  void tell_block_size();
 };
 
 Result<Done> RouterRole::Parts::build() {
@@ -48,9 +78,11 @@ Result<Done> RouterRole::Parts::build() {
   fleet.emplace(fleet::Fleet::Options{.probe_interval = settings.fleet.probe_interval}, listeners(),
                 shared.metrics, system_clock());
   SL_TRY(read_events());
-  audit.emplace(audit::Audit::Options{}, audit_wiring({*subscriber, *fleet, index, removals}),
+  if (shared.replicas != nullptr) hear_agents(*shared.replicas);
+  feeds.emplace(*subscriber, followed ? &*followed : nullptr);
+  audit.emplace(audit::Audit::Options{}, audit_wiring({*feeds, *fleet, index, removals}),
                 shared.metrics, system_clock());
-  watch.emplace(*subscriber, shared.model, proxy::scope_model(settings));
+  watch.emplace(*feeds, shared.model, proxy::scope_model(settings));
   control.emplace(settings.fleet, fleet::FleetControl::Dependencies{.fleet = *fleet,
                                                                     .names = shared.names,
                                                                     .metrics = shared.metrics,
@@ -62,9 +94,11 @@ Result<Done> RouterRole::Parts::build() {
       .removals = removals,
       .compare = [this](const audit::Answered& answered) { audit->compare(answered); },
       .metrics = shared.metrics,
-      .clock = system_clock()});
-  workers_view.emplace(admin::WorkersView::Sources{*fleet, *subscriber, index, *audit},
-                       shared.metrics);
+      .clock = system_clock(),
+      .replica = shared.replicas != nullptr ? shared.replicas->name() : std::string()});
+  workers_view.emplace(
+      admin::WorkersView::Sources{*fleet, *subscriber, feeds->by_agents(), index, *audit},
+      shared.metrics);
   index_view.emplace(admin::IndexView{.fleet = *fleet, .index = index, .scheme = shared.scheme});
   return Done{};
 }
@@ -74,17 +108,19 @@ fleet::FleetListeners RouterRole::Parts::listeners() {
   listeners.feed_ready = [this](const fleet::Worker& worker, const fleet::Rank& rank) {
     audit->follow(rank.feed->cache);
     workers_view->feed_ready(worker, rank);
+    if (replicas_view) replicas_view->feed_ready(rank.feed->cache);
     watch->feed_ready(worker, rank);
+    if (rank.feed->endpoints.by_agent && !followed) {
+      fleet->refuse_feed(rank.feed->cache, kNoAgentsHeard);
+    }
   };
   listeners.feed_removed = [this](CacheId cache) {
     workers_view->feed_removed(cache);
+    if (replicas_view) replicas_view->feed_removed(cache);
     watch->feed_removed(cache);
     audit->forget(cache);
   };
-  listeners.last_event = [this](CacheId cache) {
-    const auto status = subscriber->status(cache);
-    return status ? status->heard_at : Instant{};
-  };
+  listeners.last_event = [this](CacheId cache) { return feeds->heard_at(cache); };
   return listeners;
 }
 
@@ -92,7 +128,7 @@ Result<Done> RouterRole::Parts::read_events() {
   subscriber::SubscriberOptions subscription;
   subscription.held_bytes_max = shared.settings.events.held_bytes_max;
   subscription.on_change = [this](const events::FeedStatus& status) {
-    fleet->take_facts(status.cache, status.facts);
+    take_facts(status.cache, status.facts);
   };
   subscription.on_refused = [this](CacheId cache, const Error& error) {
     fleet->refuse_feed(cache, error.message);
@@ -104,6 +140,46 @@ Result<Done> RouterRole::Parts::read_events() {
   subscriber = SL_TRY(
       subscriber::EventSubscriber::create(subscription, shared.scheme, sinks, system_clock()));
   return Done{};
+}
+
+void RouterRole::Parts::hear_agents(process::ReplicaStack& replicas) {
+  followed::FollowedOptions options;
+  options.follower.stale_after = shared.settings.replica.stale_after;
+  options.held_bytes_max = shared.settings.events.held_bytes_max;
+  options.on_change = [this](CacheId cache, const operations::CacheFacts& facts) {
+    take_facts(cache, facts);
+  };
+  followed.emplace(std::move(options),
+                   followed::FollowedFeeds::Around{.events = replicas.events(),
+                                                   .control = replicas.control(),
+                                                   .subjects = replicas.subjects(),
+                                                   .sealer = replicas.sealer(),
+                                                   .index = index,
+                                                   .held = index,
+                                                   .removals = removals,
+                                                   .clock = system_clock(),
+                                                   .reader = to_hex(replicas.instance()),
+                                                   .draw = process::number_nobody_knows});
+  replicas_view.emplace(admin::ReplicasView::Sources{.control = replicas.control(),
+                                                     .events = replicas.events(),
+                                                     .membership = replicas.membership(),
+                                                     .feeds = *followed,
+                                                     .index = index,
+                                                     .clock = system_clock()},
+                        shared.metrics);
+}
+
+// On the threads that follow engines and agents.
+void RouterRole::Parts::take_facts(CacheId cache, const operations::CacheFacts& facts) {
+  fleet->take_facts(cache, facts);
+  if (shared.replicas != nullptr) tell_block_size();
+}
+
+void RouterRole::Parts::tell_block_size() {
+  membership::Membership& members = shared.replicas->membership();
+  const std::uint32_t tokens = common_block_size(*fleet->snapshot());
+  if (tokens == 0 || members.mine().block_size == tokens) return;
+  members.update([tokens](membership::Announcement& mine) { mine.block_size = tokens; });
 }
 
 RouterRole::RouterRole(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
@@ -128,12 +204,21 @@ void RouterRole::add_admin(runtime::AdminServer& admin) {
                   [parts](const runtime::AdminRequest&) {
                     return runtime::AdminResponse{.body = parts->workers_view->json()};
                   });
+  if (parts->replicas_view) {
+    admin.add_route("GET", std::string(contract::kReplicasPath),
+                    [parts](const runtime::AdminRequest&) {
+                      return runtime::AdminResponse{.body = parts->replicas_view->json()};
+                    });
+  }
   admin.add_route(
       "GET", std::string(contract::kIndexPath),
       [parts](const runtime::AdminRequest& request) { return parts->index_view->run(request); });
 }
 
-void RouterRole::refresh_metrics() { parts_->workers_view->refresh(); }
+void RouterRole::refresh_metrics() {
+  parts_->workers_view->refresh();
+  if (parts_->replicas_view) parts_->replicas_view->refresh();
+}
 void RouterRole::stop() { parts_->control->stop(); }
 
 const fleet::Fleet& RouterRole::fleet() const { return *parts_->fleet; }

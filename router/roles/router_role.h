@@ -13,6 +13,7 @@
 
 #include "router/cache/keys/block_key.h"
 #include "router/front/selection/selector.h"
+#include "router/process/replica_stack.h"
 #include "router/prompt/prepare/model.h"
 #include "router/workers/fleet/fleet.h"
 
@@ -29,6 +30,7 @@ class RouterRole {
     const prepare::LoadedModel& model;
     hosts::Lookup& names;
     runtime::Metrics& metrics;
+    process::ReplicaStack* replicas;  // null: one process alone
   };
   // Reads nothing and follows nobody until start(). Errors: of the events' sockets.
   static Result<std::unique_ptr<RouterRole>> create(const Shared& shared);

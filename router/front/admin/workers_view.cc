@@ -10,6 +10,8 @@
 #include "common/base/json.h"
 #include "common/contract/metric_table.h"
 
+#include "router/front/admin/replica_metrics.h"
+
 namespace sightline::admin {
 namespace {
 
@@ -41,7 +43,26 @@ std::string events_json(const std::optional<FeedStatus>& status) {
          (status->facts.upper_bound ? "true" : "false") + "}";
 }
 
+// The same of an engine that an agent reads, as far as its agent tells.
+std::string events_json(const followed::FollowedStatus& status) {
+  const auto& sequence = status.facts.sequence;
+  const auto& lag = status.at.lag_by_stamp;
+  return R"({"seq":)" + (sequence ? std::to_string(*sequence) : "null") + R"(,"lag_ms":)" +
+         (lag ? std::to_string(lag->count()) : "null") + R"(,"gaps":)" +
+         std::to_string(status.statistics.gaps) + R"(,"agent":)" +
+         text_or_null(status.at.agent ? status.at.agent->name : "") + R"(,"behind":)" +
+         std::to_string(behind_of(status)) + R"(,"upper_bound":)" +
+         (status.facts.upper_bound ? "true" : "false") + "}";
+}
+
 using Sources = WorkersView::Sources;
+
+std::string events_json(CacheId cache, const Sources& view) {
+  if (view.followed != nullptr) {
+    if (const auto status = view.followed->status(cache)) return events_json(*status);
+  }
+  return events_json(view.subscriber.status(cache));
+}
 
 std::string audit_json(const audit::Tally& tally) {
   return R"({"equal":)" + std::to_string(tally.equal) + R"(,"over":)" + std::to_string(tally.over) +
@@ -83,9 +104,8 @@ std::string rank_json(const Worker& worker, const fleet::Rank& rank, const Sourc
   const CacheId cache = rank.feed->cache;
   return out + R"(,"events_endpoint":)" + text_or_null(endpoints.events) +
          R"(,"replay_endpoint":)" + text_or_null(endpoints.replay) + R"(,"blocks":)" +
-         std::to_string(view.index.blocks(cache)) + R"(,"events":)" +
-         events_json(view.subscriber.status(cache)) + R"(,"audit":)" +
-         audit_json(view.audit.tally(cache)) + "}";
+         std::to_string(view.index.blocks(cache)) + R"(,"events":)" + events_json(cache, view) +
+         R"(,"audit":)" + audit_json(view.audit.tally(cache)) + "}";
 }
 
 std::uint32_t in_flight_of(const Worker& worker) {
@@ -101,9 +121,7 @@ std::string worker_json(const Worker& worker, const Sources& view) {
     if (rank.feed) blocks += view.index.blocks(rank.feed->cache);
     ranks += (ranks.empty() ? "" : ",") + rank_json(worker, rank, view);
   }
-  std::optional<FeedStatus> first;
   const fleet::Feed* feed = worker.first_feed();
-  if (feed != nullptr) first = view.subscriber.status(feed->cache);
   return R"({"name":)" + json::to_quoted(worker.spec.name) + R"(,"url":)" +
          json::to_quoted(worker.spec.url) + R"(,"state":)" +
          json::to_quoted(name_of(worker.state)) + R"(,"reason":)" + text_or_null(worker.reason) +
@@ -114,7 +132,8 @@ std::string worker_json(const Worker& worker, const Sources& view) {
          std::to_string(worker.revision) + R"(,"blocks":)" + std::to_string(blocks) +
          R"(,"in_flight":)" + std::to_string(in_flight_of(worker)) + R"(,"running":)" +
          std::to_string(worker.running) + R"(,"waiting":)" + std::to_string(worker.waiting) +
-         R"(,"ranks":[)" + ranks + R"(],"events":)" + events_json(first) + "}";
+         R"(,"ranks":[)" + ranks + R"(],"events":)" +
+         (feed != nullptr ? events_json(feed->cache, view) : "null") + "}";
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "router/cache/index/prefix_index.h"
 #include "router/cache/subscriber/zmq_subscriber.h"
 #include "router/front/admin/event_metrics.h"
+#include "router/replicas/followed/followed_feeds.h"
 #include "router/workers/fleet/fleet.h"
 
 namespace sightline::admin {
@@ -21,6 +22,7 @@ class WorkersView {
   struct Sources {
     const fleet::Fleet& fleet;
     const subscriber::EventSubscriber& subscriber;
+    const followed::FollowedFeeds* followed;  // null: no agent is heard
     const index::IndexStatistics& index;
     const audit::Audit& audit;
   };

@@ -137,5 +137,22 @@ TEST(CheckReplica, NamesAreBoundedAndARevisionIsThere) {
   EXPECT_FALSE(check_replica(settings).ok());
 }
 
+TEST(ProcessSettings, AWorkerWithAnAgentNeedsNatsAndIsNamed) {
+  WorkerSpec plain;
+  plain.name = "w0";
+  WorkerSpec with_agent;
+  with_agent.name = "w1";
+  with_agent.agent = true;
+  EXPECT_TRUE(check_agents({}, {}).ok());
+  EXPECT_TRUE(check_agents({plain}, {}).ok());
+  const auto refused = check_agents({plain, with_agent}, {});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().message.find("'w1'"), std::string::npos);
+  EXPECT_NE(refused.error().message.find("--nats"), std::string::npos);
+  NatsSettings nats;
+  nats.urls = "nats://a";
+  EXPECT_TRUE(check_agents({plain, with_agent}, nats).ok());
+}
+
 }  // namespace
 }  // namespace sightline::contract
