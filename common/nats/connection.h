@@ -45,7 +45,8 @@ class Connection {
   // replaced; one that cannot be read is trouble(), not an error.
   static Result<std::unique_ptr<Connection>> create(ConnectionOptions options,
                                                     runtime::Metrics& metrics, const Clock& clock);
-  // What was published shortly before may not leave. No inbox gets an event afterwards.
+  // What was published before is sent, as far as the server reads. No inbox gets an event
+  // afterwards.
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;

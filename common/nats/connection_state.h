@@ -47,6 +47,7 @@ struct Connection::State {
   Result<Done> ask_all(Link& link);
   Result<Done> ask_changes(Link& link);
   std::string serve(const std::stop_token& stop, Link& link);
+  void say_last_words(Link& link);
   Result<Done> send(Link& link, std::deque<Outgoing> batch);
   void end(const std::string& reason);
   void note_trouble(const std::string& reason);

@@ -15,7 +15,8 @@ using std::chrono_literals::operator""s;
 
 constexpr Duration kBackOffMin = 50ms;
 constexpr Duration kBackOffMax = 2s;
-constexpr Duration kFlushTime = 2s;    // for a server to confirm subscriptions
+constexpr Duration kFlushTime = 2s;         // for a server to confirm subscriptions
+constexpr Duration kLastFlushTime = 200ms;  // for it to take what is sent before the end
 constexpr Duration kSteadyAfter = 2s;  // a connection that lasted so long begins a new back-off
 constexpr Duration kIdle = std::chrono::hours(1);  // of one wait for something to do
 constexpr Duration kLogPause = 10s;                // between lines of a connection
@@ -190,7 +191,20 @@ std::string Connection::State::serve(const std::stop_token& stop, Link& link) {
       if (!done.ok()) return done.error().message;
     }
   }
+  say_last_words(link);
   return "stopped";
+}
+
+// What was published before the stop: a process that ends says so.
+void Connection::State::say_last_words(Link& link) {
+  std::deque<Outgoing> batch;
+  {
+    const MutexLock lock(mutex);
+    batch.swap(waiting);
+    waiting_bytes = 0;
+  }
+  if (batch.empty() || !send(link, std::move(batch)).ok()) return;
+  static_cast<void>(link.flush(kLastFlushTime));
 }
 
 Result<Done> Connection::State::send(Link& link, std::deque<Outgoing> batch) {
