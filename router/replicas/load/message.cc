@@ -102,8 +102,35 @@ void write(Writer& out, const Ask& ask) {
 
 void write(Writer& out, const Gone& gone) { out.integer(gone.instance); }
 
+void write(Writer& out, const Taken& taken) {
+  out.integer(taken.instance);
+  out.integer(static_cast<std::uint32_t>(taken.names.size()));
+  for (const auto& [name, turn] : taken.names) {
+    out.name(name.instance);
+    out.integer(name.number);
+    out.integer(name.attempt);
+    out.integer(std::min(turn, kTurnMax));
+  }
+}
+
+Taken read_taken(Reader& in) {
+  Taken taken;
+  taken.instance = in.integer<std::uint64_t>();
+  const std::size_t count = in.count(kTakenNameBytes);
+  for (std::size_t i = 0; i < count && !in.is_broken(); ++i) {
+    TakenName taken_name;
+    taken_name.name.instance = in.name();
+    taken_name.name.number = in.integer<std::uint64_t>();
+    taken_name.name.attempt = in.integer<std::uint32_t>();
+    taken_name.turn = in.integer<std::uint64_t>();
+    if (taken_name.turn > kTurnMax) in.fail();
+    taken.names.push_back(std::move(taken_name));
+  }
+  return taken;
+}
+
 Message read_body(Reader& in) {
-  switch (in.one_of(2)) {
+  switch (in.one_of(3)) {
     case 0:
       return read_told(in);
     case 1: {
@@ -113,8 +140,10 @@ Message read_body(Reader& in) {
       ask.nonce = in.integer<std::uint64_t>();
       return ask;
     }
-    default:
+    case 2:
       return Gone{.instance = in.integer<std::uint64_t>()};
+    default:
+      return read_taken(in);
   }
 }
 

@@ -62,7 +62,33 @@ struct Gone {
   bool operator==(const Gone&) const = default;
 };
 
-using Message = std::variant<Told, Ask, Gone>;
+// A reservation as its caller names it.
+struct ReservationName {
+  std::string instance;  // of the caller, at most frames::kNameBytesMax
+  std::uint64_t number = 0;
+  std::uint32_t attempt = 0;
+
+  bool operator==(const ReservationName&) const = default;
+};
+
+// A reservation that is booked at a router although another one may have it: what others have
+// booked under its number, up to this attempt, counts no more.
+struct TakenName {
+  ReservationName name;
+  std::uint64_t turn = 0;  // of the taking: above all that the router had heard or told till then
+
+  bool operator==(const TakenName&) const = default;
+};
+
+// Router to all: reservations that it has taken. May come late, twice and in any order.
+struct Taken {
+  std::uint64_t instance = 0;  // of the router
+  std::vector<TakenName> names;
+
+  bool operator==(const Taken&) const = default;
+};
+
+using Message = std::variant<Told, Ask, Gone, Taken>;
 
 inline constexpr std::size_t kNoncesMax = 64;
 // Most that is read for one rank; far above what engines take, and far from overflow when the
@@ -74,6 +100,11 @@ inline constexpr std::size_t kToldOverheadBytesMax =
     1 + 8 + 2 + frames::kNameBytesMax + 8 + 1 + 4 + 4 + 4 + 8 * kNoncesMax + 4;
 // A rank without its worker's name: length, rank, four amounts.
 inline constexpr std::size_t kRankBytes = 2 + 4 + 4 + 8 + 8 + 8;
+// Of Taken: kind, instance, count; a name without its caller's: length, number, attempt, turn.
+inline constexpr std::size_t kTakenOverheadBytes = 1 + 8 + 4;
+inline constexpr std::size_t kTakenNameBytes = 2 + 8 + 4 + 8;
+// Far above what takings reach, and far from overflow.
+inline constexpr std::uint64_t kTurnMax = 1ULL << 62U;
 
 // Integers little-endian, lengths in front of what they count, doubles as their bits. Amounts above
 // those that are read are told as these.
@@ -84,9 +115,12 @@ std::string encode(const Message& message);
 // on the worker.
 Result<Message> decode(std::string_view bytes);
 
-// What the rank takes in a message.
+// What the rank, or the name, takes in a message.
 inline std::size_t encoded_bytes(const RankLoad& rank) {
   return kRankBytes + rank.rank.worker.size();
+}
+inline std::size_t encoded_bytes(const TakenName& name) {
+  return kTakenNameBytes + name.name.instance.size();
 }
 
 }  // namespace sightline::load

@@ -45,6 +45,16 @@ OthersLoad::OthersLoad(std::uint64_t me, std::function<std::uint64_t()> draw, Ot
 void OthersLoad::connected(Instant now) {
   strangers_ = true;
   asking_all_ = {.due = now, .pause = options_.ask_pause};
+  // All are asked: each by itself only if that does not help.
+  missed(now + options_.ask_pause);
+}
+
+void OthersLoad::missed(Instant now) {
+  for (auto& [instance, sender] : senders_) {
+    sender.whole = false;
+    sender.snapshot = 0;
+    sender.asking = {.due = now, .pause = options_.ask_pause};
+  }
 }
 
 void OthersLoad::leave_aside(LeftAside reason) {
@@ -159,6 +169,20 @@ void OthersLoad::hear(const Gone& gone, Instant now) {
   if (!senders_.contains(gone.instance)) return;
   ++statistics_.ended;
   forget(gone.instance);
+}
+
+bool OthersLoad::hear(const Taken& taken, Instant now) {
+  expire(now);
+  if (senders_.contains(taken.instance)) return true;
+  if (taken.instance == me_) {
+    leave_aside(LeftAside::Own);
+  } else if (past_seq(taken.instance) == kNothingCounts) {
+    leave_aside(LeftAside::Ended);
+  } else {
+    leave_aside(LeftAside::Stranger);
+    strangers_ = true;
+  }
+  return false;
 }
 
 std::uint64_t OthersLoad::past_seq(std::uint64_t instance) const {

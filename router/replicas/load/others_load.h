@@ -49,9 +49,8 @@ inline constexpr std::size_t kLeftAsideCount = 6;
 std::string_view name_of(LeftAside reason);
 
 struct OthersOptions {
-  // What a router told is void after so long without a word. LoadBook::Options::source_timeout is
-  // the same.
-  Duration silent_after = std::chrono::seconds(3);
+  // What a router told is void after so long without a word, in the book too.
+  Duration silent_after = fleet::kLoadSourceTimeout;
   // Between asks, doubled up to ask_pause_max while they do not help.
   Duration ask_pause = std::chrono::milliseconds(50);
   Duration ask_pause_max = std::chrono::seconds(1);
@@ -72,9 +71,13 @@ class OthersLoad {
 
   // What is sent from now on is heard by the others, who may have told what we have not heard.
   void connected(Instant now);
+  // Some of what the others told is missing.
+  void missed(Instant now);
   // As decode() gives them.
   void hear(const Told& told, Instant now);
   void hear(const Gone& gone, Instant now);
+  // False: it is left aside, being of a router that is not believed.
+  [[nodiscard]] bool hear(const Taken& taken, Instant now);
 
   struct Turn {
     std::vector<BookCall> calls;

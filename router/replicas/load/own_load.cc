@@ -26,6 +26,14 @@ std::string told_name(std::string name) {
 
 bool is_idle(const fleet::Load& load) { return load == fleet::Load{}; }
 
+// Nothing ends that was not booked.
+template <class Amount>
+Amount sum(Amount amount, std::int64_t more) {
+  const std::int64_t result = static_cast<std::int64_t>(amount) + more;
+  SL_CHECK(result >= 0);
+  return static_cast<Amount>(result);
+}
+
 }  // namespace
 
 OwnLoad::OwnLoad(std::uint64_t instance, std::string name, OwnOptions options)
@@ -34,33 +42,36 @@ OwnLoad::OwnLoad(std::uint64_t instance, std::string name, OwnOptions options)
   SL_CHECK(options_.message_bytes_max >= kMessageBytesMin);
 }
 
-void OwnLoad::take(const LoadChange& change, Instant now) {
-  Total& total = totals_[change.rank];
-  fleet::Load& load = total.load;
+Delta delta_of(const LoadChange& change) {
+  const auto prefill_tokens = static_cast<std::int64_t>(change.booking.prefill_tokens);
+  const auto blocks = static_cast<std::int64_t>(change.booking.blocks);
   switch (change.step) {
     case LoadChange::Step::Reserved:
-      ++load.in_flight;
-      load.prefill_tokens += change.booking.prefill_tokens;
-      total.recent.add(change.booking.prefill_blocks(), now);
-      break;
+      return {.in_flight = 1,
+              .prefill_tokens = prefill_tokens,
+              .prefill_blocks = change.booking.prefill_blocks()};
     case LoadChange::Step::FirstToken:
-      SL_CHECK(load.prefill_tokens >= change.booking.prefill_tokens);
-      load.prefill_tokens -= change.booking.prefill_tokens;
-      load.blocks += change.booking.blocks;
-      break;
+      return {.prefill_tokens = -prefill_tokens, .blocks = blocks};
     case LoadChange::Step::Ended:
-      SL_CHECK(load.in_flight > 0);
-      --load.in_flight;
-      if (change.had_first_token) {
-        SL_CHECK(load.blocks >= change.booking.blocks);
-        load.blocks -= change.booking.blocks;
-      } else {
-        SL_CHECK(load.prefill_tokens >= change.booking.prefill_tokens);
-        load.prefill_tokens -= change.booking.prefill_tokens;
-      }
       break;
   }
-  changed_.insert(change.rank);
+  if (change.had_first_token) return {.in_flight = -1, .blocks = -blocks};
+  return {.in_flight = -1, .prefill_tokens = -prefill_tokens};
+}
+
+void OwnLoad::take(const fleet::RankName& rank, const Delta& delta, Instant now) {
+  Total& total = totals_[rank];
+  fleet::Load& load = total.load;
+  load.in_flight = sum(load.in_flight, delta.in_flight);
+  load.prefill_tokens = sum(load.prefill_tokens, delta.prefill_tokens);
+  load.blocks = sum(load.blocks, delta.blocks);
+  if (delta.prefill_blocks > 0) total.recent.add(delta.prefill_blocks, now);
+  changed_.insert(rank);
+}
+
+void OwnLoad::set_message_bytes_max(std::size_t bytes) {
+  SL_CHECK(bytes >= kMessageBytesMin);
+  options_.message_bytes_max = bytes;
 }
 
 void OwnLoad::asked(const Ask& ask) {

@@ -17,6 +17,24 @@
 
 namespace sightline::load {
 
+// What some steps of some bookings on a rank change together. Sums of whole bookings' steps, in
+// whatever groups, give the same totals.
+struct Delta {
+  std::int64_t in_flight = 0;
+  std::int64_t prefill_tokens = 0;
+  std::int64_t blocks = 0;
+  double prefill_blocks = 0;  // reserved
+
+  Delta& operator+=(const Delta& more) {
+    in_flight += more.in_flight;
+    prefill_tokens += more.prefill_tokens;
+    blocks += more.blocks;
+    prefill_blocks += more.prefill_blocks;
+    return *this;
+  }
+};
+Delta delta_of(const fleet::LoadChange& change);
+
 struct OwnOptions {
   // Of a message before it is sealed: the server's payload limit less envelope::kSealBytes.
   std::size_t message_bytes_max = 64U << 10U;
@@ -41,13 +59,22 @@ class OwnLoad {
   OwnLoad(std::uint64_t instance, std::string name, OwnOptions options = {});
 
   // Each change that the book's observer is told of, once, those of one booking in their order.
-  void take(const fleet::LoadChange& change, Instant now);
+  void take(const fleet::LoadChange& change, Instant now) {
+    take(change.rank, delta_of(change), now);
+  }
+  void take(const fleet::RankName& rank, const Delta& delta, Instant now);
+  // What is sent from now on is heard by the others: they are told everything at once.
+  void connected(Instant now) { snapshot_due_ = now; }
+  // As OwnOptions::message_bytes_max, for what is told from now on; at least kMessageBytesMin.
+  void set_message_bytes_max(std::size_t bytes);
   // Also asks of other routers, or our own, which are left aside.
   void asked(const Ask& ask);
 
   // Messages for all, to be sent in this order. The first change is told at once.
   std::vector<std::string> turn(Instant now);
   [[nodiscard]] Instant due() const;
+  // When a change that comes now is told.
+  [[nodiscard]] Instant next_changes() const { return changes_due_; }
   // The last message, when nothing is booked any more.
   [[nodiscard]] std::string farewell() const { return encode(Gone{.instance = instance_}); }
 
@@ -76,7 +103,7 @@ class OwnLoad {
 
   const std::uint64_t instance_;
   const std::string name_;
-  const OwnOptions options_;
+  OwnOptions options_;
   std::map<fleet::RankName, Total> totals_;
   std::set<fleet::RankName> changed_;  // not told yet
   std::vector<std::uint64_t> nonces_;  // not answered yet

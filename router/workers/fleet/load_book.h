@@ -28,6 +28,8 @@ namespace sightline::fleet {
 using LoadObserver = std::function<void(const LoadChange&)>;
 
 inline constexpr std::size_t kLoadSourcesMax = 64;
+// Routers tell all that they have booked each second: three times it did not come.
+inline constexpr Duration kLoadSourceTimeout = std::chrono::seconds(3);
 
 class BookedWork;
 
@@ -134,7 +136,7 @@ class LoadBook {
  public:
   struct Options {
     LoadObserver observer = {};
-    Duration source_timeout = std::chrono::seconds(5);
+    Duration source_timeout = kLoadSourceTimeout;
   };
 
   explicit LoadBook(Options options);

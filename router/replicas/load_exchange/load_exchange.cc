@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/replicas/load_exchange/load_exchange.h"
+
+#include <algorithm>
+#include <optional>
+#include <stop_token>
+#include <utility>
+#include <variant>
+
+#include <unistd.h>
+
+#include "common/base/bytes.h"
+#include "common/base/check.h"
+#include "common/base/log.h"
+#include "common/base/mutex.h"
+#include "common/runtime/worker_thread.h"
+
+#include "router/replicas/load_exchange/tallies.h"
+
+namespace sightline::load_exchange {
+namespace {
+
+using load::BookCall;
+using load::ReservationName;
+using load::TakenNames;
+
+// Seconds of what 64 routers of a large deployment tell.
+constexpr nats::Inbox::Limits kInboxLimits{.messages_max = 65'536, .bytes_max = 32U << 20U};
+// Events that are taken in before a turn, so that a flood delays no message of ours.
+constexpr std::size_t kEventsPerTurnMax = 256;
+
+// From the kernel's generator: nobody can guess it.
+std::uint64_t draw() {
+  std::uint64_t number = 0;
+  SL_CHECK(::getentropy(&number, sizeof number) == 0);
+  return number;
+}
+
+}  // namespace
+
+struct LoadExchange::State {
+  State(const Me& me, const Around& around, ExchangeOptions given)
+      : sealer(around.sealer),
+        load_subject(around.subjects.load()),
+        ask_subject(around.subjects.load_asks()),
+        instance(me.instance),
+        options(std::move(given)),
+        connection(around.connection),
+        book(around.book),
+        clock(around.clock),
+        queue(around.queue),
+        inbox(std::make_shared<nats::Inbox>(kInboxLimits)),
+        tallies(around.metrics),
+        own(me.instance, me.name, options.own),
+        others(me.instance, draw, options.others),
+        taken(me.instance, options.taken) {
+    queue->open([kept = inbox] { kept->wake(); });
+  }
+
+  // What a turn found, for outside of the lock.
+  struct Outcome {
+    std::vector<BookCall> calls;
+    std::vector<load::Ask> asks;
+    std::vector<std::string> messages;
+    std::vector<ReservationName> superseded;
+  };
+
+  void run(const std::stop_token& stop);
+  void end();
+  [[nodiscard]] Instant due() const SL_EXCLUDES(mutex);
+  Outcome turn(std::optional<nats::Event> event, Instant now) SL_EXCLUDES(mutex);
+  void take(const nats::Event& event, Outcome& outcome, Instant now) SL_REQUIRES(mutex);
+  void hear(const nats::Message& message, Outcome& outcome, Instant now) SL_REQUIRES(mutex);
+  void connected(Instant now) SL_REQUIRES(mutex);
+  void drain(Instant now) SL_REQUIRES(mutex);
+  void tell(Outcome& outcome, Instant now) SL_REQUIRES(mutex);
+  void count(Instant now) SL_REQUIRES(mutex);
+  void act(const Outcome& outcome, Instant now);
+  void apply(const BookCall& call, Instant now);
+  void publish(const std::string& subject, const std::string& message);
+
+  const envelope::Sealer& sealer;
+  const std::string load_subject;
+  const std::string ask_subject;
+  const std::uint64_t instance;
+  const ExchangeOptions options;
+  nats::Connection& connection;
+  fleet::LoadBook& book;
+  const Clock& clock;
+  const std::shared_ptr<LoadQueue> queue;
+  const std::shared_ptr<nats::Inbox> inbox;
+  std::optional<WorkerThread> thread;
+
+  mutable Mutex mutex;
+  Tallies tallies SL_GUARDED_BY(mutex);
+  load::OwnLoad own SL_GUARDED_BY(mutex);
+  load::OthersLoad others SL_GUARDED_BY(mutex);
+  TakenNames taken SL_GUARDED_BY(mutex);
+};
+
+void LoadExchange::State::run(const std::stop_token& stop) {
+  connection.subscribe(load_subject, inbox);
+  connection.subscribe(ask_subject, inbox);
+  while (!stop.stop_requested()) {
+    auto event = inbox->take(due());
+    // One reading for all of a turn: the book and `others` judge alike who is silent.
+    const Instant now = clock.now();
+    act(turn(std::move(event), now), now);
+  }
+  end();
+}
+
+// Nobody of the others counts here any more, and nothing of ours there.
+void LoadExchange::State::end() {
+  connection.unsubscribe(load_subject, inbox);
+  connection.unsubscribe(ask_subject, inbox);
+  queue->close();
+  std::string farewell;
+  std::vector<load::OthersLoad::Source> sources;
+  {
+    const MutexLock lock(mutex);
+    farewell = own.farewell();
+    sources = others.sources(clock.now());
+  }
+  publish(load_subject, farewell);
+  for (const auto& source : sources) book.forget(to_hex(source.instance));
+}
+
+Instant LoadExchange::State::due() const {
+  const MutexLock lock(mutex);
+  const Instant due = std::min(own.due(), others.due());
+  return queue->is_empty() ? due : std::min(due, own.next_changes());
+}
+
+LoadExchange::State::Outcome LoadExchange::State::turn(std::optional<nats::Event> event,
+                                                       Instant now) {
+  Outcome outcome;
+  const MutexLock lock(mutex);
+  for (std::size_t i = 0; event && i < kEventsPerTurnMax; ++i) {
+    take(*event, outcome, now);
+    event = i + 1 < kEventsPerTurnMax ? inbox->take_now() : std::nullopt;
+  }
+  tell(outcome, now);
+  auto theirs = others.turn(now);
+  outcome.calls = std::move(theirs.calls);
+  outcome.asks = std::move(theirs.asks);
+  count(now);
+  return outcome;
+}
+
+void LoadExchange::State::take(const nats::Event& event, Outcome& outcome, Instant now) {
+  if (const auto* message = std::get_if<nats::Message>(&event)) {
+    hear(*message, outcome, now);
+  } else if (std::holds_alternative<nats::Connected>(event)) {
+    connected(now);
+  } else if (std::holds_alternative<nats::Lost>(event)) {
+    tallies.lost();
+    others.missed(now);
+  }
+  // While away nothing is heard: those that do not speak for too long do not count any more.
+}
+
+void LoadExchange::State::hear(const nats::Message& message, Outcome& outcome, Instant now) {
+  const auto opened = sealer.open(message.subject, message.payload);
+  if (const auto* refusal = std::get_if<envelope::Refusal>(&opened)) {
+    return tallies.left_aside(envelope::name_of(*refusal));
+  }
+  const auto read = load::decode(std::get<std::string_view>(opened));
+  if (!read.ok()) return tallies.left_aside("malformed");
+  if (const auto* told = std::get_if<load::Told>(&*read)) {
+    others.hear(*told, now);
+  } else if (const auto* ask = std::get_if<load::Ask>(&*read)) {
+    own.asked(*ask);
+  } else if (const auto* gone = std::get_if<load::Gone>(&*read)) {
+    others.hear(*gone, now);
+  } else if (const auto& theirs = std::get<load::Taken>(*read); others.hear(theirs, now)) {
+    auto names = taken.hear(theirs);
+    std::move(names.begin(), names.end(), std::back_inserter(outcome.superseded));
+  }
+}
+
+void LoadExchange::State::connected(Instant now) {
+  const std::size_t room = connection.payload_max();
+  const std::size_t least = load::kMessageBytesMin + envelope::kSealBytes;
+  if (room < least) {
+    log(LogLevel::Error, "NATS takes smaller messages than those that tell load",
+        {{"max_payload", room}, {"needed", least}});
+  } else {
+    own.set_message_bytes_max(std::min(options.own.message_bytes_max, room - envelope::kSealBytes));
+    taken.set_message_bytes_max(
+        std::min(options.taken.message_bytes_max, room - envelope::kSealBytes));
+  }
+  own.connected(now);
+  others.connected(now);
+}
+
+void LoadExchange::State::drain(Instant now) {
+  LoadQueue::Content content = queue->take();
+  for (const auto& [rank, delta] : content.deltas) own.take(rank, delta, now);
+  taken.take(std::move(content.taken), now);
+  tallies.taken_left_out(content.taken_left_out);
+}
+
+void LoadExchange::State::tell(Outcome& outcome, Instant now) {
+  const bool is_due = own.due() <= now || own.next_changes() <= now;
+  if (!is_due) return;
+  drain(now);
+  const auto before = own.statistics();
+  outcome.messages = own.turn(now);
+  const auto& after = own.statistics();
+  TakenNames::Again again = TakenNames::Again::Nothing;
+  if (after.snapshots > before.snapshots) again = TakenNames::Again::Young;
+  if (after.answers > before.answers) again = TakenNames::Again::ToAskers;
+  // Behind the snapshot, by which an asker comes to believe us.
+  auto names = taken.tell(again, now);
+  std::move(names.begin(), names.end(), std::back_inserter(outcome.messages));
+}
+
+void LoadExchange::State::count(Instant now) {
+  Duration age{};
+  const auto sources = others.sources(now);
+  for (const auto& source : sources) age = std::max(age, source.age);
+  tallies.count({.own = own.statistics(),
+                 .others = others.statistics(),
+                 .taken = taken.statistics(),
+                 .sources = sources.size(),
+                 .age = age});
+}
+
+void LoadExchange::State::act(const Outcome& outcome, Instant now) {
+  for (const BookCall& call : outcome.calls) apply(call, now);
+  for (const std::string& message : outcome.messages) publish(load_subject, message);
+  for (const load::Ask& ask : outcome.asks) publish(ask_subject, load::encode(ask));
+  if (!outcome.superseded.empty() && options.supersede) options.supersede(outcome.superseded);
+}
+
+// A rank that this router does not have yet is told again with the next snapshot.
+void LoadExchange::State::apply(const BookCall& call, Instant now) {
+  if (const auto* set = std::get_if<load::SetOthers>(&call)) {
+    book.set_others(set->source, set->told.rank, set->told.load, now);
+  } else if (const auto* heard = std::get_if<load::HearSource>(&call)) {
+    book.hear(heard->source, now);
+  } else {
+    book.forget(std::get<load::ForgetSource>(call).source);
+  }
+}
+
+// What cannot be sent is a gap to the others, who ask.
+void LoadExchange::State::publish(const std::string& subject, const std::string& message) {
+  connection.publish(subject, sealer.seal(subject, message));
+}
+
+LoadExchange::LoadExchange(const Me& me, const Around& around, ExchangeOptions options)
+    : state_(std::make_unique<State>(me, around, std::move(options))) {
+  state_->thread.emplace("sl-load",
+                         [state = state_.get()](const std::stop_token& stop) { state->run(stop); });
+}
+
+LoadExchange::~LoadExchange() { stop(); }
+
+std::string LoadExchange::json() const {
+  const MutexLock lock(state_->mutex);
+  return R"({"instance":")" + to_hex(state_->instance) + R"(","ranks":)" +
+         std::to_string(state_->own.ranks()) + R"(,"sources":)" +
+         state_->others.json(state_->clock.now()) + "}";
+}
+
+std::size_t LoadExchange::sources() const {
+  const MutexLock lock(state_->mutex);
+  return state_->others.sources(state_->clock.now()).size();
+}
+
+void LoadExchange::stop() {
+  if (!state_->thread) return;
+  state_->thread->request_stop();
+  state_->inbox->wake();
+  state_->thread->join();
+  state_->thread.reset();
+}
+
+}  // namespace sightline::load_exchange
