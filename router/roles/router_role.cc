@@ -22,6 +22,7 @@
 #include "router/front/selection/local_selector.h"
 #include "router/process/process_identity.h"
 #include "router/replicas/followed/followed_feeds.h"
+#include "router/replicas/load_exchange/load_exchange.h"
 #include "router/roles/audit_wiring.h"
 #include "router/roles/feed_watch.h"
 #include "router/roles/feeds.h"
@@ -53,6 +54,7 @@ struct RouterRole::Parts {
   const Shared shared;
   index::RemovalJournal removals;
   index::ExactIndex index;
+  std::shared_ptr<load_exchange::LoadQueue> booked;  // for the others; where there are replicas
   std::optional<fleet::Fleet> fleet;
   std::unique_ptr<subscriber::EventSubscriber> subscriber;
   std::optional<followed::FollowedFeeds> followed;  // where there are replicas
@@ -64,19 +66,21 @@ struct RouterRole::Parts {
   std::optional<admin::WorkersView> workers_view;
   std::optional<admin::ReplicasView> replicas_view;  // where there are replicas
   std::optional<admin::IndexView> index_view;
+  std::optional<load_exchange::LoadExchange> load;  // where there are replicas
 
   Result<Done> build();
+  [[nodiscard]] fleet::FleetOptions fleet_options();
   [[nodiscard]] fleet::FleetListeners listeners();
   Result<Done> read_events();
   void hear_agents(process::ReplicaStack& replicas);
   void take_facts(CacheId cache, const operations::CacheFacts& facts);
   void tell_block_size();
+  void share_load(process::ReplicaStack& replicas);
 };
 
 Result<Done> RouterRole::Parts::build() {
   const contract::ServeSettings& settings = shared.settings;
-  fleet.emplace(fleet::Fleet::Options{.probe_interval = settings.fleet.probe_interval}, listeners(),
-                shared.metrics, system_clock());
+  fleet.emplace(fleet_options(), listeners(), shared.metrics, system_clock());
   SL_TRY(read_events());
   if (shared.replicas != nullptr) hear_agents(*shared.replicas);
   feeds.emplace(*subscriber, followed ? &*followed : nullptr);
@@ -101,6 +105,14 @@ Result<Done> RouterRole::Parts::build() {
       shared.metrics);
   index_view.emplace(admin::IndexView{.fleet = *fleet, .index = index, .scheme = shared.scheme});
   return Done{};
+}
+
+fleet::FleetOptions RouterRole::Parts::fleet_options() {
+  fleet::FleetOptions options{.probe_interval = shared.settings.fleet.probe_interval};
+  if (shared.replicas == nullptr) return options;
+  booked = std::make_shared<load_exchange::LoadQueue>();
+  options.load.observer = load_exchange::LoadQueue::observer_of(booked);
+  return options;
 }
 
 fleet::FleetListeners RouterRole::Parts::listeners() {
@@ -169,6 +181,19 @@ void RouterRole::Parts::hear_agents(process::ReplicaStack& replicas) {
                         shared.metrics);
 }
 
+void RouterRole::Parts::share_load(process::ReplicaStack& replicas) {
+  load.emplace(
+      load_exchange::LoadExchange::Me{.instance = replicas.instance(), .name = replicas.name()},
+      load_exchange::LoadExchange::Around{.connection = replicas.control(),
+                                          .sealer = replicas.sealer(),
+                                          .subjects = replicas.subjects(),
+                                          .book = fleet->load_book(),
+                                          .queue = booked,
+                                          .metrics = shared.metrics,
+                                          .clock = system_clock()});
+  replicas_view->add_part("load", [this] { return load->json(); });
+}
+
 // On the threads that follow engines and agents.
 void RouterRole::Parts::take_facts(CacheId cache, const operations::CacheFacts& facts) {
   fleet->take_facts(cache, facts);
@@ -191,7 +216,11 @@ Result<std::unique_ptr<RouterRole>> RouterRole::create(const Shared& shared) {
   return std::make_unique<RouterRole>(std::move(parts));
 }
 
-void RouterRole::start() { parts_->control->start(parts_->shared.settings.workers); }
+void RouterRole::start() {
+  const Shared& shared = parts_->shared;
+  parts_->control->start(shared.settings.workers);
+  if (shared.replicas != nullptr) parts_->share_load(*shared.replicas);
+}
 
 void RouterRole::reload_workers(Result<std::vector<contract::WorkerSpec>> workers) {
   parts_->control->reload_workers(std::move(workers));
@@ -219,7 +248,11 @@ void RouterRole::refresh_metrics() {
   parts_->workers_view->refresh();
   if (parts_->replicas_view) parts_->replicas_view->refresh();
 }
-void RouterRole::stop() { parts_->control->stop(); }
+
+void RouterRole::stop() {
+  if (parts_->load) parts_->load->stop();
+  parts_->control->stop();
+}
 
 const fleet::Fleet& RouterRole::fleet() const { return *parts_->fleet; }
 selection::Selector& RouterRole::selector() { return *parts_->selector; }

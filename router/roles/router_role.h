@@ -44,7 +44,7 @@ class RouterRole {
   void add_admin(runtime::AdminServer& admin);
   // Before each scrape.
   void refresh_metrics();
-  // Ends what asks the workers. Once.
+  // Ends what asks the workers, and says to the other routers that nothing is booked here. Once.
   void stop();
 
   [[nodiscard]] const fleet::Fleet& fleet() const;

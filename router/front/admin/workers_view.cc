@@ -90,10 +90,18 @@ std::string state_json(const Worker& worker, const fleet::Rank& rank) {
   return R"("state":)" + json::to_quoted(name_of(state)) + R"(,"reason":)" + text_or_null(reason);
 }
 
+// Requests of other routers, as far as they tell.
+std::uint32_t others_in_flight(const fleet::Rank& rank) {
+  const std::uint32_t own = rank.load->own({}).in_flight;
+  const std::uint32_t all = rank.load->read(system_clock().now()).in_flight;
+  return all > own ? all - own : 0;
+}
+
 std::string rank_json(const Worker& worker, const fleet::Rank& rank, const Sources& view) {
   const std::string out =
       R"({"rank":)" + std::to_string(rank.number) + "," + state_json(worker, rank) +
-      R"(,"in_flight":)" + std::to_string(rank.load->own({}).in_flight) + R"(,"running":)" +
+      R"(,"in_flight":)" + std::to_string(rank.load->own({}).in_flight) +
+      R"(,"others_in_flight":)" + std::to_string(others_in_flight(rank)) + R"(,"running":)" +
       std::to_string(rank.running) + R"(,"waiting":)" + std::to_string(rank.waiting) +
       R"(,"gpu_blocks":)" + count_or_null(rank.gpu_blocks);
   if (!rank.feed) {

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Sightline Authors
+"""Routers over NATS: what is booked through one is weighed by the other."""
+
+import http.client
+import json
+import signal
+
+import pytest
+from nats_server import NatsServer
+from stack import Stack
+
+ROUNDS = 8
+
+
+class Pair:
+    """Two routers of the same engines, whose answers never come: a request stays booked until its
+    client leaves."""
+
+    def __init__(self, build, logs):
+        self.nats = NatsServer(logs)
+        self.nats.start()
+        flags = ["--nats", self.nats.url]
+        self.engines = Stack(build, engines=2, logs=logs,
+                             engine_flags=["--fault", "kind=stall,ms=0"])
+        self.engines.start_engines()
+        self.routers = [Stack(build, workers=self.engines.workers, logs=logs / f"router{i}",
+                              router_flags=[*flags, "--replica-name", f"r{i}"])
+                        for i in range(2)]
+
+    def __enter__(self):
+        for router in self.routers:
+            router.start_router()
+        for router in self.routers:
+            router.wait_until(lambda: len(sources(router)) == 1)
+        return self
+
+    def __exit__(self, *_):
+        for router in self.routers:
+            router.stop()
+        self.engines.stop()
+        self.nats.kill()
+
+
+@pytest.fixture
+def pair(build, logs):
+    with Pair(build, logs) as running:
+        yield running
+
+
+def sources(router):
+    return json.loads(router.get(router.admin_port, "/v1/replicas")[1])["load"]["sources"]
+
+
+def in_flight(router, whose):
+    """By worker: of this router ("in_flight") or of the others ("others_in_flight")."""
+    return [worker["ranks"][0][whose] for worker in router.worker_states()]
+
+
+def hold(router, number):
+    """A request under way, unlike all others."""
+    connection = http.client.HTTPConnection("127.0.0.1", router.port)
+    tokens = [1000 + number, *range(2000, 2063)]
+    connection.request("POST", "/v1/completions",
+                       json.dumps({"model": "demo", "prompt": tokens, "max_tokens": 1,
+                                   "stream": True}),
+                       {"content-type": "application/json"})
+    return connection
+
+
+def test_each_chooses_the_engine_that_the_other_has_left_idle(pair):
+    first, second = pair.routers
+    for number in range(ROUNDS):
+        held = [hold(first, 2 * number)]
+        second.wait_until(lambda: sum(in_flight(second, "others_in_flight")) == 1)
+        taken = in_flight(first, "in_flight")
+        assert in_flight(second, "others_in_flight") == taken
+        held.append(hold(second, 2 * number + 1))
+        second.wait_until(lambda: sum(in_flight(second, "in_flight")) == 1)
+        assert in_flight(second, "in_flight") == taken[::-1]
+        for connection in held:
+            connection.close()
+        for router in pair.routers:
+            for whose in ("in_flight", "others_in_flight"):
+                router.wait_until(lambda: in_flight(router, whose) == [0, 0])
+        first, second = second, first
+
+
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
+def test_what_a_router_had_booked_ends_with_it(pair, end):
+    first, second = pair.routers
+    held = hold(first, 0)
+    second.wait_until(lambda: sum(in_flight(second, "others_in_flight")) == 1)
+    if end == signal.SIGTERM:
+        held.close()
+    first.router.stop(end)
+    first.router = None
+    second.wait_until(lambda: in_flight(second, "others_in_flight") == [0, 0])
+    assert sources(second) == []
+    gone = "silent" if end == signal.SIGKILL else "ended"
+    assert second.router_count(f'sightline_load_sources_gone_total{{reason="{gone}"}}') == 1
+    held.close()
+
+
+def test_a_router_that_is_started_again_sees_what_is_booked_at_the_others(pair):
+    first, second = pair.routers
+    held = [hold(first, number) for number in range(3)]
+    second.wait_until(lambda: sum(in_flight(second, "others_in_flight")) == 3)
+    second.router.stop()
+    second.start_router()
+    second.wait_until(lambda: sum(in_flight(second, "others_in_flight")) == 3)
+    assert in_flight(second, "others_in_flight") == in_flight(first, "in_flight")
+    for connection in held:
+        connection.close()
+    second.wait_until(lambda: in_flight(second, "others_in_flight") == [0, 0])
