@@ -90,6 +90,7 @@ void EventFeed::apply(const Message& message, WallTime now) {
 
 FeedStatus EventFeed::status() const {
   return {.cache = cache_,
+          .epoch = state_.epoch(),
           .facts = {.has_replay = has_replay_,
                     .block_size = state_.block_size(),
                     .block_size_conflict = state_.block_size_conflict(),

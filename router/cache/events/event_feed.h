@@ -21,6 +21,7 @@ namespace sightline::events {
 // How far one rank's events have come, and what they tell of its cache.
 struct FeedStatus {
   CacheId cache;
+  std::uint64_t epoch = 0;             // operations::CacheName::epoch, of which the rest is told
   operations::CacheFacts facts;        // health and caught_up: set by who owns the socket
   double batch_timestamp_s = 0;        // engine's clock, of the last batch; 0: none yet
   std::chrono::milliseconds lag{0};    // applied - batch time, of the last batch; >= 0

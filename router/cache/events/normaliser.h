@@ -60,6 +60,8 @@ class Normaliser {
   // cache and begins its next epoch.
   void reset();
 
+  // The one that operations come under from now on.
+  [[nodiscard]] std::uint64_t epoch() const { return cache_.epoch; }
   // Tokens per block: as its events say, else as configured.
   [[nodiscard]] std::optional<std::uint32_t> block_size() const;
   // The block size that contradicts the configured or earlier one; nothing: no contradiction. After

@@ -322,6 +322,7 @@ void EventSubscriber::State::publish(const FeedStatus& status) {
     before = std::exchange(entry->second, status);
   }
   log_changes(before, status);
+  if (options.on_status) options.on_status(status);
   // A conflict may end, by a restart, with the size that was in conflict.
   const bool is_news = before.facts.health != status.facts.health ||
                        misses_past(before) != misses_past(status) ||

@@ -32,6 +32,9 @@ struct SubscriberOptions {
   // Told when a rank's health or the block size of its events has changed, on the subscriber's
   // thread and before it reads on: must be quick.
   std::function<void(const events::FeedStatus&)> on_change = nullptr;
+  // Told, likewise, after anything was done to a rank, after the operations that it caused: about
+  // once for each time that messages of it are read.
+  std::function<void(const events::FeedStatus&)> on_status = nullptr;
   // Told, likewise, of a rank that cannot be followed; it is unknown by then.
   // Errors: InvalidArgument, which says which endpoint is refused or cannot be bound and why;
   // Internal, when the process has no sockets left.

@@ -240,6 +240,29 @@ TEST_F(ZmqSubscriber, TellsHowLongItsThreadHasBeenAtOneTurn) {
   await([&] { return subscriber_->turn_age() == Duration::zero(); });
 }
 
+TEST_F(ZmqSubscriber, TellsWhatIsKnownOfARankBehindTheOperationsThatItFollowsFrom) {
+  std::atomic<std::uint64_t> told_late = 0;
+  std::atomic<std::uint64_t> epoch = 0;
+  options.on_status = [&](const events::FeedStatus& now) {
+    const std::uint64_t held = now.epoch == 0 && now.facts.sequence ? *now.facts.sequence + 1 : 0;
+    if (index_.blocks(kEngine) != held) ++told_late;
+    epoch = now.epoch;
+  };
+  start();
+  follow_replaying();
+  publisher_.answer(0);
+  publisher_.end_replay(0);
+  await_verified();
+  publisher_.publish(1);
+  await_sequence(1);
+  EXPECT_EQ(index_.blocks_total(), 2U);
+  EXPECT_EQ(epoch, 0U);
+  subscriber_->relearn(kEngine, false);
+  await([&] { return epoch == 1; });
+  EXPECT_EQ(index_.blocks_total(), 0U);
+  EXPECT_EQ(told_late, 0U);
+}
+
 TEST_F(ZmqSubscriber, RefusesEndpointsThatCannotBeUsed) {
   start();
   for (const FeedEndpoints& endpoints :
