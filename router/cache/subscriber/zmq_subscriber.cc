@@ -368,8 +368,8 @@ void EventSubscriber::remove(CacheId cache) {
 }
 
 void EventSubscriber::relearn(CacheId cache, bool replay) {
-  const auto kind = replay ? Command::Kind::RelearnByReplay : Command::Kind::Relearn;
-  state_->push({.kind = kind, .cache = cache});
+  using Kind = Command::Kind;
+  state_->push({.kind = replay ? Kind::RelearnByReplay : Kind::Relearn, .cache = cache});
 }
 
 void EventSubscriber::look(CacheId cache) {

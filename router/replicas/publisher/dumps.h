@@ -2,6 +2,7 @@
 // Copyright The Sightline Authors
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -67,8 +68,12 @@ class Dumps {
   const std::vector<std::string>* chunks(std::uint64_t dump, Instant now);
   // Dumps that nobody has used for so long are given up.
   void expire(Instant now);
-  // All are of an epoch that is over.
+  // All are of an epoch that is over, or their chunks too large.
   void drop_all(HeldBlocks& held);
+  // Of dumps that begin from now on; as chunk_bytes.
+  void limit_chunks(std::size_t bytes_max) {
+    options_.chunk_bytes = std::min(options_.chunk_bytes, bytes_max);
+  }
   [[nodiscard]] std::size_t bytes() const;
   // When the next one is given up.
   [[nodiscard]] std::optional<Instant> deadline() const;

@@ -22,7 +22,6 @@ using operations::Store;
 
 namespace {
 
-constexpr std::size_t kPayloadBytesMin = 4'096;
 constexpr std::string_view kLost = "operations were lost within the agent";
 
 DumpOptions fitted(DumpOptions options, std::size_t payload_bytes_max) {
@@ -80,6 +79,20 @@ void FramePublisher::lose_continuity() {
   end_epoch(std::string(kLost));
   held_.apply(Clear{});
   is_lost_ = true;
+}
+
+void FramePublisher::limit_payload(std::size_t bytes_max) {
+  SL_CHECK(bytes_max >= kPayloadBytesMin);
+  if (bytes_max >= options_.payload_bytes_max) return;
+  flush(false);
+  options_.payload_bytes_max = bytes_max;
+  operation_bytes_max_ = bytes_max - frames::kFrameOverheadBytesMax;
+  std::erase_if(out_, [&](const Outgoing& one) { return one.payload.size() > bytes_max; });
+  ring_.forget_to_larger_than(bytes_max);
+  const bool was_making = dumps_.is_making();
+  dumps_.drop_all(held_);
+  dumps_.limit_chunks(bytes_max);
+  if (was_making) begin_dump();
 }
 
 // Facts of the epoch before say nothing of the one that begins.
@@ -166,7 +179,12 @@ void FramePublisher::flush(bool with_beat) {
   ++statistics_.frames;
   std::string payload = frames::encode({.stream = stream_, .body = std::move(frame)});
   SL_CHECK(payload.size() <= options_.payload_bytes_max);
-  out_.push_back({.reader = {}, .payload = payload});
+  if (frames_bytes_ + payload.size() <= options_.frames_bytes_max) {
+    frames_bytes_ += payload.size();
+    out_.push_back({.reader = {}, .payload = payload});
+  } else {
+    ++statistics_.frames_unsent;
+  }
   ring_.push(std::move(payload));
 }
 
@@ -196,7 +214,7 @@ std::vector<Outgoing> FramePublisher::take_ready(Instant now) {
 }
 
 std::vector<Outgoing> FramePublisher::take_out() {
-  replies_bytes_ = 0;
+  replies_bytes_ = frames_bytes_ = 0;
   return std::exchange(out_, {});
 }
 
@@ -219,7 +237,8 @@ std::vector<Outgoing> FramePublisher::bye() {
 }
 
 std::size_t FramePublisher::memory_bytes() const {
-  return held_.memory_bytes() + ring_.bytes() + dumps_.bytes() + pending_bytes_;
+  return held_.memory_bytes() + ring_.bytes() + dumps_.bytes() + pending_bytes_ + frames_bytes_ +
+         replies_bytes_;
 }
 
 }  // namespace sightline::publisher

@@ -24,13 +24,14 @@
 namespace sightline::publisher {
 
 struct PublisherOptions {
-  // Of a message before it is sealed; at least 4 KiB. NATS servers take 1 MiB by default.
+  // Of a message before it is sealed, at least kPayloadBytesMin. NATS servers take 1 MiB.
   std::size_t payload_bytes_max = (1U << 20U) - 64;
   std::size_t blocks_max = 16U << 20U;      // held; 40 bytes each
   std::size_t ring_bytes_max = 32U << 20U;  // of frames that can be had again
   std::size_t range_bytes_max = 8U << 20U;  // of one range; a dump instead of a longer one
   // Of replies that wait for take_ready(); what is more is not sent, and asked for again.
   std::size_t replies_bytes_max = 64U << 20U;
+  std::size_t frames_bytes_max = 64U << 20U;  // likewise of frames
   Duration flush_after = std::chrono::milliseconds(1);  // an operation waits for others
   Duration beat_every = std::chrono::seconds(1);
   Duration turn_beat_after = std::chrono::milliseconds(100);  // news of facts wait for so long
@@ -40,10 +41,14 @@ struct PublisherOptions {
   ReaderLimitOptions readers;
 };
 
+// Below it a beat with the longest texts and some operations have no room.
+inline constexpr std::size_t kPayloadBytesMin = 4'096;
+
 // What happened since the start.
 struct PublisherStatistics {
   std::uint64_t epochs = 0;
   std::uint64_t frames = 0;
+  std::uint64_t frames_unsent = 0;    // above frames_bytes_max
   std::uint64_t beats = 0;
   std::uint64_t questions = 0;        // answered
   std::uint64_t ranges = 0;           // sent again
@@ -78,11 +83,17 @@ class FramePublisher final : public operations::OperationSink {
 
   // `cache` is that of the stream.
   void take(const operations::CacheName& cache, const operations::Operation& operation) override;
+  // When what is taken next comes; other methods are told themselves.
+  void pass(Instant now) { now_ = now; }
   void tell(const operations::CacheName& cache, const operations::CacheFacts& facts,
             std::optional<std::chrono::milliseconds> lag_by_stamp, Instant now);
   // Operations were lost on their way here: nothing is published until the cache's epoch changes,
   // which the caller sees to.
   void lose_continuity();
+  // Whoever carries the messages takes no more bytes of each than this, at least kPayloadBytesMin.
+  // What was written already and is larger can no longer be had: a dump takes its place. A limit
+  // above the one before changes nothing.
+  void limit_payload(std::size_t bytes_max);
   // A message on the stream's subject for asks.
   void hear(const frames::Message& message, Instant now);
 
@@ -105,7 +116,7 @@ class FramePublisher final : public operations::OperationSink {
   [[nodiscard]] std::uint64_t position() const { return ring_.last(); }
   [[nodiscard]] const HeldBlocks& held() const { return held_; }
   [[nodiscard]] const PublisherStatistics& statistics() const { return statistics_; }
-  // Of blocks, ring, dumps; in use now.
+  // Of blocks, ring, dumps, what waits to be sent; in use now.
   [[nodiscard]] std::size_t memory_bytes() const;
 
  private:
@@ -169,6 +180,7 @@ class FramePublisher final : public operations::OperationSink {
   bool is_look_wished_ = false;
   std::vector<Outgoing> out_;
   std::size_t replies_bytes_ = 0;  // in out_
+  std::size_t frames_bytes_ = 0;   // likewise
   PublisherStatistics statistics_;
 };
 

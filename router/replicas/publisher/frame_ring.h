@@ -21,10 +21,15 @@ class FrameRing {
     bytes_ += payload.size() + kFrameBytes;
     frames_.push_back(std::move(payload));
     ++last_;
-    while (bytes_ > bytes_max_) {
-      bytes_ -= frames_.front().size() + kFrameBytes;
-      frames_.pop_front();
+    while (bytes_ > bytes_max_) pop();
+  }
+  // Frames larger than this are of no more use, and none before the last of them.
+  void forget_to_larger_than(std::size_t payload_bytes) {
+    std::size_t kept = 0;
+    while (kept < frames_.size() && frames_[frames_.size() - 1 - kept].size() <= payload_bytes) {
+      ++kept;
     }
+    while (frames_.size() > kept) pop();
   }
   // A new epoch begins: the next frame is at position 1.
   void reset() {
@@ -40,6 +45,11 @@ class FrameRing {
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
 
  private:
+  void pop() {
+    bytes_ -= frames_.front().size() + kFrameBytes;
+    frames_.pop_front();
+  }
+
   // What the allocator and std::string add to a frame, at most.
   static constexpr std::size_t kFrameBytes = sizeof(std::string) + 32;
 
