@@ -30,6 +30,17 @@ void add_admin(SettingTable& table, AdminSettings& s) {
       s.port, {0, 65535});
 }
 
+void add_model_name(SettingTable& table, ModelNameSettings& s) {
+  table.add_text({"model.path", "model-path", "DIR",
+                  "Hugging Face model directory: config.json, tokenizer.json, chat template, "
+                  "preprocessor_config.json. Required."},
+                 s.path);
+  table.add_text_list({"model.served_names", "served-model-name", "NAME",
+                       "Model name that requests may use; repeatable, the first is the canonical "
+                       "one. Without it the engines' own names count."},
+                      s.served_names);
+}
+
 void add_identity(SettingTable& table, IdentitySettings& s) {
   table.add_text({"identity.key_file", "identity-key-file", "FILE",
                   "32 bytes, raw or as 64 hex digits: the secret behind image identities. Without "
@@ -54,6 +65,9 @@ void add_fleet(SettingTable& table, FleetSettings& s) {
   table.add_duration({"fleet.probe_timeout", "fleet-probe-timeout", "TIME",
                       "One health, discovery or metrics call to a worker."},
                      s.probe_timeout, {10ms, kHour});
+}
+
+void add_worker_requests(SettingTable& table, FleetSettings& s) {
   table.add_duration({"fleet.connect_timeout", "fleet-connect-timeout", "TIME",
                       "Connecting to a worker for a request."},
                      s.connect_timeout, {10ms, kHour});
@@ -99,6 +113,9 @@ void add_replica(SettingTable& table, ReplicaSettings& s) {
   table.add_text({"replica.name", "replica-name", "TEXT",
                   "Name of this process for the others, unique. Empty: host name and port."},
                  s.name);
+}
+
+void add_stale_after(SettingTable& table, ReplicaSettings& s) {
   table.add_duration({"replica.stale_after", "replica-stale-after", "TIME",
                       "Without news over NATS of what an engine holds for so long, it counts "
                       "without overlap."},
@@ -207,6 +224,20 @@ Result<std::vector<NatsServer>> nats_servers(std::string_view urls) {
     if (comma == std::string_view::npos) return servers;
     urls.remove_prefix(comma + 1);
   }
+}
+
+Result<Done> check_model_name(const ModelNameSettings& s) {
+  if (!s.path.empty()) return Done{};
+  return client_error(ErrorCode::InvalidArgument,
+                      "model.path is not set: give --model-path DIR, SIGHTLINE_MODEL_PATH or "
+                      "model.path in the configuration file");
+}
+
+Result<Done> check_workers(const std::vector<WorkerSpec>& workers, bool has_config_file) {
+  if (!workers.empty() || has_config_file) return Done{};
+  return client_error(ErrorCode::InvalidArgument,
+                      "there is no worker: give --worker url=http://HOST:PORT at least once, or "
+                      "a configuration file with 'workers' (it is watched, they may come later)");
 }
 
 Result<Done> check_nats(const NatsSettings& s) {

@@ -26,6 +26,17 @@ struct AdminSettings {
   std::uint16_t port = kAdminPort;  // 0: any free port
 };
 
+// Which model it is.
+struct ModelNameSettings {
+  std::string path;                       // Hugging Face model directory; required
+  std::vector<std::string> served_names;  // first = canonical; empty: the engines' own name
+
+  // The name that block keys depend on; empty: none is set.
+  [[nodiscard]] std::string scope() const {
+    return served_names.empty() ? std::string() : served_names.front();
+  }
+};
+
 struct IdentitySettings {
   std::string key_file;  // 32 bytes, raw or as 64 hex digits; empty: the development key
 };
@@ -71,11 +82,14 @@ struct LogSettings {
 
 // Rows bound to `s`, which must outlive the table.
 void add_admin(SettingTable& table, AdminSettings& s);
+void add_model_name(SettingTable& table, ModelNameSettings& s);
 void add_identity(SettingTable& table, IdentitySettings& s);
 void add_events(SettingTable& table, EventSettings& s);
-void add_fleet(SettingTable& table, FleetSettings& s);
+void add_fleet(SettingTable& table, FleetSettings& s);            // probes and readings
+void add_worker_requests(SettingTable& table, FleetSettings& s);  // the rest of it
 void add_nats(SettingTable& table, NatsSettings& s);
-void add_replica(SettingTable& table, ReplicaSettings& s);
+void add_replica(SettingTable& table, ReplicaSettings& s);      // who hears whom
+void add_stale_after(SettingTable& table, ReplicaSettings& s);  // the rest of it
 void add_log(SettingTable& table, LogSettings& s);
 void add_worker_list(SettingTable& table, std::vector<WorkerSpec>& workers);
 
@@ -92,6 +106,8 @@ struct NatsServer {
 Result<std::vector<NatsServer>> nats_servers(std::string_view urls);
 
 // Relations that no single setting can check. Errors: InvalidArgument, naming the settings.
+Result<Done> check_model_name(const ModelNameSettings& s);
+Result<Done> check_workers(const std::vector<WorkerSpec>& workers, bool has_config_file);
 Result<Done> check_nats(const NatsSettings& s);
 Result<Done> check_replica(const ReplicaSettings& s);
 

@@ -61,14 +61,7 @@ void add_server(SettingTable& table, ServerSettings& s) {
 }
 
 void add_model(SettingTable& table, ModelSettings& s) {
-  table.add_text({"model.path", "model-path", "DIR",
-                  "Hugging Face model directory: config.json, tokenizer.json, chat template, "
-                  "preprocessor_config.json. Required."},
-                 s.path);
-  table.add_text_list({"model.served_names", "served-model-name", "NAME",
-                       "Model name that requests may use; repeatable, the first is the canonical "
-                       "one. Without it the engines' own names count."},
-                      s.served_names);
+  add_model_name(table, s);
   table.add_integer<std::uint32_t>(
       {"model.max_model_len", "max-model-len", "N",
        "Longest prompt in tokens. 0: the smallest that the engines report."},
@@ -170,24 +163,18 @@ SettingTable serve_table(ServeSettings& settings) {
       settings.audit.usage, {{"inject", AuditUsage::Inject}, {"passive", AuditUsage::Passive}});
   add_events(table, settings.events);
   add_fleet(table, settings.fleet);
+  add_worker_requests(table, settings.fleet);
   add_nats(table, settings.nats);
   add_replica(table, settings.replica);
+  add_stale_after(table, settings.replica);
   add_log(table, settings.log);
   add_worker_list(table, settings.workers);
   return table;
 }
 
 Result<Done> check_serve_settings(const ServeSettings& settings, bool has_config_file) {
-  if (settings.model.path.empty()) {
-    return client_error(ErrorCode::InvalidArgument,
-                        "model.path is not set: give --model-path DIR, SIGHTLINE_MODEL_PATH or "
-                        "model.path in the configuration file");
-  }
-  if (settings.workers.empty() && !has_config_file) {
-    return client_error(ErrorCode::InvalidArgument,
-                        "there is no worker: give --worker url=http://HOST:PORT at least once, or "
-                        "a configuration file with 'workers' (it is watched, they may come later)");
-  }
+  SL_TRY(check_model_name(settings.model));
+  SL_TRY(check_workers(settings.workers, has_config_file));
   if (settings.server.body_bytes_max > settings.server.total_body_bytes_max) {
     return client_error(ErrorCode::InvalidArgument,
                         "server.body_bytes_max is more than server.total_body_bytes_max: no body "

@@ -34,10 +34,8 @@ struct ServerSettings {
   milliseconds drain_timeout{30'000};  // after SIGTERM, for streams to finish
 };
 
-struct ModelSettings {
-  std::string path;                       // Hugging Face model directory; required
-  std::vector<std::string> served_names;  // first = canonical; empty: the engines' own name
-  std::uint32_t max_model_len = 0;        // tokens; 0: the smallest that the engines report
+struct ModelSettings : ModelNameSettings {
+  std::uint32_t max_model_len = 0;  // tokens; 0: the smallest that the engines report
   // Memory for the token ids of text that came lately, in bytes; 0: all text is tokenized.
   std::uint64_t token_cache_bytes_max = 256 << 20;
 };

@@ -20,8 +20,7 @@ namespace {
 
 using events::FeedStatus;
 
-// The thread waits for messages.
-constexpr Instant kNoTurn = Instant::max();
+constexpr Instant kNoTurn = Instant::max();  // the thread waits for messages
 
 struct Order {
   FeedEndpoints endpoints;

@@ -152,7 +152,7 @@ Keyed Pipeline::key(const openai::ApiRequest& request, const prepare::Prepared& 
 }
 
 std::string scope_model(const contract::ServeSettings& settings) {
-  return settings.model.served_names.empty() ? "" : settings.model.served_names.front();
+  return settings.model.scope();
 }
 
 }  // namespace sightline::proxy

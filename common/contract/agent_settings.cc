@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "common/contract/agent_settings.h"
+
+namespace sightline::contract {
+
+SettingTable agent_table(AgentSettings& settings) {
+  SettingTable table;
+  add_admin(table, settings.admin);
+  add_model_name(table, settings.model);
+  add_identity(table, settings.identity);
+  add_events(table, settings.events);
+  add_fleet(table, settings.fleet);
+  add_nats(table, settings.nats);
+  add_replica(table, settings.replica);
+  add_log(table, settings.log);
+  add_worker_list(table, settings.workers);
+  return table;
+}
+
+Result<Done> check_agent_settings(const AgentSettings& settings, bool has_config_file) {
+  if (settings.nats.urls.empty()) {
+    return client_error(ErrorCode::InvalidArgument,
+                        "nats.urls is not set: an agent tells routers over NATS what workers hold; "
+                        "give --nats nats://HOST:PORT, SIGHTLINE_NATS or nats.urls in the "
+                        "configuration file");
+  }
+  SL_TRY(check_model_name(settings.model));
+  SL_TRY(check_workers(settings.workers, has_config_file));
+  SL_TRY(check_nats(settings.nats));
+  return check_replica(settings.replica);
+}
+
+}  // namespace sightline::contract
