@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/replicas/agent/agent_streams.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <map>
+#include <optional>
+#include <set>
+#include <stop_token>
+#include <utility>
+#include <variant>
+
+#include "common/base/log.h"
+#include "common/base/mutex.h"
+#include "common/contract/metric_table.h"
+#include "common/nats/inbox.h"
+#include "common/runtime/worker_thread.h"
+
+#include "router/replicas/agent/agent_metrics.h"
+#include "router/replicas/frames/codec.h"
+
+namespace sightline::agent {
+namespace {
+
+// What many routers ask at once, after NATS healed; what finds no room is asked again.
+constexpr nats::Inbox::Limits kInboxLimits{.messages_max = 16'384, .bytes_max = 16U << 20U};
+// Heard before streams have their turn again.
+constexpr int kAsksPerTurn = 256;
+
+// Why an ask is not heard, before a stream judges it.
+enum class Unheard : std::uint8_t { TooLarge, TooShort, OtherVersion, WrongTag, Malformed };
+constexpr std::array<std::string_view, 5> kUnheardNames = {"too-large", "too-short",
+                                                           "other-version", "wrong-tag",
+                                                           "malformed"};
+
+Unheard unheard_by(envelope::Refusal refusal) {
+  switch (refusal) {
+    case envelope::Refusal::TooShort:
+      return Unheard::TooShort;
+    case envelope::Refusal::OtherVersion:
+      return Unheard::OtherVersion;
+    case envelope::Refusal::WrongTag:
+      break;
+  }
+  return Unheard::WrongTag;
+}
+
+using Name = std::pair<std::string, std::uint32_t>;
+
+Name key_of(const frames::StreamName& name) { return {name.worker, name.rank}; }
+
+// A stream and where it is talked about.
+struct Entry {
+  frames::StreamName name;
+  std::string events;  // subject
+  std::string asks;    // likewise
+  std::unique_ptr<RankStream> stream;
+  std::atomic<std::uint64_t> unsent = 0;
+};
+
+// What keeps a feed's stream as its own while its events are read.
+class FeedSink final : public operations::OperationSink {
+ public:
+  FeedSink(std::shared_ptr<Entry> entry, CacheId cache) : entry_(std::move(entry)), cache_(cache) {
+    entry_->stream->begin_feed(cache_);
+  }
+  ~FeedSink() override { entry_->stream->end_feed(cache_); }
+  FeedSink(const FeedSink&) = delete;
+  FeedSink& operator=(const FeedSink&) = delete;
+
+  void take(const operations::CacheName& cache, const operations::Operation& operation) override {
+    entry_->stream->take(cache_, cache, operation);
+  }
+
+ private:
+  const std::shared_ptr<Entry> entry_;
+  const CacheId cache_;
+};
+
+class NoSink final : public operations::OperationSink {
+ public:
+  void take(const operations::CacheName& /*cache*/,
+            const operations::Operation& /*operation*/) override {}
+};
+
+}  // namespace
+
+struct AgentStreams::State {
+  State(Options given, Wishes wished, const Around& with)
+      : options(std::move(given)), wishes(std::move(wished)), around(with), metrics(with.metrics) {
+    for (std::size_t i = 0; i < kUnheardNames.size(); ++i) {
+      unheard[i] = with.metrics.counter(contract::kAgentAsksRefusedTotal, {kUnheardNames[i]});
+    }
+  }
+
+  std::shared_ptr<Entry> entry_of(const frames::StreamName& name) SL_REQUIRES(mutex);
+  void run(const std::stop_token& stop);
+  void renew_present();
+  [[nodiscard]] Instant plan();
+  void hear_some(Instant until);
+  void hear(const nats::Message& message);
+  void look_around(Instant now);
+  void retire(Entry& entry);
+  void learn_limit();
+  void serve(Entry& entry, Instant now);
+  void send(Entry& entry, const publisher::Outgoing& message);
+
+  const Options options;
+  const Wishes wishes;
+  const Around around;
+  AgentMetrics metrics;
+  std::array<runtime::Counter, kUnheardNames.size()> unheard;
+  const std::shared_ptr<nats::Inbox> inbox = std::make_shared<nats::Inbox>(kInboxLimits);
+  // Until when the thread sleeps; the past: it is awake, and looks at all streams before it sleeps.
+  std::atomic<Instant> planned = Instant::min();
+
+  mutable Mutex mutex;  // held for memory work only
+  std::map<Name, std::shared_ptr<Entry>> entries SL_GUARDED_BY(mutex);
+  std::map<CacheId, std::shared_ptr<Entry>> feeds SL_GUARDED_BY(mutex);  // that are open
+  std::size_t payload_max SL_GUARDED_BY(mutex) = 0;  // of the server; 0: any is enough so far
+  bool draining SL_GUARDED_BY(mutex) = false;
+  std::uint64_t changes SL_GUARDED_BY(mutex) = 0;  // of entries
+
+  // The thread's own.
+  std::map<std::string, std::shared_ptr<Entry>> present;  // entries by the subject of their asks
+  std::uint64_t changes_seen = 0;
+  Instant next_look{};
+
+  std::optional<WorkerThread> thread;  // ends before all of the above
+};
+
+// A new stream has the limits, and the wish to drain, of the others.
+std::shared_ptr<Entry> AgentStreams::State::entry_of(const frames::StreamName& name) {
+  std::shared_ptr<Entry>& entry = entries[key_of(name)];
+  if (entry) return entry;
+  entry = std::make_shared<Entry>();
+  entry->name = name;
+  entry->events = around.subjects.events(name.worker, name.rank);
+  entry->asks = around.subjects.asks(name.worker, name.rank);
+  RankStream::Setup setup;
+  setup.name = name;
+  setup.agent = options.agent;
+  setup.options = options.publisher;
+  setup.draw = options.draw;
+  setup.told_due = [this](Instant due) {
+    if (due < planned.load()) inbox->wake();
+  };
+  entry->stream = std::make_unique<RankStream>(std::move(setup), around.clock);
+  if (payload_max > 0) entry->stream->limit_payload(payload_max);
+  if (draining) entry->stream->drain();
+  ++changes;
+  around.control.subscribe(entry->asks, inbox);
+  return entry;
+}
+
+void AgentStreams::State::run(const std::stop_token& stop) {
+  while (!stop.stop_requested()) {
+    renew_present();
+    hear_some(plan());
+    const Instant now = around.clock.now();
+    if (now >= next_look) look_around(now);
+    for (const auto& [subject, entry] : present) {
+      if (entry->stream->due() <= now) serve(*entry, now);
+    }
+  }
+  renew_present();
+  for (const auto& [subject, entry] : present) retire(*entry);
+}
+
+void AgentStreams::State::renew_present() {
+  const MutexLock lock(mutex);
+  if (changes_seen == changes) return;
+  changes_seen = changes;
+  present.clear();
+  for (const auto& [name, entry] : entries) present.emplace(entry->asks, entry);
+}
+
+// A stream that is due sooner than planned wakes the thread: after it is looked at here.
+Instant AgentStreams::State::plan() {
+  planned = Instant::max();
+  Instant until = next_look;
+  for (const auto& [subject, entry] : present) until = std::min(until, entry->stream->due());
+  planned = until;
+  return until;
+}
+
+void AgentStreams::State::hear_some(Instant until) {
+  auto event = inbox->take(until);
+  planned = Instant::min();
+  for (int heard = 0; event && heard < kAsksPerTurn; ++heard) {
+    if (const auto* message = std::get_if<nats::Message>(&*event)) hear(*message);
+    if (std::holds_alternative<nats::Connected>(*event)) learn_limit();
+    // What was lost is asked again.
+    event = inbox->take_now();
+  }
+}
+
+void AgentStreams::State::hear(const nats::Message& message) {
+  const auto refuse = [this](Unheard why) { unheard[static_cast<std::size_t>(why)].add(); };
+  const auto found = present.find(message.subject);
+  if (found == present.end()) return;  // it has ended
+  if (message.payload.size() > kAskBytesMax) return refuse(Unheard::TooLarge);
+  const auto opened = around.sealer.open(message.subject, message.payload);
+  if (const auto* refusal = std::get_if<envelope::Refusal>(&opened)) {
+    return refuse(unheard_by(*refusal));
+  }
+  const auto ask = frames::decode(std::get<std::string_view>(opened));
+  if (!ask.ok()) return refuse(Unheard::Malformed);
+  found->second->stream->hear(*ask, around.clock.now());
+}
+
+// Streams of ranks that are not known yet, so that routers are told why they hear nothing of them;
+// those of workers that have left end.
+void AgentStreams::State::look_around(Instant now) {
+  next_look = now + options.look_around;
+  learn_limit();
+  std::set<Name> wanted;
+  for (const WantedStream& one : wishes.wanted()) {
+    wanted.insert(key_of(one.name));
+    std::shared_ptr<Entry> entry;
+    {
+      const MutexLock lock(mutex);
+      entry = entry_of(one.name);
+    }
+    entry->stream->explain(one.reason);
+  }
+  std::vector<std::shared_ptr<Entry>> ended;
+  {
+    const MutexLock lock(mutex);
+    std::set<Entry*> open;
+    for (const auto& [cache, entry] : feeds) open.insert(entry.get());
+    std::erase_if(entries, [&](const auto& one) {
+      const auto& entry = one.second;
+      if (wanted.contains(one.first) || open.contains(entry.get()) || entry->stream->has_feed()) {
+        return false;
+      }
+      ended.push_back(entry);
+      return true;
+    });
+    if (!ended.empty()) ++changes;
+  }
+  for (const auto& entry : ended) retire(*entry);
+  renew_present();
+}
+
+void AgentStreams::State::retire(Entry& entry) {
+  around.control.unsubscribe(entry.asks, inbox);
+  for (const auto& message : entry.stream->bye()) send(entry, message);
+}
+
+// Both connections may have different servers.
+void AgentStreams::State::learn_limit() {
+  const std::size_t server_max =
+      std::min(around.control.payload_max(), around.events.payload_max());
+  const std::size_t bytes = server_max - std::min(server_max, envelope::kSealBytes);
+  std::vector<std::shared_ptr<Entry>> all;
+  {
+    const MutexLock lock(mutex);
+    if (payload_max == bytes) return;
+    payload_max = bytes;
+    if (bytes < publisher::kPayloadBytesMin) return;
+    for (const auto& [name, entry] : entries) all.push_back(entry);
+  }
+  for (const auto& entry : all) entry->stream->limit_payload(bytes);
+}
+
+void AgentStreams::State::serve(Entry& entry, Instant now) {
+  const auto turn = entry.stream->turn(now);
+  for (const auto& message : turn.outgoing) send(entry, message);
+  if (turn.look) wishes.look(*turn.look);
+  if (!turn.relearn) return;
+  log(LogLevel::Warn, "a router asks to learn a worker's blocks anew",
+      {{"worker", entry.name.worker}, {"rank", entry.name.rank}, {"replay", turn.has_replay}});
+  wishes.relearn(*turn.relearn, turn.has_replay);
+}
+
+void AgentStreams::State::send(Entry& entry, const publisher::Outgoing& message) {
+  const bool is_frame = message.reader.empty();
+  nats::Connection& connection = is_frame ? around.events : around.control;
+  const std::string subject = is_frame ? entry.events : around.subjects.replies(message.reader);
+  const bool is_sent =
+      connection.connected() &&
+      connection.publish(subject, around.sealer.seal(subject, message.payload));
+  if (!is_sent) ++entry.unsent;
+}
+
+AgentStreams::AgentStreams(Options options, Wishes wishes, const Around& around)
+    : state_(std::make_unique<State>(std::move(options), std::move(wishes), around)) {
+  State* shared = state_.get();  // the thread ends before the state does
+  state_->thread.emplace("sl-agent", [shared](const std::stop_token& stop) { shared->run(stop); });
+}
+
+AgentStreams::~AgentStreams() { stop(); }
+
+void AgentStreams::open(const frames::StreamName& name, CacheId cache) {
+  const MutexLock lock(state_->mutex);
+  state_->feeds[cache] = state_->entry_of(name);
+}
+
+void AgentStreams::close(CacheId cache) {
+  const MutexLock lock(state_->mutex);
+  state_->feeds.erase(cache);
+}
+
+std::unique_ptr<operations::OperationSink> AgentStreams::make_sink(CacheId cache) {
+  std::shared_ptr<Entry> entry;
+  {
+    const MutexLock lock(state_->mutex);
+    const auto found = state_->feeds.find(cache);
+    if (found != state_->feeds.end()) entry = found->second;
+  }
+  if (!entry) return std::make_unique<NoSink>();
+  return std::make_unique<FeedSink>(std::move(entry), cache);
+}
+
+void AgentStreams::tell(CacheId cache, const Told& told) {
+  std::shared_ptr<Entry> entry;
+  {
+    const MutexLock lock(state_->mutex);
+    const auto found = state_->feeds.find(cache);
+    if (found == state_->feeds.end()) return;
+    entry = found->second;
+  }
+  entry->stream->tell(cache, told);
+}
+
+void AgentStreams::drain() {
+  std::vector<std::shared_ptr<Entry>> all;
+  {
+    const MutexLock lock(state_->mutex);
+    state_->draining = true;
+    for (const auto& [name, entry] : state_->entries) all.push_back(entry);
+  }
+  for (const auto& entry : all) entry->stream->drain();
+}
+
+std::vector<StreamView> AgentStreams::views() const {
+  std::vector<std::shared_ptr<Entry>> all;
+  {
+    const MutexLock lock(state_->mutex);
+    for (const auto& [name, entry] : state_->entries) all.push_back(entry);
+  }
+  std::vector<StreamView> views;
+  for (const auto& entry : all) {
+    views.push_back(entry->stream->view());
+    views.back().unsent = entry->unsent;
+  }
+  return views;
+}
+
+Result<Done> AgentStreams::check() const {
+  const MutexLock lock(state_->mutex);
+  const std::size_t bytes = state_->payload_max;
+  if (bytes == 0 || bytes >= publisher::kPayloadBytesMin) return Done{};
+  return internal_error("the NATS server takes messages of " +
+                        std::to_string(bytes + envelope::kSealBytes) +
+                        " bytes, the agent's need " +
+                        std::to_string(publisher::kPayloadBytesMin + envelope::kSealBytes) +
+                        ": raise its max_payload");
+}
+
+void AgentStreams::refresh_metrics() { state_->metrics.tell(views()); }
+
+void AgentStreams::stop() {
+  if (!state_->thread) return;
+  state_->thread->request_stop();
+  state_->inbox->wake();
+  state_->thread->join();
+}
+
+}  // namespace sightline::agent

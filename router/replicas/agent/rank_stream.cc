@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/replicas/agent/rank_stream.h"
+
+#include <utility>
+
+namespace sightline::agent {
+
+using operations::CacheName;
+using operations::FeedHealth;
+
+namespace {
+
+// The epochs of one feed; a rank's cache begins fewer.
+constexpr std::uint64_t kEpochsPerFeed = std::uint64_t{1} << 32U;
+
+constexpr char kNoFeed[] = "the agent does not read its events yet";
+
+operations::CacheFacts without_feed(std::string reason) {
+  operations::CacheFacts facts;
+  facts.health = FeedHealth::ToldBadly;
+  facts.reason = std::move(reason);
+  return facts;
+}
+
+}  // namespace
+
+RankStream::RankStream(Setup setup, const Clock& clock)
+    : name_(setup.name),
+      told_due_(std::move(setup.told_due)),
+      clock_(clock),
+      publisher_(std::move(setup.name), std::move(setup.agent), std::move(setup.options),
+                 std::move(setup.draw)) {
+  const MutexLock lock(mutex_);
+  told_.facts = without_feed(kNoFeed);
+  retell(clock_.now());
+}
+
+CacheName RankStream::cache_name(std::uint64_t epoch) const {
+  return {
+      .worker = name_.worker, .rank = name_.rank, .epoch = feeds_ * kEpochsPerFeed + epoch};
+}
+
+void RankStream::retell(Instant now) {
+  told_.facts.draining = draining_;
+  publisher_.tell(cache_name(told_.epoch), told_.facts, told_.lag_by_stamp, now);
+  settle();
+}
+
+void RankStream::settle() {
+  due_ = publisher_.is_making_dump() ? clock_.now()
+                                     : publisher_.deadline().value_or(Instant::max());
+}
+
+void RankStream::begin_feed(CacheId cache) {
+  {
+    const MutexLock lock(mutex_);
+    feed_ = cache;
+    ++feeds_;
+    told_ = {};
+    retell(clock_.now());
+  }
+  told_due_(due_);
+}
+
+void RankStream::end_feed(CacheId cache) {
+  {
+    const MutexLock lock(mutex_);
+    if (feed_ != cache) return;
+    feed_.reset();
+    ++feeds_;
+    told_ = {.epoch = 0, .facts = without_feed(kNoFeed), .lag_by_stamp = {}};
+    retell(clock_.now());
+  }
+  told_due_(due_);
+}
+
+void RankStream::take(CacheId cache, const CacheName& name,
+                      const operations::Operation& operation) {
+  const MutexLock lock(mutex_);
+  if (feed_ != cache) return;
+  if (!std::exchange(is_timed_, true)) publisher_.pass(clock_.now());
+  publisher_.take(cache_name(name.epoch), operation);
+}
+
+void RankStream::tell(CacheId cache, const Told& told) {
+  {
+    const MutexLock lock(mutex_);
+    if (feed_ != cache) return;
+    is_timed_ = false;
+    told_ = told;
+    retell(clock_.now());
+  }
+  told_due_(due_);
+}
+
+void RankStream::explain(const std::string& reason) {
+  {
+    const MutexLock lock(mutex_);
+    if (feed_ || told_.facts.reason == reason) return;
+    told_.facts = without_feed(reason);
+    retell(clock_.now());
+  }
+  told_due_(due_);
+}
+
+void RankStream::drain() {
+  {
+    const MutexLock lock(mutex_);
+    draining_ = true;
+    retell(clock_.now());
+  }
+  told_due_(due_);
+}
+
+void RankStream::hear(const frames::Message& message, Instant now) {
+  {
+    const MutexLock lock(mutex_);
+    publisher_.hear(message, now);
+    due_ = now;  // it may wish something
+  }
+  told_due_(due_);
+}
+
+void RankStream::limit_payload(std::size_t bytes_max) {
+  {
+    const MutexLock lock(mutex_);
+    publisher_.limit_payload(bytes_max);
+    settle();
+  }
+  told_due_(due_);
+}
+
+std::vector<publisher::Outgoing> RankStream::bye() {
+  const MutexLock lock(mutex_);
+  return publisher_.bye();
+}
+
+RankStream::Turn RankStream::turn(Instant now) {
+  const MutexLock lock(mutex_);
+  Turn turn;
+  publisher_.step(now);
+  turn.outgoing = publisher_.take_ready(now);
+  if (publisher_.take_look_wish()) turn.look = feed_;
+  if (publisher_.take_relearn_wish()) turn.relearn = feed_;
+  turn.has_replay = told_.facts.has_replay;
+  settle();
+  return turn;
+}
+
+bool RankStream::has_feed() const {
+  const MutexLock lock(mutex_);
+  return feed_.has_value();
+}
+
+StreamView RankStream::view() const {
+  const MutexLock lock(mutex_);
+  StreamView view;
+  view.name = name_;
+  view.epoch = publisher_.epoch();
+  view.position = view.epoch ? publisher_.position() : 0;
+  view.digest = publisher_.held().digest();
+  view.facts = told_.facts;
+  view.has_feed = feed_.has_value();
+  view.is_capped = publisher_.held().is_capped();
+  view.left_out = publisher_.held().left_out_total();
+  view.memory_bytes = publisher_.memory_bytes();
+  view.lag_by_stamp = told_.lag_by_stamp;
+  view.statistics = publisher_.statistics();
+  return view;
+}
+
+}  // namespace sightline::agent
