@@ -37,5 +37,6 @@ inline constexpr std::string_view kWorkersPath = "/v1/workers";
 inline constexpr std::string_view kExplainPath = "/v1/explain";
 inline constexpr std::string_view kIndexPath = "/v1/index";
 inline constexpr std::string_view kReplicasPath = "/v1/replicas";
+inline constexpr std::string_view kDrainPath = "/drain";  // of an agent
 
 }  // namespace sightline::contract

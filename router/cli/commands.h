@@ -19,6 +19,7 @@ struct Invocation {
 int run(const Invocation& invocation);
 
 // The commands; arguments without the command's own name.
+int agent_command(const Invocation& invocation);
 int serve_command(const Invocation& invocation);
 int simulate_command(const Invocation& invocation);
 

@@ -16,6 +16,7 @@ constexpr char kHelp[] =
 their KV blocks.
 
   sightline serve     the router: OpenAI API on one port, health and metrics on another
+  sightline agent     tells several routers what engines hold, over NATS
   sightline simulate  simulated vLLM engines on real wire formats, for trying the router
 
   sightline <command> --help   its flags, with meaning, default, range and environment name
@@ -61,8 +62,9 @@ int run(const Invocation& invocation) {
   }
   const Invocation rest{{arguments.begin() + 1, arguments.end()}, invocation.environment};
   if (command == "serve") return serve_command(rest);
+  if (command == "agent") return agent_command(rest);
   if (command == "simulate") return simulate_command(rest);
-  std::fprintf(stderr, "sightline: no command '%s'; try: serve, simulate, --help, --version\n",
+  std::fprintf(stderr, "sightline: no command '%s'; try: serve, agent, simulate, --help, --version\n",
                command.c_str());
   return 2;
 }

@@ -31,9 +31,8 @@ constexpr int kAsksPerTurn = 256;
 
 // Why an ask is not heard, before a stream judges it.
 enum class Unheard : std::uint8_t { TooLarge, TooShort, OtherVersion, WrongTag, Malformed };
-constexpr std::array<std::string_view, 5> kUnheardNames = {"too-large", "too-short",
-                                                           "other-version", "wrong-tag",
-                                                           "malformed"};
+constexpr std::array<std::string_view, 5> kUnheardNames = {
+    "too-large", "too-short", "other-version", "wrong-tag", "malformed"};
 
 Unheard unheard_by(envelope::Refusal refusal) {
   switch (refusal) {
@@ -119,7 +118,7 @@ struct AgentStreams::State {
   mutable Mutex mutex;  // held for memory work only
   std::map<Name, std::shared_ptr<Entry>> entries SL_GUARDED_BY(mutex);
   std::map<CacheId, std::shared_ptr<Entry>> feeds SL_GUARDED_BY(mutex);  // that are open
-  std::size_t payload_max SL_GUARDED_BY(mutex) = 0;  // of the server; 0: any is enough so far
+  std::size_t payload_max SL_GUARDED_BY(mutex) = 0;  // of the servers; 0: never connected
   bool draining SL_GUARDED_BY(mutex) = false;
   std::uint64_t changes SL_GUARDED_BY(mutex) = 0;  // of entries
 
@@ -148,7 +147,7 @@ std::shared_ptr<Entry> AgentStreams::State::entry_of(const frames::StreamName& n
     if (due < planned.load()) inbox->wake();
   };
   entry->stream = std::make_unique<RankStream>(std::move(setup), around.clock);
-  if (payload_max > 0) entry->stream->limit_payload(payload_max);
+  if (payload_max >= publisher::kPayloadBytesMin) entry->stream->limit_payload(payload_max);
   if (draining) entry->stream->drain();
   ++changes;
   around.control.subscribe(entry->asks, inbox);
@@ -252,6 +251,7 @@ void AgentStreams::State::retire(Entry& entry) {
 
 // Both connections may have different servers.
 void AgentStreams::State::learn_limit() {
+  if (!around.control.connected() || !around.events.connected()) return;
   const std::size_t server_max =
       std::min(around.control.payload_max(), around.events.payload_max());
   const std::size_t bytes = server_max - std::min(server_max, envelope::kSealBytes);
@@ -280,9 +280,8 @@ void AgentStreams::State::send(Entry& entry, const publisher::Outgoing& message)
   const bool is_frame = message.reader.empty();
   nats::Connection& connection = is_frame ? around.events : around.control;
   const std::string subject = is_frame ? entry.events : around.subjects.replies(message.reader);
-  const bool is_sent =
-      connection.connected() &&
-      connection.publish(subject, around.sealer.seal(subject, message.payload));
+  const bool is_sent = connection.connected() &&
+                       connection.publish(subject, around.sealer.seal(subject, message.payload));
   if (!is_sent) ++entry.unsent;
 }
 
@@ -353,10 +352,12 @@ std::vector<StreamView> AgentStreams::views() const {
 Result<Done> AgentStreams::check() const {
   const MutexLock lock(state_->mutex);
   const std::size_t bytes = state_->payload_max;
-  if (bytes == 0 || bytes >= publisher::kPayloadBytesMin) return Done{};
+  if (bytes >= publisher::kPayloadBytesMin) return Done{};
+  if (bytes == 0) {
+    return internal_error("not yet connected to NATS: " + state_->around.control.trouble());
+  }
   return internal_error("the NATS server takes messages of " +
-                        std::to_string(bytes + envelope::kSealBytes) +
-                        " bytes, the agent's need " +
+                        std::to_string(bytes + envelope::kSealBytes) + " bytes, the agent's need " +
                         std::to_string(publisher::kPayloadBytesMin + envelope::kSealBytes) +
                         ": raise its max_payload");
 }

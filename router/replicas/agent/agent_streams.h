@@ -42,7 +42,7 @@ class AgentStreams {
     frames::Instance agent;
     // payload_bytes_max is lowered to what the server takes, once that is known.
     publisher::PublisherOptions publisher = {};
-    std::function<std::uint64_t()> draw;  // random 64 bits, from any thread
+    std::function<std::uint64_t()> draw;             // random 64 bits, from any thread
     Duration look_around = std::chrono::seconds(1);  // how often `wanted` is asked
   };
   // Called on the agent's thread.
@@ -81,8 +81,8 @@ class AgentStreams {
 
   // By worker and rank.
   [[nodiscard]] std::vector<StreamView> views() const;
-  // Why no routers can be told anything, whatever the connections are: the server's limit on
-  // messages is too low.
+  // Done once NATS was connected; it may be away again. The error says why not, or that the server
+  // takes too small messages for anything to be told.
   [[nodiscard]] Result<Done> check() const;
   // Brings metrics up to date; called before each scrape.
   void refresh_metrics();

@@ -37,8 +37,7 @@ RankStream::RankStream(Setup setup, const Clock& clock)
 }
 
 CacheName RankStream::cache_name(std::uint64_t epoch) const {
-  return {
-      .worker = name_.worker, .rank = name_.rank, .epoch = feeds_ * kEpochsPerFeed + epoch};
+  return {.worker = name_.worker, .rank = name_.rank, .epoch = feeds_ * kEpochsPerFeed + epoch};
 }
 
 void RankStream::retell(Instant now) {
@@ -48,8 +47,8 @@ void RankStream::retell(Instant now) {
 }
 
 void RankStream::settle() {
-  due_ = publisher_.is_making_dump() ? clock_.now()
-                                     : publisher_.deadline().value_or(Instant::max());
+  due_ =
+      publisher_.is_making_dump() ? clock_.now() : publisher_.deadline().value_or(Instant::max());
 }
 
 void RankStream::begin_feed(CacheId cache) {

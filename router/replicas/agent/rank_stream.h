@@ -66,8 +66,8 @@ class RankStream {
   void begin_feed(CacheId cache) SL_EXCLUDES(mutex_);
   void end_feed(CacheId cache) SL_EXCLUDES(mutex_);
   // Of a feed that does not count: nothing. tell() comes soon after take(), on the same thread.
-  void take(CacheId cache, const operations::CacheName& name, const operations::Operation& operation)
-      SL_EXCLUDES(mutex_);
+  void take(CacheId cache, const operations::CacheName& name,
+            const operations::Operation& operation) SL_EXCLUDES(mutex_);
   void tell(CacheId cache, const Told& told) SL_EXCLUDES(mutex_);
 
   // Why there is no feed, as one sentence; nothing while there is one.

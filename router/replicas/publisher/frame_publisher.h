@@ -31,7 +31,7 @@ struct PublisherOptions {
   std::size_t range_bytes_max = 8U << 20U;  // of one range; a dump instead of a longer one
   // Of replies that wait for take_ready(); what is more is not sent, and asked for again.
   std::size_t replies_bytes_max = 64U << 20U;
-  std::size_t frames_bytes_max = 64U << 20U;  // likewise of frames
+  std::size_t frames_bytes_max = 64U << 20U;            // likewise of frames
   Duration flush_after = std::chrono::milliseconds(1);  // an operation waits for others
   Duration beat_every = std::chrono::seconds(1);
   Duration turn_beat_after = std::chrono::milliseconds(100);  // news of facts wait for so long
@@ -48,7 +48,7 @@ inline constexpr std::size_t kPayloadBytesMin = 4'096;
 struct PublisherStatistics {
   std::uint64_t epochs = 0;
   std::uint64_t frames = 0;
-  std::uint64_t frames_unsent = 0;    // above frames_bytes_max
+  std::uint64_t frames_unsent = 0;  // above frames_bytes_max
   std::uint64_t beats = 0;
   std::uint64_t questions = 0;        // answered
   std::uint64_t ranges = 0;           // sent again

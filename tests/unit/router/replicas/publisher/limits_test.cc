@@ -109,8 +109,7 @@ TEST(FramePublisher, KeepsNoMoreFramesForASlowCarrierThanAllowedAndGivesTheRestA
   const auto next = s.frames();
   ASSERT_EQ(next.size(), 1U);
   EXPECT_EQ(next[0].seq, s.publisher.position());
-  s.hear(RangeAsk{
-      .reader = "r", .epoch = s.publisher.epoch().value_or(0), .from = 20, .to = 21});
+  s.hear(RangeAsk{.reader = "r", .epoch = s.publisher.epoch().value_or(0), .from = 20, .to = 21});
   EXPECT_EQ(s.sent_to("r").size(), 2U);
 }
 

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/apps/agent_app.h"
+
+#include <optional>
+#include <utility>
+
+#include "common/base/log.h"
+#include "common/contract/metric_table.h"
+#include "common/contract/names.h"
+#include "common/hosts/lookup.h"
+#include "common/runtime/admin_server.h"
+#include "common/runtime/metrics.h"
+
+#include "router/apps/agent_drain.h"
+#include "router/apps/agent_view.h"
+#include "router/cache/subscriber/zmq_subscriber.h"
+#include "router/front/admin/event_metrics.h"
+#include "router/process/process_identity.h"
+#include "router/process/replica_stack.h"
+#include "router/prompt/prepare/model.h"
+#include "router/replicas/agent/agent_streams.h"
+#include "router/roles/feed_watch.h"
+#include "router/workers/fleet/config_watch.h"
+#include "router/workers/fleet/fleet.h"
+#include "router/workers/fleet/fleet_control.h"
+
+namespace sightline::apps {
+namespace {
+
+// `agent` tells routers who reads the worker's events; here that is this process.
+std::vector<contract::WorkerSpec> read_here(std::vector<contract::WorkerSpec> workers) {
+  for (contract::WorkerSpec& worker : workers) worker.agent = false;
+  return workers;
+}
+
+}  // namespace
+
+// Declared in the order of making; the destructor goes backwards, stop() as routers are to hear.
+struct AgentApp::Parts {
+  Parts(AgentOptions given, contract::IdentityKey key,
+        std::shared_ptr<const prepare::LoadedModel> loaded)
+      : options(std::move(given)), identity(key), scheme(identity), model(std::move(loaded)) {}
+
+  AgentOptions options;
+  contract::IdentityKey identity;
+  keys::Scheme scheme;
+  std::shared_ptr<const prepare::LoadedModel> model;
+  runtime::Metrics metrics;
+  hosts::Lookup names{system_clock(), &metrics};
+  admin::EventMetrics event_metrics{metrics};
+  std::unique_ptr<process::ReplicaStack> replicas;
+  std::optional<fleet::Fleet> fleet;
+  std::optional<agent::AgentStreams> streams;
+  std::unique_ptr<subscriber::EventSubscriber> subscriber;
+  std::optional<roles::FeedWatch> watch;
+  std::optional<fleet::FleetControl> control;
+  std::optional<AgentDrain> drain;
+  std::optional<runtime::AdminServer> admin;
+  std::unique_ptr<fleet::ConfigWatch> config;
+  bool stopped = false;
+
+  std::uint64_t dropped_lines = 0;  // of the log, counted so far; scrapes come one by one
+
+  Result<Done> build();
+  void make_fleet();
+  void make_streams();
+  Result<Done> read_events();
+  Result<Done> listen();
+  void add_admin_routes();
+  Result<Done> watch_config();
+  void refresh_metrics();
+};
+
+Result<Done> AgentApp::Parts::build() {
+  const contract::AgentSettings& settings = options.settings;
+  replicas = SL_TRY(process::ReplicaStack::create({.nats = settings.nats,
+                                                   .replica = settings.replica,
+                                                   .role = membership::Role::Agent,
+                                                   .model_digest = model->files_digest,
+                                                   .scope_model = settings.model.scope(),
+                                                   .port = settings.admin.port},
+                                                  {identity, metrics, system_clock()}));
+  make_fleet();
+  make_streams();
+  SL_TRY(read_events());
+  watch.emplace(*subscriber, *model, settings.model.scope());
+  control.emplace(
+      settings.fleet,
+      fleet::FleetControl::Dependencies{
+          .fleet = *fleet, .names = names, .metrics = metrics, .clock = system_clock()});
+  drain.emplace(
+      AgentDrain::Options{}, *fleet, [this] { streams->drain(); }, system_clock());
+  metrics.gauge(contract::kBuildInfo, {SL_VERSION}).set(1);
+  metrics.before_scrape([this] { refresh_metrics(); });
+  return Done{};
+}
+
+void AgentApp::Parts::make_fleet() {
+  fleet::FleetListeners listeners;
+  listeners.feed_ready = [this](const fleet::Worker& worker, const fleet::Rank& rank) {
+    const CacheId cache = rank.feed->cache;
+    streams->open({.worker = worker.spec.name, .rank = rank.number}, cache);
+    event_metrics.follow(cache, worker.spec.name);
+    watch->feed_ready(worker, rank);
+  };
+  listeners.feed_removed = [this](CacheId cache) {
+    event_metrics.forget(cache, subscriber->status(cache));
+    streams->close(cache);
+    watch->feed_removed(cache);
+  };
+  listeners.last_event = [this](CacheId cache) {
+    const auto status = subscriber->status(cache);
+    return status ? status->heard_at : Instant{};
+  };
+  const auto interval = options.settings.fleet.probe_interval;
+  fleet.emplace(fleet::Fleet::Options{.probe_interval = interval}, listeners, metrics,
+                system_clock());
+}
+
+void AgentApp::Parts::make_streams() {
+  agent::AgentStreams::Options with;
+  with.agent = {.name = replicas->name(), .number = replicas->instance()};
+  with.draw = process::number_nobody_knows;
+  agent::AgentStreams::Wishes wishes;
+  wishes.look = [this](CacheId cache) { subscriber->look(cache); };
+  wishes.relearn = [this](CacheId cache, bool replay) { subscriber->relearn(cache, replay); };
+  wishes.wanted = [this] { return wanted_streams(*fleet->snapshot()); };
+  streams.emplace(std::move(with), std::move(wishes),
+                  agent::AgentStreams::Around{.control = replicas->control(),
+                                              .events = replicas->events(),
+                                              .sealer = replicas->sealer(),
+                                              .subjects = replicas->subjects(),
+                                              .metrics = metrics,
+                                              .clock = system_clock()});
+}
+
+Result<Done> AgentApp::Parts::read_events() {
+  subscriber::SubscriberOptions subscription;
+  subscription.held_bytes_max = options.settings.events.held_bytes_max;
+  subscription.on_status = [this](const events::FeedStatus& status) {
+    agent::Told told{.epoch = status.epoch, .facts = status.facts, .lag_by_stamp = {}};
+    if (status.facts.sequence) told.lag_by_stamp = status.lag;
+    streams->tell(status.cache, told);
+  };
+  subscription.on_change = [this](const events::FeedStatus& status) {
+    fleet->take_facts(status.cache, status.facts);
+  };
+  subscription.on_refused = [this](CacheId cache, const Error& error) {
+    fleet->refuse_feed(cache, error.message);
+  };
+  subscription.names = &names;
+  const auto sinks = [this](CacheId cache) { return streams->make_sink(cache); };
+  subscriber =
+      SL_TRY(subscriber::EventSubscriber::create(subscription, scheme, sinks, system_clock()));
+  return Done{};
+}
+
+Result<Done> AgentApp::Parts::listen() {
+  const contract::AgentSettings& settings = options.settings;
+  control->start(read_here(settings.workers));
+  admin.emplace(
+      runtime::AdminServer::Options{.host = settings.admin.host, .port = settings.admin.port},
+      metrics);
+  add_admin_routes();
+  SL_TRY(admin->start());
+  const std::string address = settings.admin.host + ":" + std::to_string(admin->port());
+  replicas->membership().update(
+      [&](membership::Announcement& mine) { mine.admin_address = address; });
+  return watch_config();
+}
+
+void AgentApp::Parts::add_admin_routes() {
+  // While NATS is away later on routers know it themselves: a restart would only cost what is held.
+  admin->add_check("nats", [this] { return streams->check(); });
+  admin->add_check("workers", [this] { return check_asked(*fleet->snapshot()); });
+  admin->add_route(
+      "GET", std::string(contract::kWorkersPath), [this](const runtime::AdminRequest&) {
+        return runtime::AdminResponse{.body =
+                                          agent_workers_json(*fleet->snapshot(), streams->views())};
+      });
+  admin->add_late_route(
+      "GET", std::string(contract::kDrainPath),
+      [this](const runtime::AdminRequest& request, const runtime::AdminServer::Respond& respond) {
+        drain->run(request, respond);
+      });
+}
+
+Result<Done> AgentApp::Parts::watch_config() {
+  if (options.config_file.empty()) return Done{};
+  auto changed = [this](Result<std::string> file) {
+    auto workers = file.ok() ? options.read_workers(std::move(*file))
+                             : Result<std::vector<contract::WorkerSpec>>(file.error());
+    if (workers.ok()) workers = read_here(std::move(*workers));
+    control->reload_workers(std::move(workers));
+  };
+  config = SL_TRY(fleet::ConfigWatch::create({.file = options.config_file}, std::move(changed)));
+  return Done{};
+}
+
+void AgentApp::Parts::refresh_metrics() {
+  streams->refresh_metrics();
+  event_metrics.tell_held(subscriber->held_bytes(), subscriber->held_hits());
+  for (const auto& worker : fleet->snapshot()->workers) {
+    std::vector<events::FeedStatus> feeds;
+    for (const fleet::Rank& rank : worker->ranks) {
+      const auto status = rank.feed ? subscriber->status(rank.feed->cache) : std::nullopt;
+      if (status) feeds.push_back(*status);
+    }
+    event_metrics.tell(worker->spec.name, feeds);
+  }
+  const std::uint64_t dropped = log_dropped_total();
+  const auto lines = metrics.counter(contract::kLogDroppedLinesTotal);
+  lines.add(static_cast<double>(dropped - std::exchange(dropped_lines, dropped)));
+}
+
+AgentApp::AgentApp(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+AgentApp::~AgentApp() { stop(); }
+
+Result<std::unique_ptr<AgentApp>> AgentApp::create(AgentOptions options) {
+  const contract::IdentityKey key = SL_TRY(process::load_identity(options.settings.identity));
+  auto model = SL_TRY(prepare::load_model(options.settings.model.path));
+  log(LogLevel::Info, "model loaded",
+      {{"path", options.settings.model.path}, {"files_digest", model->files_digest}});
+  auto parts = std::make_unique<Parts>(std::move(options), key, std::move(model));
+  auto app = std::make_unique<AgentApp>(std::move(parts));
+  SL_TRY(app->parts_->build());
+  SL_TRY(app->parts_->listen());
+  return app;
+}
+
+std::uint16_t AgentApp::admin_port() const { return parts_->admin->port(); }
+
+void AgentApp::reread_config() {
+  if (parts_->config) parts_->config->reread();
+}
+
+void AgentApp::stop() {
+  if (std::exchange(parts_->stopped, true)) return;
+  parts_->config.reset();
+  if (parts_->drain) parts_->drain->stop();
+  if (parts_->admin) parts_->admin->stop();
+  if (parts_->control) parts_->control->stop();
+  if (parts_->streams) parts_->streams->stop();
+  if (parts_->replicas) parts_->replicas->stop();
+  parts_->names.stop();
+}
+
+}  // namespace sightline::apps

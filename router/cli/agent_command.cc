@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include <cstdio>
+
+#include <unistd.h>
+
+#include "common/base/line_writer.h"
+#include "common/base/log.h"
+#include "common/contract/agent_settings.h"
+#include "common/contract/load_settings.h"
+#include "common/runtime/shutdown.h"
+
+#include "router/apps/agent_app.h"
+#include "router/cli/commands.h"
+#include "router/process/open_files.h"
+#include "router/workers/fleet/config_watch.h"
+
+namespace sightline::cli {
+namespace {
+
+constexpr char kIntroduction[] =
+    R"(sightline agent: reads the KV events of engines and tells routers over NATS what these hold.
+
+It stands beside one engine, or reads several. Routers whose workers say agent=true listen to it
+instead of the engines: any number of them, each with the same view. --nats and --model-path are
+required; scope, revision, model, served model name and identity key must be those of the routers.
+
+  sightline agent --nats nats://127.0.0.1:4222 --model-path DIR --served-model-name m \
+    --worker name=w0,url=http://127.0.0.1:8101
+  sightline serve --nats nats://127.0.0.1:4222 --model-path DIR --served-model-name m \
+    --worker name=w0,url=http://127.0.0.1:8101,agent=true --admin-port 9091
+
+On the admin port: /healthz, /readyz, /metrics, /v1/workers, and GET /drain?timeout=SECONDS, which
+tells the routers to send the workers nothing more and answers once these run nothing.
+
+Settings come from flags, then SIGHTLINE_* variables, then the YAML file of --config, then
+defaults; --print-config shows the result and where each value came from. A worker needs its URL
+only: the engine is asked for its event endpoints and block size, and what you give wins.
+
+)";
+
+int fail(const std::string& message, int status) {
+  flush_log();
+  write_last_words(STDERR_FILENO, "sightline agent: " + message + "\n");
+  return status;
+}
+
+// The workers as flags, environment and the given content of the configuration file make them.
+Result<std::vector<contract::WorkerSpec>> workers_of(const Invocation& invocation,
+                                                     const std::string& file) {
+  contract::AgentSettings settings;
+  contract::SettingTable table = contract::agent_table(settings);
+  const contract::SettingSources sources{
+      invocation.arguments, invocation.environment,
+      [&file](const std::string&) -> Result<std::string> { return file; }};
+  SL_TRY(contract::load_settings(table, sources));
+  return settings.workers;
+}
+
+}  // namespace
+
+int agent_command(const Invocation& invocation) {
+  Shutdown shutdown;
+  contract::AgentSettings settings;
+  contract::SettingTable table = contract::agent_table(settings);
+  const auto loaded = contract::load_settings(
+      table, {invocation.arguments, invocation.environment, fleet::read_config_file});
+  if (!loaded.ok()) return fail(loaded.error().message, 2);
+  if (loaded->help) {
+    std::printf("%s%s", kIntroduction, contract::help_text(table).c_str());
+    return 0;
+  }
+  if (loaded->print_config) {
+    std::fputs(contract::print_settings(table).c_str(), stdout);
+    return 0;
+  }
+  const auto checked = contract::check_agent_settings(settings, !loaded->config_file.empty());
+  if (!checked.ok()) return fail(checked.error().message, 2);
+  const auto logging = start_log(settings.log.level);
+  if (!logging.ok()) return fail(logging.error().message, 2);
+  process::raise_open_files();
+
+  const std::string admin_host = settings.admin.host;
+  const std::string config_file = loaded->config_file;
+  auto app = apps::AgentApp::create({settings, config_file, [&invocation](const std::string& file) {
+                                       return workers_of(invocation, file);
+                                     }});
+  if (!app.ok()) return fail(app.error().message, 1);
+  LineWriter out({.fd = STDOUT_FILENO, .thread_name = "sl-out"});
+  out.write("ready: admin http://" + admin_host + ":" + std::to_string((*app)->admin_port()) +
+            "\n");
+  if (!config_file.empty()) shutdown.on_hangup([&app] { (*app)->reread_config(); });
+  shutdown.on_stop("agent", [&app] { (*app)->stop(); });
+  shutdown.wait();
+  return 0;
+}
+
+}  // namespace sightline::cli
