@@ -64,7 +64,8 @@ int run(const Invocation& invocation) {
   if (command == "serve") return serve_command(rest);
   if (command == "agent") return agent_command(rest);
   if (command == "simulate") return simulate_command(rest);
-  std::fprintf(stderr, "sightline: no command '%s'; try: serve, agent, simulate, --help, --version\n",
+  std::fprintf(stderr,
+               "sightline: no command '%s'; try: serve, agent, simulate, --help, --version\n",
                command.c_str());
   return 2;
 }

@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include "common/contract/agent_settings.h"
 #include "common/contract/metric_table.h"
 #include "common/contract/serve_settings.h"
 
@@ -43,6 +44,17 @@ std::string settings_markdown() {
   return out.str();
 }
 
+// An agent's settings mean what a router's of the same name mean: their names are enough.
+std::string agent_settings_markdown() {
+  AgentSettings settings;
+  const SettingTable table = agent_table(settings);
+  std::string out = "| settings of `sightline agent` |\n|---|\n|";
+  for (const Setting& row : table.rows()) {
+    out += (out.ends_with('|') ? " `" : ", `") + row.text.path + "`";
+  }
+  return out + " |\n";
+}
+
 std::string metrics_markdown() {
   std::ostringstream out;
   out << "| name | type | labels | meaning |\n|---|---|---|---|\n";
@@ -69,6 +81,23 @@ void expect_table_in(const std::string& name, const std::string& table) {
 
 TEST(Docs, TheConfigurationTableIsThatOfTheCode) {
   expect_table_in("configuration.md", settings_markdown());
+}
+
+TEST(Docs, TheSettingsOfAnAgentAreThoseOfTheCodeAndOfARouter) {
+  expect_table_in("configuration.md", agent_settings_markdown());
+  AgentSettings settings;
+  ServeSettings of_router;
+  const SettingTable table = agent_table(settings);
+  const SettingTable routers = serve_table(of_router);
+  for (const Setting& row : table.rows()) {
+    const auto same =
+        std::find_if(routers.rows().begin(), routers.rows().end(),
+                     [&](const Setting& other) { return other.text.path == row.text.path; });
+    ASSERT_NE(same, routers.rows().end()) << row.text.path;
+    EXPECT_EQ(same->text.flag, row.text.flag);
+    EXPECT_EQ(same->text.help, row.text.help);
+    EXPECT_EQ(same->range, row.range);
+  }
 }
 
 TEST(Docs, TheMetricsTableIsThatOfTheCode) { expect_table_in("metrics.md", metrics_markdown()); }
