@@ -21,6 +21,7 @@
 #include "router/prompt/prepare/model.h"
 #include "router/replicas/agent/agent_streams.h"
 #include "router/roles/feed_watch.h"
+#include "router/roles/feeds.h"
 #include "router/workers/fleet/config_watch.h"
 #include "router/workers/fleet/fleet.h"
 #include "router/workers/fleet/fleet_control.h"
@@ -53,6 +54,7 @@ struct AgentApp::Parts {
   std::optional<fleet::Fleet> fleet;
   std::optional<agent::AgentStreams> streams;
   std::unique_ptr<subscriber::EventSubscriber> subscriber;
+  std::optional<roles::Feeds> feeds;  // all are read here
   std::optional<roles::FeedWatch> watch;
   std::optional<fleet::FleetControl> control;
   std::optional<AgentDrain> drain;
@@ -84,7 +86,8 @@ Result<Done> AgentApp::Parts::build() {
   make_fleet();
   make_streams();
   SL_TRY(read_events());
-  watch.emplace(*subscriber, *model, settings.model.scope());
+  feeds.emplace(*subscriber, nullptr);
+  watch.emplace(*feeds, *model, settings.model.scope());
   control.emplace(
       settings.fleet,
       fleet::FleetControl::Dependencies{
@@ -109,10 +112,7 @@ void AgentApp::Parts::make_fleet() {
     streams->close(cache);
     watch->feed_removed(cache);
   };
-  listeners.last_event = [this](CacheId cache) {
-    const auto status = subscriber->status(cache);
-    return status ? status->heard_at : Instant{};
-  };
+  listeners.last_event = [this](CacheId cache) { return feeds->heard_at(cache); };
   const auto interval = options.settings.fleet.probe_interval;
   fleet.emplace(fleet::Fleet::Options{.probe_interval = interval}, listeners, metrics,
                 system_clock());
@@ -202,12 +202,12 @@ void AgentApp::Parts::refresh_metrics() {
   streams->refresh_metrics();
   event_metrics.tell_held(subscriber->held_bytes(), subscriber->held_hits());
   for (const auto& worker : fleet->snapshot()->workers) {
-    std::vector<events::FeedStatus> feeds;
+    std::vector<events::FeedStatus> heard;
     for (const fleet::Rank& rank : worker->ranks) {
       const auto status = rank.feed ? subscriber->status(rank.feed->cache) : std::nullopt;
-      if (status) feeds.push_back(*status);
+      if (status) heard.push_back(*status);
     }
-    event_metrics.tell(worker->spec.name, feeds);
+    event_metrics.tell(worker->spec.name, heard);
   }
   const std::uint64_t dropped = log_dropped_total();
   const auto lines = metrics.counter(contract::kLogDroppedLinesTotal);

@@ -21,7 +21,7 @@ inline constexpr std::chrono::seconds kDrainWaitMax{3600};
 // Calls that wait at the same time; more are refused.
 inline constexpr std::size_t kDrainsMax = 16;
 
-// Text of `timeout=`: seconds, "25" or "0.5". Errors: InvalidArgument, with what is allowed.
+// Text of `timeout=`: whole seconds. Errors: InvalidArgument, with what is allowed.
 Result<Duration> parse_drain_timeout(const std::string& text);
 
 // True: nothing runs and nothing waits at any worker, by its last reading. One that does not answer
