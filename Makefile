@@ -6,11 +6,12 @@ SHELL := /bin/bash
 PRESET ?= release
 JOBS ?= $(shell nproc)
 SECONDS ?= 60
+ROUNDS ?= 5
 BUILD := build/$(PRESET)
 PYTHON := build/venv/bin/python
 LINT := /usr/bin/python3 hack/lint
 
-.PHONY: help setup build demo-build test-build demo serve test test-goldens lint format bench bench-peers bench-tokenizer bench-replays chaos fairness soak fuzz test-asan test-tsan instrumented-build ci clean
+.PHONY: help setup build demo-build test-build demo serve test test-goldens lint format bench bench-peers bench-tokenizer bench-replays chaos fairness soak stream-model fuzz test-asan test-tsan instrumented-build ci clean
 
 help: ## this text
 	@echo "Sightline. On a fresh Debian 12 machine 'make demo' or 'make test' is all it takes."
@@ -63,6 +64,9 @@ fairness: test-build ## healthy engines while the events thread is held, then a 
 
 soak: ## ten minutes of chaos
 	@$(MAKE) --no-print-directory chaos SECONDS=600
+
+stream-model: test-build ## both ends of a stream against plain sets: ROUNDS=5 of 200,000 steps, others each time
+	@$(BUILD)/bin/test_streams_integration --gtest_filter='StreamModel.*' --gtest_shuffle --gtest_repeat=$(ROUNDS)
 
 bench: test-build ## measure: tokenizer, block keys, index, cost per request; prints the method
 	@tests/bench/run $(BUILD)
