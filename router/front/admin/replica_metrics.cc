@@ -20,8 +20,15 @@ double rise(std::uint64_t& last, std::uint64_t total) {
   return static_cast<double>(more);
 }
 
+}  // namespace
+
+std::uint64_t behind_of(const FollowedStatus& status) {
+  const std::uint64_t position = status.at.position.value_or(0);
+  return status.at.head - std::min(position, status.at.head);
+}
+
 // Of all ranks of one worker.
-struct WorkerGauges {
+struct ReplicaMetrics::Gauges {
   std::size_t waiting_bytes = 0;
   std::uint64_t behind = 0;
   std::chrono::milliseconds lag{0};
@@ -41,13 +48,6 @@ struct WorkerGauges {
   }
 };
 
-}  // namespace
-
-std::uint64_t behind_of(const FollowedStatus& status) {
-  const std::uint64_t position = status.at.position.value_or(0);
-  return status.at.head - std::min(position, status.at.head);
-}
-
 void ReplicaMetrics::follow(CacheId cache) {
   const MutexLock lock(mutex_);
   streams_.try_emplace(cache);
@@ -62,14 +62,15 @@ void ReplicaMetrics::forget(CacheId cache, const std::optional<FollowedStatus>& 
 }
 
 void ReplicaMetrics::tell(std::span<const FollowedStatus> streams) {
-  {
-    const MutexLock lock(mutex_);
-    for (const FollowedStatus& status : streams) {
-      const auto found = streams_.find(status.cache);
-      if (found != streams_.end()) advance(status, found->second);
-    }
+  const MutexLock lock(mutex_);
+  WorkerGauges workers;
+  for (const FollowedStatus& status : streams) {
+    const auto found = streams_.find(status.cache);
+    if (found == streams_.end()) continue;
+    advance(status, found->second);
+    workers[status.stream.worker].add(status);
   }
-  set_gauges(streams);
+  set_gauges(workers);
 }
 
 void ReplicaMetrics::advance(const FollowedStatus& status, Totals& totals) {
@@ -114,9 +115,7 @@ void ReplicaMetrics::advance_parts(const FollowedStatus& status, Totals& totals)
   }
 }
 
-void ReplicaMetrics::set_gauges(std::span<const FollowedStatus> streams) {
-  std::map<std::string_view, WorkerGauges> workers;
-  for (const FollowedStatus& status : streams) workers[status.stream.worker].add(status);
+void ReplicaMetrics::set_gauges(const WorkerGauges& workers) {
   for (const auto& [worker, now] : workers) {
     metrics_.gauge(contract::kReplicaWaitingBytes, {worker})
         .set(static_cast<double>(now.waiting_bytes));

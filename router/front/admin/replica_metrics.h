@@ -39,12 +39,14 @@ class ReplicaMetrics {
   void tell(std::span<const followed::FollowedStatus> streams);
 
  private:
+  struct Gauges;
+  using WorkerGauges = std::map<std::string_view, Gauges>;
   // By metric and label, as last told.
   using Totals = std::map<std::pair<std::string_view, std::string_view>, std::uint64_t>;
 
   void advance(const followed::FollowedStatus& status, Totals& totals) SL_REQUIRES(mutex_);
   void advance_parts(const followed::FollowedStatus& status, Totals& totals) SL_REQUIRES(mutex_);
-  void set_gauges(std::span<const followed::FollowedStatus> streams);
+  void set_gauges(const WorkerGauges& workers) SL_REQUIRES(mutex_);
   // Unix time in seconds.
   [[nodiscard]] double timestamp(Instant at) const;
 

@@ -42,6 +42,7 @@ struct Followed {
   std::shared_ptr<nats::Inbox> inbox;
   std::unique_ptr<FollowedStream> stream;
   Instant due = Instant::max();  // as in the queue of deadlines
+  bool is_busy = false;          // waits for its turn
 };
 
 std::size_t bytes_of(const nats::Event& event) {
@@ -128,8 +129,8 @@ void FollowedFeeds::State::run(const std::stop_token& stop) {
     for (auto& command : take_commands()) carry_out(command);
     for (const CacheId cache : rung) {
       const auto entry = followed.find(cache);
-      if (entry == followed.end()) continue;
-      if (std::find(busy.begin(), busy.end(), cache) == busy.end()) busy.push_back(cache);
+      if (entry == followed.end() || std::exchange(entry->second.is_busy, true)) continue;
+      busy.push_back(cache);
     }
     read_some();
     meet_deadlines();
@@ -208,7 +209,8 @@ void FollowedFeeds::State::read_some() {
     const CacheId cache = busy.front();
     busy.pop_front();
     Followed& one = followed.at(cache);
-    if (read_turn(one)) busy.push_back(cache);
+    one.is_busy = read_turn(one);
+    if (one.is_busy) busy.push_back(cache);
     settle(cache, one);
     may_reclaim = true;
   }

@@ -58,6 +58,7 @@ TEST_F(ReplicaMetricsTest, CountersRiseByWhatCameAndAStreamThatEndsLosesNothing)
 TEST_F(ReplicaMetricsTest, AWorkerIsAsItsWorstRank) {
   FollowedStatus first = status(0);
   FollowedStatus second = status(1);
+  for (const std::uint32_t rank : {0, 1}) replicas.follow(CacheId{rank});
   first.at.head = 9;
   first.at.position = 9;
   second.at.head = 9;
