@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Sightline Authors
+"""NATS, agents and engines that go and come back: what is not proved does not count, the reason is
+told, requests go on, and afterwards all is as the engines have it."""
+
+import http.client
+import json
+import signal
+import time
+
+import pytest
+
+import truth
+from deployment import Deployment, Node
+from pictures import png
+from predictions import picture_body, send_all
+from replicated import judges, metric, replicas, stream, wait_for_state, wait_until_equal
+from stack import SLOWDOWN
+
+STALE_S = 5
+# Beats come each second, the last one before the loss.
+EARLY_S = 2.5
+# What a look takes on a busy machine.
+LATE_S = 5
+
+
+@pytest.fixture
+def deployment(build, logs):
+    with Deployment(build, engines=2, routers=2, logs=logs) as running:
+        view = running.view(running.routers[0])
+        send_all(view, bodies(0))
+        view.wait_until_heard()
+        yield running
+
+
+def bodies(seed, count=10):
+    return [picture_body(png(224, 224, seed=seed * 100 + i)) for i in range(count)]
+
+
+def views_of(deployment):
+    return [deployment.view(router) for router in deployment.routers]
+
+
+def is_connected(view):
+    return all(n["connected"] for n in replicas(view)["nats"])
+
+
+def fault(deployment, engine, kind, **fields):
+    stack = deployment.engines
+    status, answer = stack.call("POST", stack.engine_port(engine), "/fault",
+                                json.dumps({"kind": kind, **fields}))
+    assert status == 200, answer
+
+
+def life(judge, engine):
+    """Which of its lives the engine is in; None while it is down."""
+    try:
+        return judge.truth(engine).life
+    except (OSError, http.client.HTTPException):
+        return None
+
+
+def all_is_well(deployment):
+    with judges(deployment) as all_judges:
+        return wait_until_equal(all_judges, len(deployment.agents))
+
+
+def is_unverified(text):
+    return lambda worker: worker["state"] == "unverified" and text in (worker["reason"] or "")
+
+
+def is_ready(worker):
+    return worker["state"] == "ready"
+
+
+def test_without_nats_views_age_and_are_told_to_and_its_return_mends_all(deployment):
+    views = views_of(deployment)
+    deployment.nats.kill()
+    killed = time.monotonic()
+    for view in views:
+        view.wait_until(lambda: all(n["trouble"] for n in replicas(view)["nats"]))  # noqa: B023
+        assert not is_connected(view)
+        wait_for_state(view, "w0", is_unverified("NATS cannot be reached"))
+    # Not before time, as a server that is started again is nothing to worry about; and in time.
+    assert STALE_S - EARLY_S < time.monotonic() - killed < (STALE_S + LATE_S) * SLOWDOWN
+    # Requests go on, by load.
+    send_all(views[1], bodies(1))
+    assert not any(a.overlap[0] for a in send_all(views[0], bodies(0)))
+    deployment.nats.start()
+    for view in views:
+        for name in ("w0", "w1"):
+            wait_for_state(view, name, is_ready)
+    all_is_well(deployment)
+    assert all(stream(view)["digests_unequal"] == 0 for view in views)
+
+
+def test_what_was_missed_while_nats_was_away_for_a_moment_is_filled_in(deployment):
+    views = views_of(deployment)
+    epochs = [stream(view)["epoch"] for view in views]
+    deployment.nats.kill()
+    send_all(views[0], bodies(2))
+    deployment.nats.start()
+    for view in views:
+        view.wait_until(lambda: is_connected(view))  # noqa: B023
+    all_is_well(deployment)
+    assert [stream(view)["epoch"] for view in views] == epochs
+    for view in views:
+        series = 'sightline_replica_dumps_total{worker="w0",result="whole"}'
+        assert metric(view, series) == 1, "the first"
+
+
+def test_a_killed_agent_is_silent_in_time_and_one_in_its_place_is_followed(deployment):
+    view = views_of(deployment)[0]
+    epoch = stream(view)["epoch"]
+    deployment.agents[0].kill()
+    took = wait_for_state(view, "w0", is_unverified("its agent is silent"))
+    assert took < STALE_S + LATE_S
+    assert view.worker_states()[1]["state"] == "ready"
+    send_all(view, bodies(3))
+    deployment.agents[0].start()
+    wait_for_state(view, "w0", is_ready)
+    assert stream(view)["epoch"] != epoch
+    all_is_well(deployment)
+
+
+def test_a_frozen_agent_is_stale_in_time_and_goes_on_where_it_was(deployment):
+    view = views_of(deployment)[0]
+    epoch = stream(view)["epoch"]
+    deployment.agents[0].send(signal.SIGSTOP)
+    try:
+        took = wait_for_state(view, "w0", is_unverified("its agent is silent"))
+        assert STALE_S - EARLY_S < took < STALE_S + LATE_S
+        assert stream(view)["good_beat_ms"] >= STALE_S * 1000
+        # Nothing that it holds is promised to a request.
+        assert not any(a.overlap[0] for a in send_all(view, bodies(0)) if a.worker == "w0")
+    finally:
+        deployment.agents[0].send(signal.SIGCONT)
+    wait_for_state(view, "w0", is_ready)
+    assert stream(view)["epoch"] == epoch
+    all_is_well(deployment)
+
+
+def test_of_two_agents_for_one_worker_none_is_believed_and_both_are_named(deployment):
+    view = views_of(deployment)[0]
+    first = deployment.agents[0]
+    twin = Node("twin", deployment.logs, lambda ports: twin_command(deployment, ports), ["admin"])
+    twin.launch()
+    try:
+        twin.wait()
+        wait_for_state(view, "w0", is_unverified("two agents serve it"))
+        reason = view.worker_states()[0]["reason"]
+        assert "agent0" in reason and "twin" in reason
+        assert sorted(a["name"] for a in stream(view)["agents"]) == ["agent0", "twin"]
+        assert view.worker_states()[1]["state"] == "ready"
+        assert metric(view, 'sightline_replica_stream_events_total{worker="w0",event="contest"}')
+        first.kill()
+        wait_for_state(view, "w0", is_ready)
+        assert stream(view)["agent"]["name"] == "twin"
+        all_is_well(deployment)
+    finally:
+        twin.stop()
+        first.start()
+
+
+def twin_command(deployment, ports):
+    """As the first agent's, by another name."""
+    command = [str(part) for part in deployment.agents[0].command(ports)]
+    return ["twin" if part == "agent0" else part for part in command]
+
+
+def test_of_an_engine_that_restarts_no_claim_outlives_half_a_second(deployment, monkeypatch):
+    # From the restart to the index: the agent sees its connection end, and says so in the stream.
+    monkeypatch.setattr(truth, "ANNOUNCEMENT_S", 0.5 * SLOWDOWN)
+    with judges(deployment) as all_judges:
+        lives = {e: all_judges[0].truth(e).life for e in range(2)}
+        with truth.Watch(all_judges[0], [0, 1]) as one, truth.Watch(all_judges[1], [0, 1]) as two:
+            for engine in (0, 1):
+                fault(deployment, engine, "restart", ms=0)
+                view = all_judges[0].stack
+                view.wait_until(lambda: life(all_judges[0], engine)  # noqa: B023
+                                not in (None, lives[engine]))  # noqa: B023
+                for watch in (one, two):
+                    watch.wait_for_looks()
+        for view in views_of(deployment):
+            for name in ("w0", "w1"):
+                wait_for_state(view, name, is_ready)
+            send_all(view, bodies(5))
+        wait_until_equal(all_judges, 2)
+
+
+def test_a_worker_whose_agent_drains_it_gets_nothing_more(deployment):
+    view = views_of(deployment)[1]
+    status, answer = deployment.engines.get(deployment.agents[0].admin_port, "/drain?timeout=20")
+    assert status == 200, answer
+    wait_for_state(view, "w0", lambda w: w["state"] == "draining")
+    assert stream(view)["draining"]
+    assert {a.worker for a in send_all(view, bodies(6))} == {"w1"}
