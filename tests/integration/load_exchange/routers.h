@@ -36,7 +36,10 @@ class Router {
  public:
   Router(const test::NatsServer& server, const std::string& scope, ExchangeOptions options = {},
          std::uint32_t ranks = kRanks)
-      : subjects_(scope, "0"), supersede_(std::move(options.supersede)) {
+      : book({.observer = LoadQueue::observer_of(queue),
+              .source_timeout = options.others.silent_after}),
+        subjects_(scope, "0"),
+        supersede_(std::move(options.supersede)) {
     for (std::uint32_t rank = 0; rank < ranks; ++rank) cells.push_back(book.open(rank_name(rank)));
     contract::NatsSettings settings;
     settings.urls = server.url();
@@ -75,7 +78,7 @@ class Router {
 
   const std::uint64_t instance = next_instance();
   std::shared_ptr<LoadQueue> queue = std::make_shared<LoadQueue>();
-  fleet::LoadBook book{{.observer = LoadQueue::observer_of(queue)}};
+  fleet::LoadBook book;
   std::vector<std::shared_ptr<fleet::LoadCell>> cells;
   runtime::Metrics metrics;
   std::unique_ptr<nats::Connection> connection;
