@@ -2,9 +2,9 @@
 // Copyright The Sightline Authors
 #include "router/replicas/agent/agent_metrics.h"
 
-#include <algorithm>
 #include <array>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "common/contract/metric_table.h"
@@ -61,8 +61,8 @@ void AgentMetrics::advance(Totals& totals, const StreamView& stream) {
   const std::string& worker = stream.name.worker;
   for (const Count& count : counts_of(stream)) {
     std::uint64_t& last = totals[{count.metric->name, count.label}];
-    const auto more = static_cast<double>(count.total - std::min(count.total, last));
-    last = std::max(last, count.total);
+    if (count.total < last) last = 0;  // another stream of the same name, which began meanwhile
+    const auto more = static_cast<double>(count.total - std::exchange(last, count.total));
     if (!has_worker(*count.metric)) {
       if (more > 0) metrics_.counter(*count.metric, {count.label}).add(more);
     } else if (count.label.empty()) {

@@ -49,7 +49,7 @@ struct StreamView {
 
 // One stream. It stays while the feed that fills it is replaced: a worker that comes back, or whose
 // addresses change, has another CacheId. Of several feeds the one that began last counts.
-// Nothing is done under the lock but memory work, half a millisecond of it at most.
+// Nothing is done under the lock but memory work, a millisecond or two of it at most.
 // Thread safety: all methods from any thread, take() from that of its feed.
 class RankStream {
  public:
