@@ -4,6 +4,7 @@
 agent beside each of them, routers that follow the agents, and frontends that ask the routers."""
 
 import contextlib
+import json
 import pathlib
 import signal
 
@@ -138,6 +139,16 @@ class Deployment:
         view = self.view(router)
         view.wait_until(lambda: [w["state"] for w in view.worker_states()]
                         == ["ready"] * len(self.agents))
+
+    def wait_until_heard(self):
+        """Until every router that runs has as many blocks of each engine as the engine holds."""
+        for i in range(len(self.agents)):
+            told = self.engines.get(self.engines.engine_port(i), "/sim/blocks")[1]
+            held = len(json.loads(told)["blocks"])
+            for router in self.routers:
+                if router.is_running():
+                    view = self.view(router)
+                    view.wait_until(lambda: view.worker_states()[i]["blocks"] == held)
 
     def worker(self, i):
         return {key: self.engines.workers[i][key] for key in ("name", "url")}
