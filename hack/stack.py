@@ -215,6 +215,19 @@ class Stack:
                 announced = self.announced(i, rank)
                 self.wait_until(lambda: self.heard(i, rank) == announced)
 
+    def take_turn(self):
+        """Of several routers the next one is asked from now on; here there is one."""
+
+    def ranks_read(self):
+        """(replay endpoint, sequence of the last message applied) of every rank, by whoever reads
+        its events."""
+        return [(rank["replay_endpoint"], rank["events"]["seq"])
+                for worker in self.worker_states() for rank in worker["ranks"]]
+
+    def is_told(self):
+        """All who are to know what was read have been told."""
+        return True
+
     def announced(self, i, rank):
         """Sequence of the last event message of an engine's rank; None before the first."""
         answer = self.get(self.engine_port(i), f"/sim/blocks?rank={rank}")[1]

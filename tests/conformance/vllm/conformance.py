@@ -27,6 +27,7 @@ from engine import (  # noqa: E402
     wait_until_ready,
 )
 from judge import Judge  # noqa: E402
+from replicated import Replicated  # noqa: E402
 from stack import Stack  # noqa: E402
 from table import HEADER, markdown_of, print_verdict, problems_of  # noqa: E402
 
@@ -80,6 +81,8 @@ def main():
     parser.add_argument("--build", required=True, help="build directory of the router")
     parser.add_argument("--logs", required=True, help="directory for the processes' logs")
     parser.add_argument("--report", required=True, help="Markdown file to write")
+    parser.add_argument("--replicas", action="store_true",
+                        help="two routers, asked in turn, that hear of the workers from agents")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     start = time.monotonic()
@@ -95,7 +98,8 @@ def main():
         print(f"starting {WORKERS} workers, {CACHE_BLOCKS} blocks of {BLOCK_SIZE} tokens each; "
               f"their logs: {logs}", flush=True)
         print(f"  ready after {wait_until_ready(engines):.0f} s", flush=True)
-        stack = running.enter_context(Stack(
+        kind = Replicated if options.replicas else Stack
+        stack = running.enter_context(kind(
             options.build, model="tiny-qwen2-vl", served_model_name=MODEL, logs=logs,
             workers=[{"url": engine.url} for engine in engines], router_flags=ROUTER_FLAGS))
         judge = Judge(stack)

@@ -36,14 +36,19 @@ class Judge:
         self.rows = []
         self.kind = ""
         self._lost = {}
-        self._client = self._connected()
+        self._clients = {}  # by the port of a router
 
-    def _connected(self):
-        url = f"http://127.0.0.1:{self.stack.port}/v1"
-        return openai.OpenAI(base_url=url, api_key="none", max_retries=0, timeout=300)
+    @property
+    def _client(self):
+        port = self.stack.port
+        if port not in self._clients:
+            self._clients[port] = openai.OpenAI(
+                base_url=f"http://127.0.0.1:{port}/v1", api_key="none", max_retries=0, timeout=300)
+        return self._clients[port]
 
     def close(self):
-        self._client.close()
+        while self._clients:
+            self._clients.popitem()[1].close()
 
     def restart_router(self, meanwhile=lambda: None):
         """Another router process, which must learn what running workers hold."""
@@ -53,7 +58,6 @@ class Judge:
         start = time.monotonic()
         self.stack.start_router()
         print(f"     the new router is ready after {time.monotonic() - start:.1f} s", flush=True)
-        self._client = self._connected()
         self.stack.wait_until(lambda: all(
             w["events"]["seq"] is not None for w in self.stack.worker_states()))
 
@@ -75,6 +79,7 @@ class Judge:
 
     def _judge(self, what, stream, fields):
         body = {"model": MODEL, "max_tokens": 4, "temperature": 0, **fields}
+        self.stack.take_turn()
         self.wait_until_applied()
         ours = self._explain(body)
         before = counted(self.stack.router_metrics(), "sightline_predictions_total")
@@ -145,12 +150,12 @@ class Judge:
         """
         self.stack.wait_until(
             lambda: not self._newer_batches() and not self._newer_batches(), seconds=ANNOUNCED_S)
+        self.stack.wait_until(self.stack.is_told)
         self._wait_until_quiet()
 
     def _newer_batches(self):
         """How many batches the engines keep for replay that the router has not applied."""
-        ranks = [rank for w in self.stack.worker_states() for rank in w["ranks"]]
-        return sum(batches_after(rank["replay_endpoint"], rank["events"]["seq"]) for rank in ranks)
+        return sum(batches_after(*rank) for rank in self.stack.ranks_read())
 
     def _wait_until_quiet(self):
         last, since = None, time.monotonic()
