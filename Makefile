@@ -11,7 +11,7 @@ BUILD := build/$(PRESET)
 PYTHON := build/venv/bin/python
 LINT := /usr/bin/python3 hack/lint
 
-.PHONY: help setup build demo-build test-build demo serve test test-goldens lint format bench bench-peers bench-tokenizer bench-replays chaos fairness soak stream-model fuzz test-asan test-tsan instrumented-build ci clean
+.PHONY: help setup build demo-build test-build demo demo-replicas serve test test-goldens lint format bench bench-peers bench-tokenizer bench-replays chaos chaos-replicas fairness soak stream-model fuzz test-asan test-tsan instrumented-build ci clean
 
 help: ## this text
 	@echo "Sightline. On a fresh Debian 12 machine 'make demo' or 'make test' is all it takes."
@@ -41,6 +41,9 @@ instrumented-build: setup
 demo: demo-build ## two simulated engines and the router: see a picture's second request go home
 	@$(PYTHON) hack/demo --build $(BUILD)
 
+demo-replicas: demo-build ## NATS, two agents, two routers: what one learns the other knows
+	@$(PYTHON) hack/demo-replicas --build $(BUILD)
+
 serve: demo-build ## the same set-up, kept running for curl until Ctrl-C
 	@$(PYTHON) hack/serve --build $(BUILD)
 
@@ -59,11 +62,15 @@ format: setup ## rewrite C++ sources with clang-format
 chaos: test-build ## faults of all kinds at random, hostile clients: SECONDS=60, SEED=N (default: a new one)
 	@$(PYTHON) tests/chaos/run --build $(BUILD) --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
 
+chaos-replicas: test-build ## the same with many routers: NATS, agents, routers fail: SECONDS=60, SEED=N
+	@$(PYTHON) tests/chaos/replicas --build $(BUILD) --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
+
 fairness: test-build ## healthy engines while the events thread is held, then a lying one: SECONDS=60
 	@$(PYTHON) tests/chaos/fairness --build $(BUILD) --seconds $(SECONDS)
 
-soak: ## ten minutes of chaos
+soak: ## ten minutes of chaos each, with one router and with many
 	@$(MAKE) --no-print-directory chaos SECONDS=600
+	@$(MAKE) --no-print-directory chaos-replicas SECONDS=600
 
 stream-model: test-build ## both ends of a stream against plain sets: ROUNDS=5 of 200,000 steps, others each time
 	@$(BUILD)/bin/test_streams_integration --gtest_filter='StreamModel.*' --gtest_shuffle --gtest_repeat=$(ROUNDS)

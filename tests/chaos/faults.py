@@ -45,9 +45,10 @@ def ask_engine(port, method, path, body=None):
 class Injector(threading.Thread):
     """Orders and ends faults at random until told to stop."""
 
-    def __init__(self, ports, stop, seed):
+    def __init__(self, ports, stop, seed, kinds=KINDS):
         super().__init__(name="injector", daemon=True)
         self._ports = ports
+        self._kinds = kinds
         self._stop_event = stop
         self._rng = random.Random(seed)
         self._victim = self._rng.randrange(len(ports))
@@ -57,9 +58,9 @@ class Injector(threading.Thread):
         while not self._stop_event.wait(self._rng.uniform(0.1, 0.5)):
             engine = self._rng.randrange(len(self._ports))
             # Every kind comes round, in an order of its own each time.
-            if turn % len(KINDS) == 0:
-                kinds = self._rng.sample(KINDS, len(KINDS))
-            kind = kinds[turn % len(KINDS)]
+            if turn % len(self._kinds) == 0:
+                kinds = self._rng.sample(self._kinds, len(self._kinds))
+            kind = kinds[turn % len(self._kinds)]
             turn += 1
             # One engine only: the block size of most of them is the one that counts.
             engine = self._victim if kind == "wrong-block-size" else engine

@@ -104,13 +104,14 @@ class Watch:
 
     A claim above the truth is legal while the worker's entries do not count, and until the
     announcement of the removal is out: until a message at or above the one that carries it has
-    been sent live, and ANNOUNCEMENT_S longer. A restarted engine has announced nothing; there the
-    time runs from the restart. Use as a context manager; leaving it raises on illegal claims.
+    been sent live, and bound_s longer. A restarted engine has announced nothing; there the time
+    runs from the restart. Use as a context manager; leaving it raises on illegal claims.
     """
 
-    def __init__(self, judge, engines, pause_s=0.01):
+    def __init__(self, judge, engines, pause_s=0.01, bound_s=ANNOUNCEMENT_S):
         self.judge = judge
         self.pause_s = pause_s
+        self.bound_s = bound_s
         self.engines = list(engines)
         self.samples = 0
         self._rounds = 0
@@ -191,7 +192,7 @@ class Watch:
             entry = pending.setdefault(block, [carried_by, None])
             if entry[1] is None and delivered >= entry[0]:
                 entry[1] = time.monotonic()
-            if entry[1] is not None and asked - entry[1] > ANNOUNCEMENT_S:
+            if entry[1] is not None and asked - entry[1] > self.bound_s:
                 self.illegal.append({"engine": engine, "block": block, "state": claim.state,
                                      "carried_by": entry[0], "late_s": asked - entry[1],
                                      "sequence": after.sequence, "delivered": delivered})
