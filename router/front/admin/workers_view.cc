@@ -132,7 +132,8 @@ std::string worker_json(const Worker& worker, const Sources& view) {
   const fleet::Feed* feed = worker.first_feed();
   return R"({"name":)" + json::to_quoted(worker.spec.name) + R"(,"url":)" +
          json::to_quoted(worker.spec.url) + R"(,"state":)" +
-         json::to_quoted(name_of(worker.state)) + R"(,"reason":)" + text_or_null(worker.reason) +
+         json::to_quoted(name_of(worker.state)) + R"(,"ready":)" +
+         (worker.is_precise() ? "true" : "false") + R"(,"reason":)" + text_or_null(worker.reason) +
          R"(,"family":)" + json::to_quoted(name_of(worker.spec.family)) + R"(,"version":)" +
          text_or_null(worker.version ? worker.version->text : "") + R"(,"block_size":)" +
          count_or_null(worker.block_size.tokens()) + R"(,"block_size_configured":)" +

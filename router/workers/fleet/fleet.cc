@@ -78,20 +78,31 @@ void Fleet::report_success(std::string_view worker) {
   if (Member* member = state_->find(worker)) state_->forget_failures(*member);
 }
 
-Fleet::DueProbes Fleet::take_due_probes() {
+Fleet::DueProbes Fleet::take_due_probes(std::size_t most) {
   const MutexLock lock(state_->mutex);
   const Instant now = state_->clock.now();
   DueProbes due{{}, now + state_->options.probe_interval};
+  std::vector<Member*> waiting;
   for (Member& member : state_->members) {
     if (member.is_probed) continue;
     if (member.next_probe <= now) {
-      member.is_probed = true;
-      const Instant before = std::exchange(member.probe_began, now);
-      member.view.life->begin_period(now - before < state_->options.probe_interval);
-      due.workers.push_back(member.view.spec);
+      waiting.push_back(&member);
     } else {
       due.next = std::min(due.next, member.next_probe);
     }
+  }
+  if (waiting.size() > most) {
+    // Those that have waited longest, so that nobody is passed over again and again.
+    std::stable_sort(waiting.begin(), waiting.end(), [](const Member* a, const Member* b) {
+      return a->next_probe < b->next_probe;
+    });
+    waiting.resize(most);
+  }
+  for (Member* member : waiting) {
+    member->is_probed = true;
+    const Instant before = std::exchange(member->probe_began, now);
+    member->view.life->begin_period(now - before < state_->options.probe_interval);
+    due.workers.push_back(member->view.spec);
   }
   return due;
 }
@@ -109,6 +120,7 @@ void Fleet::apply_probe(const WorkerSpec& spec, const Probe& probe) {
     Member* member = state_->find(spec);
     if (member == nullptr) return;
     member->is_probed = false;
+    member->view.was_asked = true;
     if (probe.health.ok()) {
       state_->probe_answered(*member, probe, effects);
     } else {

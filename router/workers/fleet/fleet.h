@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -75,8 +76,11 @@ class Fleet {
     std::vector<contract::WorkerSpec> workers;
     Instant next;
   };
-  // Marks the returned workers as being probed until apply_probe is called for them.
-  [[nodiscard]] DueProbes take_due_probes();
+  // Marks the returned workers, so many at most and the longest due first, as being probed until
+  // apply_probe is called for them. Where more are due, `next` does not tell: ask again when a
+  // probe has ended.
+  [[nodiscard]] DueProbes take_due_probes(std::size_t most = kAllProbes);
+  static constexpr std::size_t kAllProbes = std::numeric_limits<std::size_t>::max();
 
   // Called, from any thread, when a probe becomes due earlier than `next` said. Nothing: not told.
   void on_probe_sooner(std::function<void()> wake);

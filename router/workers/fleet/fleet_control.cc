@@ -27,6 +27,9 @@ namespace {
 
 // Probes that do not ask for a version, after the worker told none and after it told one.
 constexpr std::uint32_t kProbesWithoutVersion = 11;
+// Workers that are probed at the same time; each probe opens four or five connections. A long list
+// that is new must not take all descriptors of the process.
+constexpr std::size_t kProbesAtOnceMax = 512;
 constexpr std::uint32_t kNever = std::numeric_limits<std::uint32_t>::max();
 
 bool is_refused(const auto& part) {
@@ -62,6 +65,7 @@ struct FleetControl::State : std::enable_shared_from_this<FleetControl::State> {
   // Only the control thread, after start():
   ApiKeys keys;
   std::vector<Watched> workers;
+  std::size_t probes = 0;                               // under way
   std::unordered_map<std::string, std::size_t> places;  // in `workers`, by the worker's name
 
   Mutex mutex;
@@ -108,7 +112,8 @@ struct FleetControl::State : std::enable_shared_from_this<FleetControl::State> {
   }
 
   Instant start_probes() {
-    const Fleet::DueProbes due = fleet.take_due_probes();
+    const Fleet::DueProbes due = fleet.take_due_probes(kProbesAtOnceMax - probes);
+    probes += due.workers.size();
     for (const WorkerSpec& spec : due.workers) {
       Watched* worker = find(spec.name);
       const bool asks = worker != nullptr && asks_version(*worker);
@@ -138,6 +143,7 @@ struct FleetControl::State : std::enable_shared_from_this<FleetControl::State> {
   }
 
   void probed(const WorkerSpec& spec, const Probe& probe) {
+    --probes;
     if (is_refused(probe.models) || is_refused(probe.sources) || is_refused(probe.load)) {
       keys.refused(spec, clock.now());
     }

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "common/base/log.h"
 
@@ -155,9 +158,14 @@ void Fleet::State::act(const Effects& effects) const {
 }
 
 void Fleet::State::replace_members(const std::vector<WorkerSpec>& workers, Effects& effects) {
+  std::unordered_map<std::string, Member*> known;
+  for (Member& member : members) known[member.view.spec.name] = &member;
+  std::unordered_set<std::string_view> wanted;
   std::vector<Member> next;
   for (const WorkerSpec& spec : workers) {
-    Member* old = find(spec.name);
+    wanted.insert(spec.name);
+    const auto found = known.find(spec.name);
+    Member* old = found == known.end() ? nullptr : found->second;
     if (old != nullptr && is_same_worker(old->view.spec, spec)) {
       old->view.spec = spec;
       next.push_back(std::move(*old));
@@ -172,7 +180,7 @@ void Fleet::State::replace_members(const std::vector<WorkerSpec>& workers, Effec
     drop_feeds(old, effects);
     forget_failures(old);
     share.leave(old);
-    if (find(old.view.spec.name) != nullptr) continue;
+    if (wanted.contains(old.view.spec.name)) continue;
     effects.gone_workers.push_back(old.view.spec.name);
     effects.tell(LogLevel::Info, "worker removed", {{"worker", old.view.spec.name}});
   }

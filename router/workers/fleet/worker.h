@@ -85,6 +85,7 @@ struct Worker {
   std::uint32_t running = 0;  // requests in the worker's batches, all ranks
   std::uint32_t waiting = 0;  // requests in its queue, all ranks
   double kv_usage = 0;        // 0..1, the fullest rank
+  bool was_asked = false;     // for its state, with whatever answer
   WorkerState state = WorkerState::Starting;
   std::string reason;          // one line: why it is not ready, what is not known, or to be mended
   std::uint64_t revision = 0;  // of the snapshot in which state or identity last changed
