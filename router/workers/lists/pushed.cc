@@ -47,6 +47,12 @@ Result<WorkerSpec> read_worker(const json::Value& value) {
   if (!value.is(json::Kind::Object)) return refused("must be an object of a worker's fields", {});
   std::vector<NamedField> fields;
   for (const json::Value& member : value) {
+    if (member.name() == "api_key_file") {
+      return refused(
+          "api_key_file: a push names no files of this machine; give it to a worker of the same "
+          "host and port in the router's own configuration",
+          {});
+    }
     auto text = field_text(member);
     if (!text.ok()) return with_context(text.error(), member.name());
     fields.push_back({std::string(member.name()), std::move(*text)});
@@ -96,8 +102,8 @@ Result<PushedWorkers> parse_pushed_workers(std::string body) {
     return refused("revision: must be a string of 1 to 63 bytes", "revision");
   }
   const auto generation = root.find("generation");
-  if (!generation || !generation->integer() || *generation->integer() < 0) {
-    return refused("generation: must be a whole number from 0 on", "generation");
+  if (!generation || !generation->integer() || *generation->integer() < 1) {
+    return refused("generation: must be a whole number from 1 on", "generation");
   }
   const auto workers = root.find("workers");
   if (!workers || !workers->is(json::Kind::Array)) {

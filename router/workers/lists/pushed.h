@@ -20,15 +20,16 @@ inline constexpr std::size_t kRevisionBytesMax = 63;  // of a Kubernetes label's
 // A list of workers that somebody pushes, all of them at once.
 struct PushedWorkers {
   std::string revision;  // of the index; lists of another one are not for this router
-  // Counted up by who pushes, with each change; of two lists the higher one is the later.
-  std::uint64_t generation = 0;
+  // From 1 on, counted up by who pushes, with each change; of two the higher one is the later.
+  std::uint64_t generation = 1;
   std::vector<contract::WorkerSpec> workers;
   bool operator==(const PushedWorkers&) const = default;
 };
 
 // Reads the body of PUT /v1/workers: {"revision", "generation", "workers": [{fields of --worker}]}.
-// A field's value is a string, a whole number or true/false. Errors, blamed on the client:
-// InvalidArgument that names place and rule ("workers[3]: …"), TooLarge.
+// A field's value is a string, a whole number or true/false. api_key_file is refused: a pusher must
+// not have the router read files and send them to hosts of its choice. Errors, blamed on the
+// client: InvalidArgument that names place and rule ("workers[3]: …"), TooLarge.
 Result<PushedWorkers> parse_pushed_workers(std::string body);
 
 // What one list has that another had not, by the workers' names, in the order of the lists.
