@@ -152,9 +152,14 @@ class Stack:
         )
         match = self.router.wait_for(r"ready: http://[^:]+:(\d+)/v1 \(admin http://[^:]+:(\d+)\)")
         self.port, self.admin_port = int(match.group(1)), int(match.group(2))
-        self.wait_until(lambda: all(w["state"] in self.ready_states
-                                    and all(r["state"] == w["state"] for r in w["ranks"])
-                                    for w in self.worker_states()))
+        self.wait_until(self.are_workers_ready)
+
+    def are_workers_ready(self):
+        states = self.worker_states()
+        # A router with replicas asks them for the list first.
+        return len(states) >= len(self.workers) and all(
+            w["state"] in self.ready_states and all(r["state"] == w["state"] for r in w["ranks"])
+            for w in states)
 
     def stop(self):
         with contextlib.ExitStack() as both:

@@ -220,8 +220,26 @@ inline constexpr MetricSpec kClientDisconnectsTotal{
 inline constexpr MetricSpec kConfigReloadsTotal{
     "sightline_config_reloads_total",
     MetricType::Counter,
-    "Changes of the configuration file, by result: applied or refused.",
+    "Changes of the configuration file, by result: applied, refused, outranked by a pushed list.",
     {"result"}};
+inline constexpr MetricSpec kPushesTotal{
+    "sightline_pushes_total",
+    MetricType::Counter,
+    "Lists of workers and settings pushed here, or told by peers, by what became of them.",
+    {"what", "result"}};
+inline constexpr MetricSpec kWorkerListGeneration{
+    "sightline_worker_list_generation", MetricType::Gauge,
+    "Generation of the pushed list of workers in force; 0: none was pushed."};
+inline constexpr MetricSpec kWorkerListSource{
+    "sightline_worker_list_source",
+    MetricType::Gauge,
+    "Where the list of workers in force comes from (1): none, file, peers, push.",
+    {"source"}};
+inline constexpr MetricSpec kSettingsPushed{"sightline_settings_pushed", MetricType::Gauge,
+                                            "Settings whose value was pushed."};
+inline constexpr MetricSpec kLearnt{
+    "sightline_learnt", MetricType::Gauge,
+    "1: what could be learnt of the workers at the start is learnt, or its time is over."};
 inline constexpr MetricSpec kLogDroppedLinesTotal{
     "sightline_log_dropped_lines_total", MetricType::Counter,
     "Lines of the log dropped because whoever reads it was too slow or had gone."};
@@ -467,6 +485,11 @@ inline constexpr std::array kMetricTable = {
     &kLostRequestsTotal,
     &kClientDisconnectsTotal,
     &kConfigReloadsTotal,
+    &kPushesTotal,
+    &kWorkerListGeneration,
+    &kWorkerListSource,
+    &kSettingsPushed,
+    &kLearnt,
     &kLogDroppedLinesTotal,
     &kNameLookupsTotal,
     &kNatsConnected,

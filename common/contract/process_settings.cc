@@ -22,7 +22,8 @@ constexpr milliseconds kHour = 1h;
 
 void add_admin(SettingTable& table, AdminSettings& s) {
   table.add_text({"admin.host", "admin-host", "ADDRESS",
-                  "Address of the admin port. It has no authentication: keep it inside."},
+                  "Address of the admin port. What it shows, it shows to everybody: keep it "
+                  "inside."},
                  s.host);
   table.add_integer<std::uint16_t>(
       {"admin.port", "admin-port", "N",
@@ -39,6 +40,13 @@ void add_model_name(SettingTable& table, ModelNameSettings& s) {
                        "Model name that requests may use; repeatable, the first is the canonical "
                        "one. Without it the engines' own names count."},
                       s.served_names);
+}
+
+void add_admin_tokens(SettingTable& table, AdminSettings& s) {
+  table.add_text({"admin.token_file", "admin-token-file", "FILE",
+                  "Tokens, one a line, of those who may change workers and settings by PUT on the "
+                  "admin port. Read again when it is asked. Empty: nobody may."},
+                 s.token_file);
 }
 
 void add_identity(SettingTable& table, IdentitySettings& s) {
@@ -74,6 +82,13 @@ void add_worker_requests(SettingTable& table, FleetSettings& s) {
   table.add_duration({"fleet.request_timeout", "fleet-request-timeout", "TIME",
                       "Silence of a worker within a request, before and after its first byte."},
                      s.request_timeout, {100ms, 24 * kHour});
+}
+
+void add_ready(SettingTable& table, FleetSettings& s) {
+  table.add_duration({"fleet.ready_timeout", "ready-timeout", "TIME",
+                      "/readyz waits at most this long, from the first list of workers on, for "
+                      "what can be learnt of them. 0: it does not wait."},
+                     s.ready_timeout, {0ms, kHour});
 }
 
 void add_nats(SettingTable& table, NatsSettings& s) {

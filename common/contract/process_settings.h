@@ -24,6 +24,7 @@ using std::chrono::milliseconds;
 struct AdminSettings {
   std::string host = "127.0.0.1";
   std::uint16_t port = kAdminPort;  // 0: any free port
+  std::string token_file;           // who may PUT there; empty: nobody
 };
 
 // Which model it is.
@@ -54,6 +55,7 @@ struct FleetSettings {
   milliseconds probe_timeout{2'000};      // one health, discovery or metrics call
   milliseconds connect_timeout{2'000};    // to a worker, for a request
   milliseconds request_timeout{600'000};  // silence of a worker within a request
+  milliseconds ready_timeout{30'000};     // readiness waits for what can be learnt of the workers
 };
 
 // NATS, over which router replicas and agents hear each other.
@@ -82,11 +84,13 @@ struct LogSettings {
 
 // Rows bound to `s`, which must outlive the table.
 void add_admin(SettingTable& table, AdminSettings& s);
+void add_admin_tokens(SettingTable& table, AdminSettings& s);  // who may change things there
 void add_model_name(SettingTable& table, ModelNameSettings& s);
 void add_identity(SettingTable& table, IdentitySettings& s);
 void add_events(SettingTable& table, EventSettings& s);
 void add_fleet(SettingTable& table, FleetSettings& s);            // probes and readings
 void add_worker_requests(SettingTable& table, FleetSettings& s);  // the rest of it
+void add_ready(SettingTable& table, FleetSettings& s);  // when a router calls itself ready
 void add_nats(SettingTable& table, NatsSettings& s);
 void add_replica(SettingTable& table, ReplicaSettings& s);      // who hears whom
 void add_stale_after(SettingTable& table, ReplicaSettings& s);  // the rest of it

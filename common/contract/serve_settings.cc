@@ -151,6 +151,7 @@ SettingTable serve_table(ServeSettings& settings) {
   SettingTable table;
   add_server(table, settings.server);
   add_admin(table, settings.admin);
+  add_admin_tokens(table, settings.admin);
   add_model(table, settings.model);
   add_identity(table, settings.identity);
   add_media(table, settings.media);
@@ -164,6 +165,7 @@ SettingTable serve_table(ServeSettings& settings) {
   add_events(table, settings.events);
   add_fleet(table, settings.fleet);
   add_worker_requests(table, settings.fleet);
+  add_ready(table, settings.fleet);
   add_nats(table, settings.nats);
   add_replica(table, settings.replica);
   add_stale_after(table, settings.replica);
@@ -174,7 +176,8 @@ SettingTable serve_table(ServeSettings& settings) {
 
 Result<Done> check_serve_settings(const ServeSettings& settings, bool has_config_file) {
   SL_TRY(check_model_name(settings.model));
-  SL_TRY(check_workers(settings.workers, has_config_file));
+  const bool may_be_pushed = !settings.admin.token_file.empty() || !settings.nats.urls.empty();
+  if (!may_be_pushed) SL_TRY(check_workers(settings.workers, has_config_file));
   if (settings.server.body_bytes_max > settings.server.total_body_bytes_max) {
     return client_error(ErrorCode::InvalidArgument,
                         "server.body_bytes_max is more than server.total_body_bytes_max: no body "

@@ -2,6 +2,8 @@
 // Copyright The Sightline Authors
 #include "common/contract/subjects.h"
 
+#include "common/base/bytes.h"
+
 namespace sightline::contract {
 namespace {
 
@@ -64,6 +66,10 @@ std::string Subjects::asks(std::string_view worker, std::uint32_t rank) const {
 
 std::string Subjects::replies(std::string_view reader) const {
   return prefix_ + "to." + subject_token(reader);
+}
+
+std::string Subjects::lists(std::uint64_t instance) const {
+  return prefix_ + "lists." + to_hex(instance);
 }
 
 }  // namespace sightline::contract

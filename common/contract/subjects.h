@@ -34,6 +34,9 @@ class Subjects {
   // What routers have under way: each -> all others.
   [[nodiscard]] std::string load() const { return prefix_ + "load"; }
   [[nodiscard]] std::string load_asks() const { return prefix_ + "ask-load"; }
+  // Which list of workers was pushed: a router -> all others; the answers, to one by its instance.
+  [[nodiscard]] std::string list_asks() const { return prefix_ + "ask-lists"; }
+  [[nodiscard]] std::string lists(std::uint64_t instance) const;
   // Who is there, of this revision and of any.
   [[nodiscard]] std::string members() const { return prefix_ + "members"; }
   [[nodiscard]] std::string all_members() const { return scope_prefix_ + "*.members"; }

@@ -66,6 +66,8 @@ AdminRequest request_of(const http::http_request& message) {
   request.method = message.method();
   request.path = web::uri::decode(message.relative_uri().path());
   request.query = query_of(message.relative_uri().query());
+  const auto authorization = message.headers().find(http::header_names::authorization);
+  if (authorization != message.headers().end()) request.authorization = authorization->second;
   return request;
 }
 
@@ -110,7 +112,7 @@ struct AdminServer::State : std::enable_shared_from_this<AdminServer::State> {
   const Options options;
   Metrics& metrics;
   std::map<std::string, std::map<std::string, LateRoute>> routes;  // path, then method
-  std::vector<std::pair<std::string, Check>> checks;
+  std::vector<std::pair<std::string, NotedCheck>> checks;
   std::unique_ptr<http::experimental::listener::http_listener> listener;
   std::uint16_t port = 0;
 
@@ -134,10 +136,10 @@ struct AdminServer::State : std::enable_shared_from_this<AdminServer::State> {
         list += "[+] " + name + " excluded\n";
         continue;
       }
-      const Result<Done> result = check();
+      const Result<std::string> result = check();
       is_ready = is_ready && result.ok();
-      list +=
-          result.ok() ? "[+] " + name + "\n" : "[-] " + name + ": " + result.error().message + "\n";
+      const std::string& why = result.ok() ? *result : result.error().message;
+      list += (result.ok() ? "[+] " : "[-] ") + name + (why.empty() ? "" : ": " + why) + "\n";
     }
     if (!excluded.empty()) list += unknown_checks(excluded);
     const std::string verdict = is_ready ? "ready\n" : "not ready\n";
@@ -330,6 +332,13 @@ void AdminServer::add_late_route(std::string method, std::string path, LateRoute
 }
 
 void AdminServer::add_check(std::string name, Check check) {
+  add_noted_check(std::move(name), [check = std::move(check)]() -> Result<std::string> {
+    SL_TRY(check());
+    return std::string();
+  });
+}
+
+void AdminServer::add_noted_check(std::string name, NotedCheck check) {
   state_->checks.emplace_back(std::move(name), std::move(check));
 }
 

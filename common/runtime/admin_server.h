@@ -21,6 +21,7 @@ struct AdminRequest {
   std::string path;                                       // decoded, without query
   std::map<std::string, std::vector<std::string>> query;  // decoded; all values of a name
   std::string body;
+  std::string authorization;  // value of that header; empty: there is none
 
   // The last value of a name; null: it is not there.
   [[nodiscard]] const std::string* find(const std::string& name) const {
@@ -51,6 +52,8 @@ class AdminServer {
   using LateRoute = std::function<void(const AdminRequest&, const Respond&)>;
   // Done when ready; the error's message says what is missing.
   using Check = std::function<Result<Done>()>;
+  // The same with a note on why it is ready, which ?verbose shows; may be empty.
+  using NotedCheck = std::function<Result<std::string>()>;
 
   struct Options {
     std::string host = "127.0.0.1";
@@ -69,6 +72,7 @@ class AdminServer {
   // /readyz answers 200 when every check is Done, else 503; with ?verbose it lists them. Those
   // named by ?exclude=NAME, which may be repeated, are not asked, as in kube-apiserver.
   void add_check(std::string name, Check check);
+  void add_noted_check(std::string name, NotedCheck check);
 
   // Binds and serves. Errors: Unavailable, naming host, port and what to change.
   Result<Done> start();

@@ -15,6 +15,7 @@
 #include "common/runtime/io_pool.h"
 #include "common/runtime/metrics.h"
 
+#include "router/apps/pushes.h"
 #include "router/front/proxy/pipeline.h"
 #include "router/process/process_identity.h"
 #include "router/process/replica_stack.h"
@@ -56,6 +57,7 @@ struct ServeApp::Parts {
   runtime::Metrics metrics;
   hosts::Lookup names{system_clock(), &metrics};
   std::unique_ptr<process::ReplicaStack> replicas;  // with --nats
+  std::unique_ptr<Pushes> pushes;
   std::unique_ptr<roles::RouterRole> router;
   IoPool pool;
   std::optional<fleet::ServedView> served;
@@ -76,14 +78,15 @@ struct ServeApp::Parts {
 
 Result<Done> ServeApp::Parts::build() {
   if (!options.settings.nats.urls.empty()) SL_TRY(join_replicas());
-  router = SL_TRY(roles::RouterRole::create({.settings = options.settings,
+  pushes = SL_TRY(Pushes::create(options.settings, options.origins, metrics));
+  router = SL_TRY(roles::RouterRole::create({.settings = pushes->settings(),
                                              .scheme = scheme,
                                              .model = *model,
                                              .names = names,
                                              .metrics = metrics,
                                              .replicas = replicas.get()}));
   served.emplace(router->fleet());
-  front.emplace(roles::FrontRole::Shared{.settings = options.settings,
+  front.emplace(roles::FrontRole::Shared{.settings = pushes->settings(),
                                          .open_files = options.open_files,
                                          .identity = identity,
                                          .scheme = scheme,
@@ -93,6 +96,7 @@ Result<Done> ServeApp::Parts::build() {
                                          .pool = pool,
                                          .selector = router->selector(),
                                          .served = [this] { return served->read(); }});
+  pushes->wire(*router, *front);
   metrics.gauge(contract::kBuildInfo, {SL_VERSION}).set(1);
   metrics.before_scrape([this] { refresh_metrics(); });
   return Done{};
@@ -117,6 +121,7 @@ Result<Done> ServeApp::Parts::join_replicas() {
 
 void ServeApp::Parts::refresh_metrics() {
   router->refresh_metrics();
+  pushes->refresh_metrics();
   const std::uint64_t dropped = log_dropped_total();
   const auto lines = metrics.counter(contract::kLogDroppedLinesTotal);
   lines.add(static_cast<double>(dropped - std::exchange(dropped_lines, dropped)));
@@ -124,7 +129,7 @@ void ServeApp::Parts::refresh_metrics() {
 
 Result<Done> ServeApp::Parts::listen() {
   const ServeSettings& settings = options.settings;
-  router->start();
+  pushes->start(!options.config_file.empty(), replicas.get());
   SL_TRY(front->listen());
   admin.emplace(
       runtime::AdminServer::Options{.host = settings.admin.host, .port = settings.admin.port},
@@ -147,12 +152,13 @@ void ServeApp::Parts::add_admin() {
   });
   router->add_admin(*admin);
   front->add_admin(*admin);
+  pushes->add_admin(*admin);
 }
 
 Result<Done> ServeApp::Parts::watch_config() {
   if (options.config_file.empty()) return Done{};
   auto changed = [this](Result<std::string> file) {
-    router->reload_workers(file.ok() ? options.read_workers(std::move(*file))
+    pushes->lists().reread(file.ok() ? options.read_workers(std::move(*file))
                                      : Result<std::vector<contract::WorkerSpec>>(file.error()));
   };
   config = SL_TRY(fleet::ConfigWatch::create({.file = options.config_file}, std::move(changed)));
@@ -190,6 +196,7 @@ void ServeApp::stop() {
   if (parts_->replicas) parts_->replicas->stop();
   if (parts_->front) parts_->front->drain();
   if (parts_->admin) parts_->admin->stop();
+  if (parts_->pushes) parts_->pushes->stop();
   if (parts_->router) parts_->router->stop();
   parts_->names.stop();
   parts_->pool.stop();

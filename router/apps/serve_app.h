@@ -6,6 +6,7 @@
 #include <string>
 
 #include "common/base/result.h"
+#include "common/contract/live_settings.h"
 #include "common/contract/serve_settings.h"
 #include "common/runtime/shutdown.h"
 
@@ -18,7 +19,8 @@ using ReadWorkers = std::function<Result<std::vector<contract::WorkerSpec>>(std:
 
 struct ServeOptions {
   contract::ServeSettings settings;
-  std::string config_file;  // watched for changes of the workers; empty: none
+  contract::SettingOrigins origins;  // of them
+  std::string config_file;           // watched for changes of the workers; empty: none
   ReadWorkers read_workers;
   process::OpenFilesPlan open_files;
 };

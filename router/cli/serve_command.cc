@@ -75,7 +75,8 @@ int serve_command(const Invocation& invocation) {
   const std::string host = settings.server.host;
   const std::string admin_host = settings.admin.host;
   const std::string config_file = loaded->config_file;
-  auto app = apps::ServeApp::create({settings, config_file, workers_reader(invocation), plan});
+  auto app = apps::ServeApp::create(
+      {settings, contract::origins_of(table), config_file, workers_reader(invocation), plan});
   if (!app.ok()) return fail(app.error().message, 1);
   LineWriter out({.fd = STDOUT_FILENO, .thread_name = "sl-out"});
   out.write("ready: http://" + host + ":" + std::to_string((*app)->port()) + "/v1 (admin http://" +

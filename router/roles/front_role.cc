@@ -69,10 +69,10 @@ http::ServerLimits server_limits(const contract::ServerSettings& server,
 struct FrontRole::Parts {
   explicit Parts(Shared given)
       : shared(std::move(given)),
-        token_cache(*shared.model->tokenizer, token_cache_options(shared.settings.model),
-                    shared.metrics),
+        settings(*shared.settings.read()),
+        token_cache(*shared.model->tokenizer, token_cache_options(settings.model), shared.metrics),
         to_workers(shared.pool, client_options(shared.open_files), shared.names),
-        fetcher(fetch_limits(shared.settings.media, shared.open_files)),
+        fetcher(fetch_limits(settings.media, shared.open_files)),
         services{.settings = shared.settings,
                  .identity = shared.identity,
                  .scheme = shared.scheme,
@@ -89,6 +89,7 @@ struct FrontRole::Parts {
         explain(services, proxy.pipeline()) {}
 
   const Shared shared;
+  const contract::ServeSettings settings;  // as they are at the start
   prepare::TokenCache token_cache;
   http::Client to_workers;
   media::Fetcher fetcher;
@@ -105,9 +106,9 @@ FrontRole::~FrontRole() = default;
 Result<Done> FrontRole::listen() {
   Parts* const parts = parts_.get();
   const Shared& shared = parts->shared;
-  http::ServerOptions options{.host = shared.settings.server.host,
-                              .port = shared.settings.server.port,
-                              .limits = server_limits(shared.settings.server, shared.open_files)};
+  http::ServerOptions options{.host = parts->settings.server.host,
+                              .port = parts->settings.server.port,
+                              .limits = server_limits(parts->settings.server, shared.open_files)};
   options.refusal = [parts](int status, const Error& error) {
     return parts->api.refusal(status, error);
   };
@@ -121,6 +122,10 @@ Result<Done> FrontRole::listen() {
   return Done{};
 }
 
+void FrontRole::set_limits(const contract::MediaSettings& media) {
+  parts_->fetcher.set_limits(fetch_limits(media, parts_->shared.open_files));
+}
+
 void FrontRole::add_admin(runtime::AdminServer& admin) {
   admin.add_late_route("POST", std::string(contract::kExplainPath),
                        [parts = parts_.get()](const runtime::AdminRequest& request,
@@ -132,7 +137,7 @@ void FrontRole::add_admin(runtime::AdminServer& admin) {
 void FrontRole::drain() {
   if (!parts_->server) return;
   log(LogLevel::Info, "draining", {{"requests", parts_->server->active_requests()}});
-  const bool all_ended = parts_->server->drain(parts_->shared.settings.server.drain_timeout);
+  const bool all_ended = parts_->server->drain(parts_->settings.server.drain_timeout);
   log(all_ended ? LogLevel::Info : LogLevel::Warn,
       all_ended ? "drained" : "drain timeout: the rest was cut off");
 }

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 
+#include "common/base/published.h"
 #include "common/base/result.h"
 #include "common/contract/identity_key.h"
 #include "common/contract/serve_settings.h"
@@ -30,7 +31,7 @@ class FrontRole {
  public:
   // All outlive it.
   struct Shared {
-    const contract::ServeSettings& settings;
+    const Published<contract::ServeSettings>& settings;  // some change: contract/live_settings.h
     const process::OpenFilesPlan& open_files;
     const contract::IdentityKey& identity;
     const keys::Scheme& scheme;
@@ -46,6 +47,8 @@ class FrontRole {
 
   // Listens for clients when it returns. Errors: of the port.
   Result<Done> listen();
+  // Limits of downloads are others now.
+  void set_limits(const contract::MediaSettings& media);
   void add_admin(runtime::AdminServer& admin);
   // Stops accepting, lets running answers finish for up to drain_timeout, cuts the rest off. What
   // still runs in the pool needs this object until the pool has stopped.

@@ -79,7 +79,7 @@ struct RouterRole::Parts {
 };
 
 Result<Done> RouterRole::Parts::build() {
-  const contract::ServeSettings& settings = shared.settings;
+  const contract::ServeSettings settings = *shared.settings.read();
   fleet.emplace(fleet_options(), listeners(), shared.metrics, system_clock());
   SL_TRY(read_events());
   if (shared.replicas != nullptr) hear_agents(*shared.replicas);
@@ -92,7 +92,7 @@ Result<Done> RouterRole::Parts::build() {
                                                                     .metrics = shared.metrics,
                                                                     .clock = system_clock()});
   selector.emplace(selection::LocalSelector::Sources{
-      .settings = settings.routing,
+      .settings = shared.settings,
       .fleet = *fleet,
       .index = index,
       .removals = removals,
@@ -108,7 +108,7 @@ Result<Done> RouterRole::Parts::build() {
 }
 
 fleet::FleetOptions RouterRole::Parts::fleet_options() {
-  fleet::FleetOptions options{.probe_interval = shared.settings.fleet.probe_interval};
+  fleet::FleetOptions options{.probe_interval = shared.settings.read()->fleet.probe_interval};
   if (shared.replicas == nullptr) return options;
   booked = std::make_shared<load_exchange::LoadQueue>();
   options.load.observer = load_exchange::LoadQueue::observer_of(booked);
@@ -138,7 +138,7 @@ fleet::FleetListeners RouterRole::Parts::listeners() {
 
 Result<Done> RouterRole::Parts::read_events() {
   subscriber::SubscriberOptions subscription;
-  subscription.held_bytes_max = shared.settings.events.held_bytes_max;
+  subscription.held_bytes_max = shared.settings.read()->events.held_bytes_max;
   subscription.on_change = [this](const events::FeedStatus& status) {
     take_facts(status.cache, status.facts);
   };
@@ -156,8 +156,8 @@ Result<Done> RouterRole::Parts::read_events() {
 
 void RouterRole::Parts::hear_agents(process::ReplicaStack& replicas) {
   followed::FollowedOptions options;
-  options.follower.stale_after = shared.settings.replica.stale_after;
-  options.held_bytes_max = shared.settings.events.held_bytes_max;
+  options.follower.stale_after = shared.settings.read()->replica.stale_after;
+  options.held_bytes_max = shared.settings.read()->events.held_bytes_max;
   options.on_change = [this](CacheId cache, const operations::CacheFacts& facts) {
     take_facts(cache, facts);
   };
@@ -216,14 +216,18 @@ Result<std::unique_ptr<RouterRole>> RouterRole::create(const Shared& shared) {
   return std::make_unique<RouterRole>(std::move(parts));
 }
 
-void RouterRole::start() {
+void RouterRole::start(const std::vector<contract::WorkerSpec>& workers) {
+  parts_->control->start(workers);
   const Shared& shared = parts_->shared;
-  parts_->control->start(shared.settings.workers);
   if (shared.replicas != nullptr) parts_->share_load(*shared.replicas);
 }
 
-void RouterRole::reload_workers(Result<std::vector<contract::WorkerSpec>> workers) {
-  parts_->control->reload_workers(std::move(workers));
+void RouterRole::set_workers(std::vector<contract::WorkerSpec> workers) {
+  parts_->control->set_workers(std::move(workers));
+}
+
+void RouterRole::add_to_replicas(std::string name, std::function<std::string()> json) {
+  if (parts_->replicas_view) parts_->replicas_view->add_part(std::move(name), std::move(json));
 }
 
 void RouterRole::add_admin(runtime::AdminServer& admin) {

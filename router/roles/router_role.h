@@ -2,9 +2,12 @@
 // Copyright The Sightline Authors
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
+#include "common/base/published.h"
 #include "common/base/result.h"
 #include "common/contract/serve_settings.h"
 #include "common/hosts/lookup.h"
@@ -25,7 +28,7 @@ class RouterRole {
  public:
   // All outlive it.
   struct Shared {
-    const contract::ServeSettings& settings;
+    const Published<contract::ServeSettings>& settings;  // some change: contract/live_settings.h
     const keys::Scheme& scheme;
     const prepare::LoadedModel& model;
     hosts::Lookup& names;
@@ -36,12 +39,14 @@ class RouterRole {
   static Result<std::unique_ptr<RouterRole>> create(const Shared& shared);
   ~RouterRole();
 
-  // Follows the workers of the settings.
-  void start();
-  // Another list of workers, or why there is none.
-  void reload_workers(Result<std::vector<contract::WorkerSpec>> workers);
+  // Follows these workers.
+  void start(const std::vector<contract::WorkerSpec>& workers);
+  // Another list of workers: taken over soon after the return.
+  void set_workers(std::vector<contract::WorkerSpec> workers);
   // The check of the workers and what can be seen of them.
   void add_admin(runtime::AdminServer& admin);
+  // A further field of /v1/replicas, and what makes its value; before add_admin().
+  void add_to_replicas(std::string name, std::function<std::string()> json);
   // Before each scrape.
   void refresh_metrics();
   // Ends what asks the workers, and says to the other routers that nothing is booked here. Once.

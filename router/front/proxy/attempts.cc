@@ -60,7 +60,7 @@ relay::Attempt Attempts::begin(const http::Request& http, const selection::Selec
                .prompt_blocks = chosen.prompt_blocks,
                .block_size = chosen.block_size,
                .reason = chosen.reason});
-  const auto& limits = services_.settings.fleet;
+  const auto limits = services_.settings.read()->fleet;
   relay::Attempt attempt;
   attempt.pool = &services_.pool;
   attempt.now = services_.clock.wall();

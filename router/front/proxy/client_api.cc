@@ -164,7 +164,7 @@ Task<void> ClientApi::pass(http::Request& http, http::ResponseWriter& client) {
 }
 
 Result<Done> ClientApi::admit(std::size_t requests) const {
-  if (requests <= services_.settings.server.concurrent_requests_max) return Done{};
+  if (requests <= services_.settings.read()->server.concurrent_requests_max) return Done{};
   return overload_error("concurrent-requests-max", "too many requests at the same time");
 }
 
@@ -197,8 +197,9 @@ http::Response ClientApi::refusal(int status, const Error& error) {
 
 std::string ClientApi::models_body() const {
   const auto served = services_.served();
-  const auto& names = services_.settings.model.served_names;
-  std::uint32_t longest = services_.settings.model.max_model_len;
+  const auto settings = services_.settings.read();
+  const auto& names = settings->model.served_names;
+  std::uint32_t longest = settings->model.max_model_len;
   const std::uint32_t tokens = served->prompt_tokens_max;
   if (tokens > 0 && (longest == 0 || tokens < longest)) longest = tokens;
   if (longest == 0) longest = services_.model->profile.tokens_max.value_or(0);

@@ -55,14 +55,14 @@ std::vector<keys::MediaSpan> spans_of(const prepare::Prepared& prepared) {
 
 Pipeline::Pipeline(const Services& services)
     : services_(services),
-      seed_(services.settings.routing.seed != 0
-                ? services.settings.routing.seed
+      seed_(services.settings.read()->routing.seed != 0
+                ? services.settings.read()->routing.seed
                 : static_cast<std::uint64_t>(services.clock.wall().time_since_epoch().count())) {}
 
 Task<Result<openai::ApiRequest>> Pipeline::parse(openai::Endpoint endpoint, std::string body,
                                                  const fleet::Served& served,
                                                  std::stop_token left) const {
-  const openai::RequestLimits limits{.images_max = services_.settings.media.images_max};
+  const openai::RequestLimits limits{.images_max = services_.settings.read()->media.images_max};
   const auto now = static_cast<std::uint64_t>(services_.clock.now().time_since_epoch().count());
   const std::size_t weight = prepare::parse_weight(body, Rng(seed_ ^ now));
   auto work = [endpoint, &body, &limits] {
@@ -77,7 +77,8 @@ Task<Result<openai::ApiRequest>> Pipeline::parse(openai::Endpoint endpoint, std:
 Result<Done> Pipeline::check_model(const openai::ApiRequest& request,
                                    const fleet::Served& served) const {
   if (!request.model) return Done{};
-  const auto& names = services_.settings.model.served_names;
+  const auto settings = services_.settings.read();
+  const auto& names = settings->model.served_names;
   if (std::find(names.begin(), names.end(), *request.model) != names.end()) return Done{};
   // Without a name of our own the workers' names are served, else only their adapters.
   const fleet::ServedNames::Model* model = served.models.find(*request.model);
@@ -87,7 +88,8 @@ Result<Done> Pipeline::check_model(const openai::ApiRequest& request,
 }
 
 std::size_t Pipeline::prompt_tokens_max(const fleet::Served& served) const {
-  if (services_.settings.model.max_model_len > 0) return services_.settings.model.max_model_len;
+  const std::uint32_t longest = services_.settings.read()->model.max_model_len;
+  if (longest > 0) return longest;
   if (served.prompt_tokens_max > 0) return served.prompt_tokens_max;
   return services_.model->profile.tokens_max.value_or(kPromptTokensMax);
 }
@@ -95,12 +97,12 @@ std::size_t Pipeline::prompt_tokens_max(const fleet::Served& served) const {
 Task<Result<prepare::Prepared>> Pipeline::prepare(const openai::ApiRequest& request,
                                                   const fleet::Served& served,
                                                   std::stop_token left) const {
-  const auto& limits = services_.settings.media;
+  const auto settings = services_.settings.read();
   const prepare::LoadedModel& model = *services_.model;
   const prepare::MediaRules rules{.profile = model.profile,
                                   .key = services_.identity,
-                                  .image_bytes_max = limits.image_bytes_max,
-                                  .fetched_bytes_max = services_.settings.server.body_bytes_max};
+                                  .image_bytes_max = settings->media.image_bytes_max,
+                                  .fetched_bytes_max = settings->server.body_bytes_max};
   auto downloads = co_await prepare::download_media(request, services_.fetcher, rules, left);
   if (!downloads.ok()) co_return std::move(downloads).error();
   const prepare::PromptOptions prompt_options{.token_cache = &services_.token_cache,
@@ -122,7 +124,7 @@ Keyed Pipeline::key(const openai::ApiRequest& request, const prepare::Prepared& 
   Keyed keyed;
   selection::Inquiry& inquiry = keyed.inquiry;
   inquiry.adapter = served.adapter(request.model);
-  const keys::KeyScope scope{.model = scope_model(services_.settings),
+  const keys::KeyScope scope{.model = scope_model(*services_.settings.read()),
                              .cache_salt = request.cache_salt,
                              .lora = inquiry.adapter};
   const std::vector<keys::MediaSpan> spans = spans_of(prepared);
@@ -151,8 +153,6 @@ Keyed Pipeline::key(const openai::ApiRequest& request, const prepare::Prepared& 
   return keyed;
 }
 
-std::string scope_model(const contract::ServeSettings& settings) {
-  return settings.model.scope();
-}
+std::string scope_model(const contract::ServeSettings& settings) { return settings.model.scope(); }
 
 }  // namespace sightline::proxy

@@ -13,9 +13,9 @@
 
 namespace sightline::proxy {
 
-bool asks_for_usage(const Services& services, const openai::ApiRequest& request) {
-  return request.stream && !request.include_usage &&
-         services.settings.audit.usage == contract::AuditUsage::Inject;
+bool RequestBodies::asks_for_usage() const {
+  return request_.stream && !request_.include_usage &&
+         settings_->audit.usage == contract::AuditUsage::Inject;
 }
 
 Task<Result<Done>> RequestBodies::edit(const fleet::Served& served, std::stop_token left) {
@@ -34,7 +34,7 @@ Task<Result<Done>> RequestBodies::edit(const fleet::Served& served, std::stop_to
 
 openai::EditedBody RequestBodies::edited(contract::EngineFamily family) const {
   openai::EditedBody body(request_.document.text());
-  const bool as_bytes = services_.settings.media.forward == contract::MediaForward::Bytes;
+  const bool as_bytes = settings_->media.forward == contract::MediaForward::Bytes;
   std::vector<std::string> identifiers;
   for (std::size_t i = 0; i < prepared_.media.size(); ++i) {
     const prepare::ResolvedMedia& item = prepared_.media[i];
@@ -44,7 +44,7 @@ openai::EditedBody RequestBodies::edited(contract::EngineFamily family) const {
     }
   }
   families::family_of(family).edit(body, request_, identifiers);
-  if (asks_for_usage(services_, request_)) openai::ask_for_usage(body, request_);
+  if (asks_for_usage()) openai::ask_for_usage(body, request_);
   return body;
 }
 

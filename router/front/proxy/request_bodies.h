@@ -3,11 +3,13 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <stop_token>
 #include <string_view>
 #include <vector>
 
 #include "common/base/result.h"
+#include "common/contract/serve_settings.h"
 #include "common/contract/worker_spec.h"
 #include "common/runtime/task.h"
 
@@ -19,16 +21,19 @@
 
 namespace sightline::proxy {
 
-// True if the router has to ask for the usage of a stream itself, to audit its prediction.
-bool asks_for_usage(const Services& services, const openai::ApiRequest& request);
-
 // The client's body as workers get it: edited once for each engine family.
 // Thread safety: none; of one request. What it is given outlives it.
 class RequestBodies {
  public:
   RequestBodies(const Services& services, const openai::ApiRequest& request,
                 const prepare::Prepared& prepared)
-      : services_(services), request_(request), prepared_(prepared) {}
+      : services_(services),
+        settings_(services.settings.read()),
+        request_(request),
+        prepared_(prepared) {}
+
+  // True if the router has to ask for the usage of a stream itself, to audit its prediction.
+  [[nodiscard]] bool asks_for_usage() const;
 
   // For the families that there are; downloaded images of many bytes are written into it on the
   // compute threads. Error: Cancelled.
@@ -40,6 +45,7 @@ class RequestBodies {
   [[nodiscard]] openai::EditedBody edited(contract::EngineFamily family) const;
 
   const Services& services_;
+  const std::shared_ptr<const contract::ServeSettings> settings_;  // of all of its bodies
   const openai::ApiRequest& request_;
   const prepare::Prepared& prepared_;
   std::map<contract::EngineFamily, openai::EditedBody> bodies_;

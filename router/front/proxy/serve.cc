@@ -59,7 +59,7 @@ Task<Result<Done>> Proxy::serve(openai::Endpoint endpoint, http::Request& http, 
     const auto pieces = bodies.pieces_for(chosen->family);
     attempt.call.body = pieces;
     attempt.life = reservation.life();
-    attempt.strip_usage = asks_for_usage(services_, request);
+    attempt.strip_usage = bodies.asks_for_usage();
     attempt.on_first_token = [&] {
       reservation.first_token();
       trace.first_token();

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "common/base/clock.h"
+#include "common/base/published.h"
 #include "common/contract/identity_key.h"
 #include "common/contract/serve_settings.h"
 #include "common/runtime/io_pool.h"
@@ -23,7 +24,8 @@ namespace sightline::proxy {
 // What the life of a request needs. Everything outlives the proxy and is safe to use from all I/O
 // and compute threads.
 struct Services {
-  const contract::ServeSettings& settings;
+  // Some change while requests run: contract/live_settings.h.
+  const Published<contract::ServeSettings>& settings;
   const contract::IdentityKey& identity;
   const keys::Scheme& scheme;
   const Clock& clock;

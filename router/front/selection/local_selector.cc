@@ -55,8 +55,8 @@ fleet::Booking booking_of(const Inquiry& inquiry, std::uint64_t reused_blocks) {
 
 LocalSelector::LocalSelector(const Sources& sources)
     : sources_(sources),
-      seed_(sources.settings.seed != 0
-                ? sources.settings.seed ^ digest_of(sources.replica)
+      seed_(sources.settings.read()->routing.seed != 0
+                ? sources.settings.read()->routing.seed ^ digest_of(sources.replica)
                 : static_cast<std::uint64_t>(sources.clock.wall().time_since_epoch().count())) {}
 
 Task<Result<Selection>> LocalSelector::select(const Inquiry& inquiry) {
@@ -110,7 +110,8 @@ routing::Candidate LocalSelector::candidate_of(const Destination& destination,
 routing::Decision LocalSelector::decide(const Inquiry& inquiry, const Shortlist& shortlist,
                                         std::uint64_t turn) const {
   Rng rng(seed_ + turn * 0x9e3779b97f4a7c15ULL);
-  return routing::select(inquiry.job, shortlist.candidates, {sources_.settings, turn}, rng);
+  const auto settings = sources_.settings.read();
+  return routing::select(inquiry.job, shortlist.candidates, {settings->routing, turn}, rng);
 }
 
 Result<Selection> LocalSelector::choose(const Inquiry& inquiry) {

@@ -13,6 +13,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/mutex.h"
+#include "common/base/published.h"
 #include "common/contract/serve_settings.h"
 #include "common/runtime/metrics.h"
 
@@ -32,7 +33,7 @@ class LocalSelector : public Selector {
  public:
   // All outlive it.
   struct Sources {
-    const contract::RoutingSettings& settings;
+    const Published<contract::ServeSettings>& settings;  // its routing.*, anew for each choice
     fleet::Fleet& fleet;
     const index::IndexReader& index;
     const index::RemovalJournal& removals;

@@ -58,6 +58,7 @@ struct Order {
   Fetcher::OrderId id;
   FetchOrder wanted;
   Fetcher::Done done;
+  std::shared_ptr<const FetchLimits> limits = {};  // as they were when it came
   Instant deadline;
 
   std::vector<FetchedImage> images;

@@ -12,6 +12,7 @@
 #include "common/base/check.h"
 #include "common/base/clock.h"
 #include "common/base/mutex.h"
+#include "common/base/published.h"
 #include "common/runtime/worker_thread.h"
 
 #include "router/prompt/media/download.h"
@@ -34,7 +35,7 @@ void set_up_library() {
 class Fetcher::Loop {
  public:
   explicit Loop(const FetchLimits& limits)
-      : limits_(limits),
+      : limits_(std::make_shared<const FetchLimits>(limits)),
         multi_(make_multi(limits)),
         thread_("fetcher", [this](std::stop_token s) { run(std::move(s)); }) {}
 
@@ -45,7 +46,8 @@ class Fetcher::Loop {
     order.images.resize(wanted.urls.size());
     order.wanted = std::move(wanted);
     order.done = std::move(done);
-    order.deadline = system_clock().now() + limits_.total_timeout;
+    order.limits = limits_.read();
+    order.deadline = system_clock().now() + order.limits->total_timeout;
     OrderId id{};
     {
       const MutexLock lock(mutex_);
@@ -54,6 +56,13 @@ class Fetcher::Loop {
     }
     curl_multi_wakeup(multi_.get());
     return id;
+  }
+
+  void set_limits(FetchLimits limits) {
+    const auto before = limits_.read();
+    limits.descriptor_max = before->descriptor_max;
+    limits.allow_private_addresses = before->allow_private_addresses;
+    limits_.publish(std::make_shared<const FetchLimits>(limits));
   }
 
   void cancel(OrderId order) {
@@ -113,14 +122,15 @@ class Fetcher::Loop {
 
   // In the last tenth of its time a download that begins would not come far.
   [[nodiscard]] bool is_late(const Order& order, Instant now) const {
-    return order.deadline - now < limits_.total_timeout / 10;
+    return order.deadline - now < order.limits->total_timeout / 10;
   }
 
   // The order whose turn it is; null if none may start a download.
   Order* next_order() {
     const Instant now = system_clock().now();
-    const std::size_t free = limits_.downloads_max - running_.size();
-    if (free == 0) return nullptr;
+    const std::size_t places = limits_.read()->downloads_max;
+    if (places <= running_.size()) return nullptr;
+    const std::size_t free = places - running_.size();
     Order* next = nullptr;
     for (Order& order : orders_) {
       if (order.started == order.wanted.urls.size() || is_late(order, now)) continue;
@@ -138,7 +148,7 @@ class Fetcher::Loop {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(order.deadline -
                                                                             system_clock().now());
     auto download = std::make_unique<Download>(
-        Download{order, order.started++, limits_, std::make_shared<Body>(held_)});
+        Download{order, order.started++, *order.limits, std::make_shared<Body>(held_)});
     prepare_transfer(*download, left);
     CURL* easy = download->easy.get();
     SL_CHECK(curl_multi_add_handle(multi_.get(), easy) == CURLM_OK);
@@ -194,20 +204,22 @@ class Fetcher::Loop {
     done(std::move(fetched));
   }
 
-  const FetchLimits limits_;
+  Published<FetchLimits> limits_;
   const std::shared_ptr<HeldBytes> held_ = std::make_shared<HeldBytes>();
   const std::unique_ptr<CURLM, MultiDeleter> multi_;
   Mutex mutex_;
   Orders fresh_ SL_GUARDED_BY(mutex_);                    // not yet seen by the loop
   std::vector<OrderId> cancelled_ SL_GUARDED_BY(mutex_);  // the same
   std::uint64_t last_id_ SL_GUARDED_BY(mutex_) = 0;
-  Orders orders_;  // loop thread only; by deadline, since all have the same time to live
+  Orders orders_;                                                 // loop thread only; as they came
   std::unordered_map<CURL*, std::unique_ptr<Download>> running_;  // loop thread only
   WorkerThread thread_;  // last: it uses all of the above and ends first
 };
 
 Fetcher::Fetcher(const FetchLimits& limits) : loop_(std::make_unique<Loop>(limits)) {}
 Fetcher::~Fetcher() = default;
+
+void Fetcher::set_limits(const FetchLimits& limits) { loop_->set_limits(limits); }
 
 Fetcher::OrderId Fetcher::fetch(FetchOrder order, Done done) {
   return loop_->fetch(std::move(order), std::move(done));

@@ -76,6 +76,9 @@ class Fetcher {
   // are held.
   OrderId fetch(FetchOrder order, Done done);
 
+  // For the orders that come later; descriptor_max and allow_private_addresses stay as they are.
+  void set_limits(const FetchLimits& limits);
+
   // Ends an order's downloads: done is called with Cancelled, unless it was called already.
   void cancel(OrderId order);
 

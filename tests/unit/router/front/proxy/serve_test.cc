@@ -155,7 +155,9 @@ const std::shared_ptr<const prepare::LoadedModel>& model() {
 class Serving : public testing::TestWithParam<bool> {
  protected:
   Serving() {
-    settings.model.served_names = {"m"};
+    contract::ServeSettings wanted;
+    wanted.model.served_names = {"m"};
+    settings.publish(std::make_shared<const contract::ServeSettings>(wanted));
     served.families = {EngineFamily::Vllm};
     served.block_size = 16;
     served.models.add("ad", "m");
@@ -208,7 +210,7 @@ class Serving : public testing::TestWithParam<bool> {
   IoPool pool{{.io_threads = 1, .compute_threads = 1}};
   test::ManualClock clock;
   runtime::Metrics metrics;
-  contract::ServeSettings settings;
+  Published<contract::ServeSettings> settings{std::make_shared<const contract::ServeSettings>()};
   fleet::Served served;
   FakeSelector selector{clock};
   test::BytesSelector bytes{selector};

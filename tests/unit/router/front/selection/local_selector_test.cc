@@ -27,9 +27,13 @@ constexpr std::uint32_t kBlockSize = 16;
 // is, or behind bytes.
 class LocalSelection : public testing::TestWithParam<bool> {
  protected:
-  LocalSelection() {
-    settings.policy = contract::Policy::Kv;
-    settings.seed = 1;
+  LocalSelection() { set_policy(contract::Policy::Kv); }
+
+  void set_policy(contract::Policy policy) {
+    contract::ServeSettings wanted;
+    wanted.routing.policy = policy;
+    wanted.routing.seed = 1;
+    settings.publish(std::make_shared<const contract::ServeSettings>(wanted));
   }
 
   void add_worker(const std::string& name, const std::string& more = "",
@@ -104,7 +108,7 @@ class LocalSelection : public testing::TestWithParam<bool> {
                      clock};
   index::ExactIndex index;
   index::RemovalJournal removals;
-  contract::RoutingSettings settings;
+  Published<contract::ServeSettings> settings{std::make_shared<const contract::ServeSettings>()};
   struct Compared {
     std::string worker;
     std::uint64_t predicted;
@@ -378,7 +382,7 @@ TEST_P(LocalSelection, AnExplanationNamesWhoMayNotServe) {
 
 TEST_P(LocalSelection, RoutersThatShareASeedDrawTheirOwnTiesTheSameOnesEachTime) {
   for (const char* name : {"a", "b", "c", "d"}) add_worker(name);
-  settings.policy = contract::Policy::Random;  // all are equal
+  set_policy(contract::Policy::Random);  // all are equal
   const auto draws = [this](const std::string& replica) {
     LocalSelector one({.settings = settings,
                        .fleet = fleet,

@@ -58,8 +58,10 @@ class InterruptedSelector : public selection::Selector {
 class SelectionOverHttp : public testing::Test {
  protected:
   SelectionOverHttp() {
-    settings.policy = contract::Policy::Kv;
-    settings.seed = 1;
+    contract::ServeSettings wanted;
+    wanted.routing.policy = contract::Policy::Kv;
+    wanted.routing.seed = 1;
+    settings.publish(std::make_shared<const contract::ServeSettings>(wanted));
     std::vector<contract::WorkerSpec> specs;
     for (const std::string name : {"a", "b"}) {
       specs.push_back(*contract::parse_worker("name=" + name + ",url=http://" + name + ":8000"));
@@ -132,7 +134,7 @@ class SelectionOverHttp : public testing::Test {
                      clock};
   index::ExactIndex index;
   index::RemovalJournal removals;
-  contract::RoutingSettings settings;
+  Published<contract::ServeSettings> settings{std::make_shared<const contract::ServeSettings>()};
   std::vector<std::uint64_t> predicted;  // of answers that were compared
   keys::Scheme scheme{contract::development_identity_key()};
   selection::LocalSelector selector{

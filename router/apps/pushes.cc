@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/apps/pushes.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/contract/metric_table.h"
+#include "common/contract/names.h"
+
+#include "router/front/push/put_guard.h"
+#include "router/front/push/worker_routes.h"
+
+namespace sightline::apps {
+
+using contract::ServeSettings;
+using runtime::AdminRequest;
+
+Result<std::unique_ptr<Pushes>> Pushes::create(const ServeSettings& settings,
+                                               contract::SettingOrigins origins,
+                                               runtime::Metrics& metrics) {
+  auto pushes = std::make_unique<Pushes>(settings, std::move(origins), metrics);
+  const std::string& file = settings.admin.token_file;
+  if (file.empty()) return pushes;
+  auto tokens = runtime::TokenFile::open(file, system_clock());
+  if (!tokens.ok()) return with_context(tokens.error(), "admin.token_file");
+  pushes->tokens_ = std::move(*tokens);
+  return pushes;
+}
+
+Pushes::Pushes(const ServeSettings& settings, contract::SettingOrigins origins,
+               runtime::Metrics& metrics)
+    : start_(settings),
+      metrics_(metrics),
+      live_(settings, {.origins = std::move(origins),
+                       .on_change = [this](const ServeSettings& now) { take(now); },
+                       .metrics = metrics}),
+      lists_({.revision = settings.replica.revision,
+              .hand_over =
+                  [this](std::vector<contract::WorkerSpec> workers) {
+                    router_->set_workers(std::move(workers));
+                  },
+              .on_taken = [this](const lists::InForce& now) { taken(now); },
+              .metrics = metrics}),
+      learnt_(settings.fleet.ready_timeout) {}
+
+void Pushes::take(const ServeSettings& now) {
+  const auto leveled = start_log(now.log.level);
+  if (!leveled.ok()) log(LogLevel::Error, leveled.error().message);
+  front_->set_limits(now.media);
+}
+
+void Pushes::wire(roles::RouterRole& router, roles::FrontRole& front) {
+  router_ = &router;
+  router.add_to_replicas("list",
+                         [this] { return "{" + push::members_of(*lists_.in_force()) + "}"; });
+  front_ = &front;
+}
+
+void Pushes::start(bool has_file, process::ReplicaStack* replicas) {
+  replicas_ = replicas;
+  std::optional<std::vector<contract::WorkerSpec>> boot;
+  if (has_file || !start_.workers.empty()) boot = start_.workers;
+  lists_.boot(std::move(boot), replicas != nullptr);
+  router_->start(lists_.in_force()->workers);
+  if (replicas != nullptr) exchange_with(*replicas);
+}
+
+void Pushes::exchange_with(process::ReplicaStack& replicas) {
+  const auto own = [this]() -> lists_exchange::Own {
+    const auto now = lists_.in_force();
+    if (!now->pushed) return {};
+    return {now->generation(), now->pushed->digest,
+            std::shared_ptr<const std::string>(now->pushed, &now->pushed->body)};
+  };
+  const auto announced = [&replicas] {
+    std::uint64_t highest = 0;
+    for (const membership::Member& member : replicas.membership().members()) {
+      const bool counts = !member.unfit && member.told.role == membership::Role::Router;
+      if (counts) highest = std::max(highest, member.told.generation);
+    }
+    return highest;
+  };
+  const auto offer = [this](std::string body) {
+    const auto offered = lists_.offer(std::move(body), lists::Source::Peers);
+    if (offered.ok()) return;
+    log(LogLevel::Error, "a peer's list of workers cannot be read",
+        {{"reason", offered.error().message}});
+  };
+  exchange_ = std::make_unique<lists_exchange::ListsExchange>(
+      lists_exchange::ListsExchange::Around{.connection = replicas.control(),
+                                            .sealer = replicas.sealer(),
+                                            .subjects = replicas.subjects(),
+                                            .instance = replicas.instance(),
+                                            .metrics = metrics_,
+                                            .clock = system_clock()},
+      lists_exchange::ListsExchange::Hooks{
+          .own = own, .announced = announced, .offer = offer, .does_without = [this] {
+            lists_.boot_without_peers();
+          }});
+}
+
+// On the thread that pushed, or that of the exchange.
+void Pushes::taken(const lists::InForce& now) {
+  if (replicas_ == nullptr) return;
+  replicas_->membership().update([&now](membership::Announcement& mine) {
+    mine.generation = std::max(mine.generation, now.generation());
+  });
+}
+
+void Pushes::stop() { exchange_.reset(); }
+
+Result<std::string> Pushes::look_at_learnt() {
+  // The list first: the fleet may have taken a later one over since, never an earlier one.
+  const auto list = lists_.in_force();
+  return learnt_.look(*router_->fleet().snapshot(), *list, system_clock().now());
+}
+
+void Pushes::add_admin(runtime::AdminServer& admin) {
+  admin.add_noted_check("workers", [this] { return lists_.check(); });
+  admin.add_noted_check("learnt", [this] { return look_at_learnt(); });
+  const std::string workers(contract::kWorkersPath);
+  admin.add_route(
+      "PUT", workers,
+      push::guarded("workers", tokens_.get(), metrics_, [this](const AdminRequest& put) {
+        auto answer = push::put_workers(lists_, put);
+        if (exchange_) exchange_->own_changed();
+        return answer;
+      }));
+  admin.add_route("GET", std::string(contract::kWorkerListPath),
+                  [this](const AdminRequest&) { return push::get_worker_list(lists_); });
+  const std::string settings(contract::kSettingsPath);
+  admin.add_route("PUT", settings,
+                  push::guarded("settings", tokens_.get(), metrics_,
+                                [this](const AdminRequest& put) { return live_.put(put); }));
+  admin.add_route("GET", settings, [this](const AdminRequest&) { return live_.get(); });
+}
+
+void Pushes::refresh_metrics() {
+  metrics_.gauge(contract::kLearnt).set(look_at_learnt().ok() ? 1 : 0);
+}
+
+}  // namespace sightline::apps

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/front/push/worker_routes.h"
+
+#include <utility>
+
+#include "common/base/bytes.h"
+#include "common/base/json.h"
+
+namespace sightline::push {
+
+using lists::InForce;
+using lists::Verdict;
+using runtime::AdminResponse;
+
+namespace {
+
+std::string names(const std::vector<std::string>& list) {
+  std::string out = "[";
+  for (const std::string& name : list) {
+    if (out.size() > 1) out += ',';
+    json::append_quoted(out, name);
+  }
+  return out + "]";
+}
+
+std::string shown(const lists::Difference& difference) {
+  return R"({"added":)" + names(difference.added) + R"(,"removed":)" + names(difference.removed) +
+         R"(,"changed":)" + names(difference.changed) + R"(,"kept":)" +
+         std::to_string(difference.kept.size()) + "}";
+}
+
+std::string why_refused(Verdict verdict, const InForce& held) {
+  const std::string generation = std::to_string(held.generation());
+  switch (verdict) {
+    case Verdict::OtherRevision:
+      return "the list is of another revision than this router (--revision)";
+    case Verdict::Older:
+      return "a list of a later generation is held: " + generation;
+    case Verdict::Forked:
+      return "another list of generation " + generation +
+             " is held: push with a higher generation, it then counts everywhere";
+    case Verdict::TakeOver:
+    case Verdict::Same:
+      break;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string members_of(const InForce& now) {
+  std::string out = R"("source":)" + json::to_quoted(lists::name_of(now.source));
+  out += R"(,"revision":)" + (now.pushed ? json::to_quoted(now.pushed->list.revision) : "null");
+  out += R"(,"generation":)" + (now.pushed ? std::to_string(now.generation()) : "null");
+  out += R"(,"digest":)" + (now.pushed ? json::to_quoted(to_hex(now.pushed->digest)) : "null");
+  return out + R"(,"count":)" + std::to_string(now.workers.size());
+}
+
+AdminResponse put_workers(WorkerLists& lists, const runtime::AdminRequest& request) {
+  const auto offered = lists.offer(request.body, lists::Source::Push);
+  if (!offered.ok()) {
+    const bool is_large = offered.error().code == ErrorCode::TooLarge;
+    return runtime::admin_error(is_large ? 413 : 400, offered.error().message);
+  }
+  const std::string why = why_refused(offered->verdict, *offered->in_force);
+  const std::string held = members_of(*offered->in_force);
+  if (!why.empty()) {
+    return {409, R"({"error":{"message":)" + json::to_quoted(why) + R"(,"code":409},"held":{)" +
+                     held + "}}"};
+  }
+  return {200, R"({"verdict":)" + json::to_quoted(name_of(offered->verdict)) + "," + held +
+                   R"(,"difference":)" + shown(offered->difference) + "}"};
+}
+
+AdminResponse get_worker_list(const WorkerLists& lists) {
+  const auto now = lists.in_force();
+  return {200, "{" + members_of(*now) + R"(,"pushed":)" +
+                   (now->pushed ? now->pushed->body : "null") + "}"};
+}
+
+}  // namespace sightline::push

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/replicas/lists_exchange/exchange.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace sightline::lists_exchange {
+
+Exchange::Exchange(std::uint64_t own_instance, std::uint64_t seed, Instant now,
+                   ExchangeOptions options)
+    : own_instance_(own_instance),
+      options_(options),
+      began_(now),
+      nonces_(seed),
+      first_until_(now + options.first_list) {}
+
+void Exchange::connected(Instant now) {
+  if (!std::exchange(is_connected_, true) && is_first()) {
+    first_until_ = std::min(*first_until_, now + options_.first_answers);
+  }
+  next_ask_ = now;
+}
+
+void Exchange::announced(std::uint64_t generation, Instant now) {
+  if (generation <= std::max(own_.generation, announced_)) return;
+  announced_ = generation;
+  next_ask_ = std::min(next_ask_, open_ ? std::max(now, open_->asked_at + options_.pause) : now);
+}
+
+void Exchange::hear(Message message, Instant now) {
+  if (const auto* ask = std::get_if<Ask>(&message)) return hear_ask(*ask, now);
+  if (const auto* held = std::get_if<Held>(&message)) return hear_held(*held, now);
+  hear_part(std::move(std::get<Part>(message)), now);
+}
+
+bool Exchange::may_answer(bool is_part, Instant now) {
+  if (now >= second_ + std::chrono::seconds(1)) {
+    second_ = now;
+    held_answers_ = part_answers_ = 0;
+  }
+  std::uint32_t& count = is_part ? part_answers_ : held_answers_;
+  const std::uint32_t most = is_part ? options_.part_answers_max : options_.held_answers_max;
+  if (count == most) {
+    ++next_.unanswered;
+    return false;
+  }
+  ++count;
+  return true;
+}
+
+void Exchange::hear_ask(const Ask& ask, Instant now) {
+  if (ask.asker == own_instance_ || ask.asker == 0) return;
+  const std::size_t bytes = own_.body ? own_.body->size() : 0;
+  if (ask.of == 0) {
+    if (!may_answer(false, now)) return;
+    next_.answers.push_back({ask.asker, Held{own_instance_, ask.nonce, own_.generation, own_.digest,
+                                             static_cast<std::uint32_t>(bytes)}});
+    return;
+  }
+  const bool has_it = ask.generation == own_.generation && ask.offset < bytes;
+  if (ask.of != own_instance_ || !has_it || !may_answer(true, now)) return;
+  next_.answers.push_back({ask.asker, Part{own_instance_, ask.nonce, own_.generation, ask.offset,
+                                           own_.body->substr(ask.offset, options_.part_bytes)}});
+}
+
+void Exchange::hear_held(const Held& held, Instant now) {
+  const bool counts =
+      open_ && held.nonce == open_->nonce && now < open_->asked_at + options_.answer_time;
+  if (!counts || held.instance == own_instance_) return;
+  if (held.generation != 0 && held.generation == own_.generation && held.digest != own_.digest) {
+    next_.forked = held.instance;
+  }
+  const std::uint64_t best = std::max(own_.generation, pull_ ? pull_->of.generation : 0);
+  const bool is_possible = held.bytes > 0 && held.bytes <= options_.list_bytes_max;
+  if (held.generation <= best || !is_possible) return;
+  pull_ = Pull{.of = held, .body = {}, .ask = {}, .tries = 0};
+  ask_part(now);
+}
+
+void Exchange::hear_part(Part part, Instant now) {
+  if (!pull_ || part.nonce != pull_->ask.nonce || part.instance != pull_->of.instance) return;
+  const std::size_t left = pull_->of.bytes - pull_->body.size();
+  const bool fits = part.generation == pull_->of.generation && part.offset == pull_->body.size() &&
+                    part.bytes.size() <= left;
+  if (!fits) return give_up_pull(now);
+  pull_->body += part.bytes;
+  pull_->tries = 0;
+  if (pull_->body.size() < pull_->of.bytes) return ask_part(now);
+  next_.list = std::move(pull_->body);
+  pull_.reset();
+  end_first(false);
+}
+
+void Exchange::ask_all(Instant now) {
+  open_ = Open{nonces_.next(), now};
+  next_.asks.push_back({.asker = own_instance_, .nonce = open_->nonce});
+  next_ask_ = now + (is_first() ? options_.first_asks : options_.asks);
+}
+
+void Exchange::ask_part(Instant now) {
+  pull_->ask = {nonces_.next(), now};
+  ++pull_->tries;
+  next_.asks.push_back({.asker = own_instance_,
+                        .nonce = pull_->ask.nonce,
+                        .of = pull_->of.instance,
+                        .generation = pull_->of.generation,
+                        .offset = static_cast<std::uint32_t>(pull_->body.size())});
+}
+
+void Exchange::give_up_pull(Instant now) {
+  pull_.reset();
+  announced_ = 0;  // another may have it
+  next_ask_ = std::min(next_ask_, now + (is_first() ? options_.first_asks : options_.pause));
+}
+
+void Exchange::end_first(bool does_without) {
+  if (!is_first()) return;
+  first_until_.reset();
+  next_.does_without = does_without;
+}
+
+Exchange::Turn Exchange::turn(Instant now) {
+  if (pull_ && now >= pull_->ask.asked_at + options_.part_time) {
+    if (pull_->tries < options_.part_tries) {
+      ask_part(now);
+    } else {
+      give_up_pull(now);
+    }
+  }
+  if (own_.generation != 0) end_first(false);
+  // A list that is on its way is waited for, as long as there is time for the first one at all.
+  if (is_first() && now >= *first_until_) {
+    if (pull_ && now < began_ + options_.first_list) {
+      first_until_ = began_ + options_.first_list;
+    } else {
+      end_first(true);
+    }
+  }
+  if (is_connected_ && now >= next_ask_) ask_all(now);
+  return std::exchange(next_, {});
+}
+
+Instant Exchange::due() const {
+  Instant next = is_connected_ ? next_ask_ : began_ + options_.first_list;
+  if (!is_connected_ && !is_first()) next = Instant::max();
+  if (first_until_) next = std::min(next, *first_until_);
+  if (pull_) next = std::min(next, pull_->ask.asked_at + options_.part_time);
+  return next;
+}
+
+}  // namespace sightline::lists_exchange

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/replicas/lists_exchange/lists_exchange.h"
+
+#include <algorithm>
+#include <optional>
+#include <stop_token>
+#include <utility>
+#include <variant>
+
+#include "common/base/bytes.h"
+#include "common/base/log.h"
+#include "common/contract/metric_table.h"
+#include "common/runtime/worker_thread.h"
+
+namespace sightline::lists_exchange {
+namespace {
+
+// Everybody may ask at once, and a list comes part by part.
+constexpr nats::Inbox::Limits kInboxLimits{.messages_max = 8192, .bytes_max = 16U << 20U};
+// What announcements say is looked at so often.
+constexpr Duration kLookAtAnnouncements = std::chrono::milliseconds(500);
+
+}  // namespace
+
+struct ListsExchange::State {
+  State(const Around& given, Hooks called, ExchangeOptions options)
+      : around(given),
+        hooks(std::move(called)),
+        answers_subject(around.subjects.lists(around.instance)),
+        inbox(std::make_shared<nats::Inbox>(kInboxLimits)),
+        exchange(around.instance, around.instance ^ static_cast<std::uint64_t>(wall_now()),
+                 around.clock.now(), options) {}
+
+  const Around around;
+  const Hooks hooks;
+  const std::string answers_subject;
+  const std::shared_ptr<nats::Inbox> inbox;
+  std::optional<WorkerThread> thread;
+
+  // Only the thread:
+  Exchange exchange;
+  std::uint64_t told_fork_of = 0;  // the last generation of which it was logged
+
+  [[nodiscard]] std::int64_t wall_now() const {
+    return around.clock.wall().time_since_epoch().count();
+  }
+
+  void run(const std::stop_token& stop) {
+    around.connection.subscribe(around.subjects.list_asks(), inbox);
+    around.connection.subscribe(answers_subject, inbox);
+    while (!stop.stop_requested()) {
+      const Instant now = around.clock.now();
+      const auto event = inbox->take(std::min(exchange.due(), now + kLookAtAnnouncements));
+      exchange.set_own(hooks.own());
+      if (event) take(*event);
+      exchange.announced(hooks.announced(), around.clock.now());
+      act(exchange.turn(around.clock.now()));
+    }
+    around.connection.unsubscribe(around.subjects.list_asks(), inbox);
+    around.connection.unsubscribe(answers_subject, inbox);
+  }
+
+  void take(const nats::Event& event) {
+    if (const auto* message = std::get_if<nats::Message>(&event)) return hear(*message);
+    const auto* connected = std::get_if<nats::Connected>(&event);
+    if (connected != nullptr) exchange.connected(around.clock.now());
+    // What was lost meanwhile is asked for again.
+  }
+
+  void hear(const nats::Message& message) {
+    const auto opened = around.sealer.open(message.subject, message.payload);
+    const auto* bytes = std::get_if<std::string_view>(&opened);
+    if (bytes == nullptr) return count("forged");
+    auto said = decode(*bytes);
+    // Answers come under one's own subject, questions under that of all.
+    const bool is_ask = said.ok() && std::holds_alternative<Ask>(*said);
+    if (!said.ok() || is_ask != (message.subject != answers_subject)) return count("malformed");
+    exchange.hear(std::move(*said), around.clock.now());
+  }
+
+  void act(Exchange::Turn turn) {
+    for (const Ask& ask : turn.asks) say(around.subjects.list_asks(), ask);
+    for (const auto& [asker, answer] : turn.answers) say(around.subjects.lists(asker), answer);
+    if (turn.unanswered > 0) {
+      around.metrics.counter(contract::kLimitHitsTotal, {"list-answers"})
+          .add(static_cast<double>(turn.unanswered));
+    }
+    if (turn.forked) tell_fork(*turn.forked);
+    if (turn.list) hooks.offer(std::move(*turn.list));
+    if (turn.does_without) hooks.does_without();
+  }
+
+  void say(const std::string& subject, const Message& message) {
+    around.connection.publish(subject, around.sealer.seal(subject, encode(message)));
+  }
+
+  void tell_fork(std::uint64_t peer) {
+    count("forked");
+    const std::uint64_t generation = hooks.own().generation;
+    if (std::exchange(told_fork_of, generation) == generation) return;
+    log(LogLevel::Error,
+        "a peer holds another list of workers of the same generation: push one of a higher one",
+        {{"generation", generation}, {"peer", to_hex(peer)}});
+  }
+
+  void count(std::string_view result) {
+    around.metrics.counter(contract::kPushesTotal, {"peers", result}).add();
+  }
+};
+
+ListsExchange::ListsExchange(const Around& around, Hooks hooks, ExchangeOptions options)
+    : state_(std::make_unique<State>(around, std::move(hooks), options)) {
+  state_->thread.emplace("sl-lists",
+                         [state = state_.get()](const std::stop_token& stop) { state->run(stop); });
+}
+
+ListsExchange::~ListsExchange() { stop(); }
+
+void ListsExchange::own_changed() { state_->inbox->wake(); }
+
+void ListsExchange::stop() {
+  if (!state_->thread) return;
+  state_->thread->request_stop();
+  state_->inbox->wake();
+  state_->thread->join();
+  state_->thread.reset();
+}
+
+}  // namespace sightline::lists_exchange

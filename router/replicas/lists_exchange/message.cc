@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/replicas/lists_exchange/message.h"
+
+#include "router/replicas/frames/fields.h"
+
+namespace sightline::lists_exchange {
+namespace {
+
+using frames::Reader;
+using frames::Writer;
+
+void write(Writer& out, const Ask& ask) {
+  out.integer(ask.asker);
+  out.integer(ask.nonce);
+  out.integer(ask.of);
+  out.integer(ask.generation);
+  out.integer(ask.offset);
+}
+
+void write(Writer& out, const Held& held) {
+  out.integer(held.instance);
+  out.integer(held.nonce);
+  out.integer(held.generation);
+  out.integer(held.digest);
+  out.integer(held.bytes);
+}
+
+void write(Writer& out, const Part& part) {
+  out.integer(part.instance);
+  out.integer(part.nonce);
+  out.integer(part.generation);
+  out.integer(part.offset);
+}
+
+Ask read_ask(Reader& in) {
+  Ask ask;
+  ask.asker = in.integer<std::uint64_t>();
+  ask.nonce = in.integer<std::uint64_t>();
+  ask.of = in.integer<std::uint64_t>();
+  ask.generation = in.integer<std::uint64_t>();
+  ask.offset = in.integer<std::uint32_t>();
+  return ask;
+}
+
+Held read_held(Reader& in) {
+  Held held;
+  held.instance = in.integer<std::uint64_t>();
+  held.nonce = in.integer<std::uint64_t>();
+  held.generation = in.integer<std::uint64_t>();
+  held.digest = in.integer<std::uint64_t>();
+  held.bytes = in.integer<std::uint32_t>();
+  return held;
+}
+
+constexpr std::size_t kPartHeadBytes = 1 + 3 * sizeof(std::uint64_t) + sizeof(std::uint32_t);
+
+// The bytes of a part are what is left of the message.
+Part read_part(Reader& in, std::string_view bytes) {
+  Part part;
+  part.instance = in.integer<std::uint64_t>();
+  part.nonce = in.integer<std::uint64_t>();
+  part.generation = in.integer<std::uint64_t>();
+  part.offset = in.integer<std::uint32_t>();
+  part.bytes = bytes;
+  if (bytes.empty() || bytes.size() > kPartBytesMax) in.fail();
+  return part;
+}
+
+}  // namespace
+
+std::string encode(const Message& message) {
+  Writer out;
+  out.integer(static_cast<std::uint8_t>(message.index()));
+  std::visit([&](const auto& body) { write(out, body); }, message);
+  std::string bytes = out.take();
+  if (const auto* part = std::get_if<Part>(&message)) bytes += part->bytes;
+  return bytes;
+}
+
+Result<Message> decode(std::string_view bytes) {
+  const bool is_part = !bytes.empty() && bytes[0] == 2;
+  const std::string_view head = is_part ? bytes.substr(0, kPartHeadBytes) : bytes;
+  Reader in(head);
+  Message message;
+  switch (in.one_of(2)) {
+    case 0:
+      message = read_ask(in);
+      break;
+    case 1:
+      message = read_held(in);
+      break;
+    default:
+      message = read_part(in, bytes.substr(head.size()));
+  }
+  if (!in.is_whole()) {
+    return worker_error(ErrorCode::Corrupt, "a message on lists of workers breaks its own format",
+                        false);
+  }
+  return message;
+}
+
+}  // namespace sightline::lists_exchange
