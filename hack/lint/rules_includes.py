@@ -31,6 +31,7 @@ IMPURE_HEADERS = {
     "common/base/writer_first_mutex.h",
 }
 POSIX = ("sys/*", "netinet/*", "arpa/*", "net/*", "linux/*", "unistd.h", "fcntl.h", "poll.h",
+         "termios.h",
          "pthread.h", "signal.h", "dirent.h", "netdb.h", "errno.h", "time.h", "sched.h")
 # Language and processor, no operating system.
 PLAIN_C = ("immintrin.h", "cpuid.h", "math.h", "stdint.h", "string.h", "stdlib.h", "stdio.h")

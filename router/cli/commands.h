@@ -22,5 +22,6 @@ int run(const Invocation& invocation);
 int agent_command(const Invocation& invocation);
 int serve_command(const Invocation& invocation);
 int simulate_command(const Invocation& invocation);
+int top_command(const Invocation& invocation);
 
 }  // namespace sightline::cli

@@ -18,6 +18,7 @@ their KV blocks.
   sightline serve     the router: OpenAI API on one port, health and metrics on another
   sightline agent     tells several routers what engines hold, over NATS
   sightline simulate  simulated vLLM engines on real wire formats, for trying the router
+  sightline top       a live view of routers and their workers, from their admin ports
 
   sightline <command> --help   its flags, with meaning, default, range and environment name
   sightline --version
@@ -64,8 +65,9 @@ int run(const Invocation& invocation) {
   if (command == "serve") return serve_command(rest);
   if (command == "agent") return agent_command(rest);
   if (command == "simulate") return simulate_command(rest);
+  if (command == "top") return top_command(rest);
   std::fprintf(stderr,
-               "sightline: no command '%s'; try: serve, agent, simulate, --help, --version\n",
+               "sightline: no command '%s'; try: serve, agent, simulate, top, --help, --version\n",
                command.c_str());
   return 2;
 }

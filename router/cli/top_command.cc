@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <optional>
+#include <utility>
+
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/base/line_writer.h"
+#include "common/base/log.h"
+#include "common/contract/load_settings.h"
+#include "common/runtime/shutdown.h"
+#include "common/runtime/worker_thread.h"
+
+#include "router/cli/admin_ports.h"
+#include "router/cli/commands.h"
+#include "router/cli/terminal.h"
+#include "router/top/facts.h"
+#include "router/top/frame.h"
+
+namespace sightline::cli {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono_literals::operator""ms;
+using std::chrono_literals::operator""h;
+
+constexpr char kIntroduction[] =
+    R"(sightline top: what routers know of their workers and of each other, as a live view.
+
+It reads /v1/workers, /v1/replicas, /metrics and /readyz of the admin ports that it is given. Each
+router has a row, each worker one for all routers: READY says for how many of them its blocks count,
+LOAD is the sum of their requests on it, RUN+WAIT what the engine tells, LAG how far its events are
+behind, DIGEST how long ago what its agent holds was last proved equal. q or Ctrl-C ends it. On a
+pipe the frames follow each other as plain text.
+
+)";
+
+constexpr milliseconds kKeyPause{100};    // between looks at keys and at the size of the screen
+constexpr milliseconds kPatience{3'000};  // for the answers of a round
+
+struct TopSettings {
+  std::string admin = "http://127.0.0.1:9090";
+  milliseconds interval{2'000};
+  bool once = false;
+};
+
+contract::SettingTable top_table(TopSettings& s) {
+  contract::SettingTable table;
+  table.add_text({"top.admin", "admin", "URLS",
+                  "Admin ports of the routers, http://HOST[:PORT] with commas between."},
+                 s.admin);
+  table.add_duration({"top.interval", "interval", "TIME", "Between two looks."}, s.interval,
+                     {100ms, 1h});
+  table.add_switch({"top.once", "once", "", "Shows one frame and ends."}, s.once);
+  return table;
+}
+
+int fail(const std::string& message, int status) {
+  flush_log();
+  write_last_words(STDERR_FILENO, "sightline top: " + message + "\n");
+  return status;
+}
+
+Result<std::string> no_file(const std::string& path) {
+  return client_error(ErrorCode::Unsupported,
+                      path + ": top takes no configuration file; give flags");
+}
+
+std::string time_of_day(const Clock& clock) {
+  const auto since = clock.wall().time_since_epoch();
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(since).count() % 86'400;
+  std::array<char, 16> text{};
+  std::snprintf(text.data(), text.size(), "%02d:%02d:%02d UTC", static_cast<int>(seconds / 3600),
+                static_cast<int>(seconds / 60 % 60), static_cast<int>(seconds % 60));
+  return text.data();
+}
+
+// The looks at all routers, one after the other.
+class Looks {
+ public:
+  explicit Looks(std::vector<AdminPort> ports) : asked_(std::move(ports)) {}
+
+  const std::vector<top::RouterFacts>& take() {
+    std::vector<top::RouterFacts> next = ports_.ask(asked_, kPatience);
+    const Instant now = system_clock().now();
+    const double seconds = std::chrono::duration<double>(now - taken_at_).count();
+    for (std::size_t i = 0; i < next.size(); ++i) {
+      const bool has_before = i < facts_.size() && facts_[i].trouble.empty();
+      if (next[i].trouble.empty()) {
+        top::compare(next[i], has_before ? &facts_[i] : nullptr, seconds);
+      }
+    }
+    facts_ = std::move(next);
+    taken_at_ = now;
+    return facts_;
+  }
+  [[nodiscard]] const std::vector<top::RouterFacts>& last() const { return facts_; }
+
+ private:
+  AdminPorts ports_;
+  const std::vector<AdminPort> asked_;
+  std::vector<top::RouterFacts> facts_;
+  Instant taken_at_{};
+};
+
+std::vector<std::string> frame_of(const std::vector<top::RouterFacts>& facts,
+                                  const top::Screen& screen, bool is_live) {
+  return top::render(facts, screen, time_of_day(system_clock()), is_live ? "q ends" : "");
+}
+
+// Until a key or the stop ends it, or nobody reads any more.
+void watch(Looks& looks, milliseconds interval, const std::stop_token& stop) {
+  const Terminal terminal;
+  while (!stop.stop_requested()) {
+    top::Screen drawn = Terminal::size();
+    if (!terminal.draw(frame_of(looks.take(), drawn, terminal.is_live()))) return;
+    const Instant next = system_clock().now() + interval;
+    while (!stop.stop_requested() && system_clock().now() < next) {
+      const char key = terminal.wait_for_key(std::min<Duration>(kKeyPause, interval));
+      if (key == 'q' || key == 'Q' || key == '\x03') return;
+      const top::Screen now = Terminal::size();
+      const bool is_same = now.columns == drawn.columns && now.rows == drawn.rows;
+      if (!is_same && !terminal.draw(frame_of(looks.last(), now, terminal.is_live()))) return;
+      drawn = now;
+    }
+  }
+}
+
+}  // namespace
+
+int top_command(const Invocation& invocation) {
+  Shutdown shutdown;
+  TopSettings settings;
+  contract::SettingTable table = top_table(settings);
+  const auto loaded =
+      contract::load_settings(table, {invocation.arguments, invocation.environment, no_file});
+  if (!loaded.ok()) return fail(loaded.error().message, 2);
+  if (loaded->help) {
+    std::printf("%s%s", kIntroduction, contract::help_text(table).c_str());
+    return 0;
+  }
+  if (loaded->print_config) {
+    std::fputs(contract::print_settings(table).c_str(), stdout);
+    return 0;
+  }
+  auto ports = parse_admin_ports(settings.admin);
+  if (!ports.ok()) return fail(ports.error().message, 2);
+  const auto leveled = start_log("error");
+  if (!leveled.ok()) return fail(leveled.error().message, 2);
+  Looks looks(std::move(*ports));
+  if (settings.once) {
+    for (const std::string& line : frame_of(looks.take(), Terminal::size(), false)) {
+      std::printf("%s\n", line.c_str());
+    }
+    return 0;
+  }
+  WorkerThread watching("top", [&](const std::stop_token& stop) {
+    watch(looks, settings.interval, stop);
+    shutdown.request();
+  });
+  shutdown.on_stop("top", [&] {
+    watching.request_stop();
+    watching.join();
+  });
+  shutdown.wait();
+  return 0;
+}
+
+}  // namespace sightline::cli
