@@ -45,8 +45,8 @@ class Nkey:
         self.file = directory / f"nkey-{prefix}.pem"
         openssl("genpkey", "-algorithm", "ed25519", "-out", self.file)
         raw = openssl("pkey", "-in", self.file, "-outform", "DER")[-32:]
-        self.public = base32(bytes([prefix])
-                             + openssl("pkey", "-in", self.file, "-pubout", "-outform", "DER")[-32:])
+        public = openssl("pkey", "-in", self.file, "-pubout", "-outform", "DER")[-32:]
+        self.public = base32(bytes([prefix]) + public)
         self.seed = base32(bytes([SEED | prefix >> 5, (prefix & 31) << 3]) + raw)
 
     def sign(self, data):
@@ -82,7 +82,8 @@ def make_jwt(directory, permitted):
 
 def make_nkey(directory):
     user = Nkey(directory, USER)
-    (directory / "nkey.conf").write_text(f"authorization {{ users: [ {{ nkey: {user.public} }} ] }}\n")
+    (directory / "nkey.conf").write_text(
+        f"authorization {{ users: [ {{ nkey: {user.public} }} ] }}\n")
     (directory / "user.nk").write_text(user.seed + "\n")
     (directory / "other.nk").write_text(Nkey(directory, USER).seed + "\n")
 
