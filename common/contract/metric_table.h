@@ -287,7 +287,7 @@ inline constexpr MetricSpec kReplicaOperationsTotal{
 inline constexpr MetricSpec kReplicaStreamEventsTotal{
     "sightline_replica_stream_events_total",
     MetricType::Counter,
-    "What befell an agent's stream: epoch, gap, loss, contest, forgotten.",
+    "What befell an agent's stream: epoch, gap, loss, contest, forgotten, relearn-put-off.",
     {"worker", "event"}};
 inline constexpr MetricSpec kReplicaAsksTotal{
     "sightline_replica_asks_total",

@@ -96,6 +96,7 @@ void ReplicaMetrics::advance_parts(const FollowedStatus& status, Totals& totals)
   count(contract::kReplicaStreamEventsTotal, "loss", status.losses);
   count(contract::kReplicaStreamEventsTotal, "contest", s.contests);
   count(contract::kReplicaStreamEventsTotal, "forgotten", s.forgotten);
+  count(contract::kReplicaStreamEventsTotal, "relearn-put-off", s.relearn_put_off);
   count(contract::kReplicaAsksTotal, "question", s.questions);
   count(contract::kReplicaAsksTotal, "range", s.range_asks);
   count(contract::kReplicaAsksTotal, "dump", s.dump_asks);

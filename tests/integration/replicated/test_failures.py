@@ -122,7 +122,7 @@ def test_a_killed_agent_is_silent_in_time_and_one_in_its_place_is_followed(deplo
     epoch = stream(view)["epoch"]
     deployment.agents[0].kill()
     took = wait_for_state(view, "w0", is_unverified("its agent is silent"))
-    assert took < STALE_S + LATE_S
+    assert took < (STALE_S + LATE_S) * SLOWDOWN
     assert view.worker_states()[1]["state"] == "ready"
     send_all(view, bodies(3))
     deployment.agents[0].start()
@@ -137,7 +137,7 @@ def test_a_frozen_agent_is_stale_in_time_and_goes_on_where_it_was(deployment):
     deployment.agents[0].send(signal.SIGSTOP)
     try:
         took = wait_for_state(view, "w0", is_unverified("its agent is silent"))
-        assert STALE_S - EARLY_S < took < STALE_S + LATE_S
+        assert STALE_S - EARLY_S < took < (STALE_S + LATE_S) * SLOWDOWN
         assert stream(view)["good_beat_ms"] >= STALE_S * 1000
         # Nothing that it holds is promised to a request.
         assert not any(a.overlap[0] for a in send_all(view, bodies(0)) if a.worker == "w0")

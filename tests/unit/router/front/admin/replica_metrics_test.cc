@@ -36,11 +36,13 @@ TEST_F(ReplicaMetricsTest, CountersRiseByWhatCameAndAStreamThatEndsLosesNothing)
   replicas.follow(CacheId{0});
   FollowedStatus now = status(0);
   now.statistics.frames = 5;
+  now.statistics.relearn_put_off = 1;
   now.statistics.dropped[static_cast<std::size_t>(follower::Drop::OtherEpoch)] = 2;
   now.refused[static_cast<std::size_t>(followed::Refusal::WrongTag)] = 3;
   replicas.tell(std::vector{now});
   replicas.tell(std::vector{now});
   EXPECT_TRUE(shows(R"(frames_total{worker="w"} 5)"));
+  EXPECT_TRUE(shows(R"(stream_events_total{worker="w",event="relearn-put-off"} 1)"));
   EXPECT_TRUE(shows(R"(dropped_total{worker="w",reason="other-epoch"} 2)"));
   EXPECT_TRUE(shows(R"(refused_total{worker="w",reason="wrong-tag"} 3)"));
   now.statistics.frames = 7;
