@@ -27,6 +27,8 @@ class Program:
         self.log_path.parent.mkdir(parents=True, exist_ok=True)
         self._log = open(self.log_path, "wb")
         environment = {k: v for k, v in os.environ.items() if not k.startswith("SIGHTLINE_")}
+        # Several run at once: none may depend on the default port.
+        environment["SIGHTLINE_SELECTION_PORT"] = "0"
         # In a group of its own: Ctrl-C at the terminal is for the caller, who ends it in order.
         self.process = subprocess.Popen(
             [str(a) for a in arguments], stdout=subprocess.PIPE,

@@ -338,6 +338,26 @@ inline constexpr MetricSpec kReplicaHeldBytes{"sightline_replica_held_bytes", Me
 inline constexpr MetricSpec kReplicaThreadTurnSeconds{
     "sightline_replica_thread_turn_seconds", MetricType::Gauge,
     "How long the thread that follows agents has been busy without a pause."};
+inline constexpr MetricSpec kSelectionRequestsTotal{
+    "sightline_selection_requests_total",
+    MetricType::Counter,
+    "Requests answered by the selection API, by HTTP status.",
+    {"code"}};
+inline constexpr MetricSpec kSelectionMismatchesTotal{
+    "sightline_selection_mismatches_total",
+    MetricType::Counter,
+    "Questions refused because the keys were made for others, by what differs.",
+    {"difference"}};
+inline constexpr MetricSpec kReservationsOpen{"sightline_reservations_open", MetricType::Gauge,
+                                              "Reservations that other processes hold here."};
+inline constexpr MetricSpec kReservationsAdoptedTotal{
+    "sightline_reservations_adopted_total", MetricType::Counter,
+    "Reservations that a frontend held, made elsewhere, and that were booked here anew."};
+inline constexpr MetricSpec kReservationsEndedTotal{
+    "sightline_reservations_ended_total",
+    MetricType::Counter,
+    "Reservations of other processes that ended, by why.",
+    {"reason"}};
 inline constexpr MetricSpec kReplicaMembers{
     "sightline_replica_members",
     MetricType::Gauge,
@@ -512,6 +532,11 @@ inline constexpr std::array kMetricTable = {
     &kReplicaDigestEqualTimestampSeconds,
     &kReplicaHeldBytes,
     &kReplicaThreadTurnSeconds,
+    &kSelectionRequestsTotal,
+    &kSelectionMismatchesTotal,
+    &kReservationsOpen,
+    &kReservationsAdoptedTotal,
+    &kReservationsEndedTotal,
     &kReplicaMembers,
     &kReplicaMembersUnfit,
     &kReplicaMembersRefusedTotal,

@@ -27,6 +27,7 @@ inline constexpr std::string_view kEngineRankHeader = "x-data-parallel-rank";
 
 inline constexpr std::uint16_t kServerPort = 8000;
 inline constexpr std::uint16_t kAdminPort = 9090;
+inline constexpr std::uint16_t kSelectionPort = 8092;
 inline constexpr std::uint16_t kNatsPort = 4222;  // of a server whose URL gives none
 
 // Paths of the admin port.

@@ -169,6 +169,7 @@ SettingTable serve_table(ServeSettings& settings) {
   add_nats(table, settings.nats);
   add_replica(table, settings.replica);
   add_stale_after(table, settings.replica);
+  add_selection(table, settings.selection);
   add_log(table, settings.log);
   add_worker_list(table, settings.workers);
   return table;
@@ -178,6 +179,7 @@ Result<Done> check_serve_settings(const ServeSettings& settings, bool has_config
   SL_TRY(check_model_name(settings.model));
   const bool may_be_pushed = !settings.admin.token_file.empty() || !settings.nats.urls.empty();
   if (!may_be_pushed) SL_TRY(check_workers(settings.workers, has_config_file));
+  SL_TRY(check_selection(settings.selection));
   if (settings.server.body_bytes_max > settings.server.total_body_bytes_max) {
     return client_error(ErrorCode::InvalidArgument,
                         "server.body_bytes_max is more than server.total_body_bytes_max: no body "

@@ -10,6 +10,7 @@
 #include "common/base/result.h"
 #include "common/contract/names.h"
 #include "common/contract/process_settings.h"
+#include "common/contract/selection_settings.h"
 #include "common/contract/setting_table.h"
 #include "common/contract/worker_spec.h"
 
@@ -93,6 +94,7 @@ struct ServeSettings {
   FleetSettings fleet;
   NatsSettings nats;
   ReplicaSettings replica;
+  SelectionSettings selection;
   LogSettings log;
   std::vector<WorkerSpec> workers;  // of all sources; of the same name the strongest source's
 };

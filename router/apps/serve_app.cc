@@ -58,8 +58,8 @@ struct ServeApp::Parts {
   hosts::Lookup names{system_clock(), &metrics};
   std::unique_ptr<process::ReplicaStack> replicas;  // with --nats
   std::unique_ptr<Pushes> pushes;
-  std::unique_ptr<roles::RouterRole> router;
   IoPool pool;
+  std::unique_ptr<roles::RouterRole> router;
   std::optional<fleet::ServedView> served;
   std::optional<roles::FrontRole> front;
   std::optional<runtime::AdminServer> admin;
@@ -79,12 +79,17 @@ struct ServeApp::Parts {
 Result<Done> ServeApp::Parts::build() {
   if (!options.settings.nats.urls.empty()) SL_TRY(join_replicas());
   pushes = SL_TRY(Pushes::create(options.settings, options.origins, metrics));
-  router = SL_TRY(roles::RouterRole::create({.settings = pushes->settings(),
-                                             .scheme = scheme,
-                                             .model = *model,
-                                             .names = names,
-                                             .metrics = metrics,
-                                             .replicas = replicas.get()}));
+  router = SL_TRY(roles::RouterRole::create(
+      {.settings = pushes->settings(),
+       .scheme = scheme,
+       .model = *model,
+       .names = names,
+       .metrics = metrics,
+       .replicas = replicas.get(),
+       .pool = pool,
+       .identity = process::keys_identity(identity, model->files_digest,
+                                          proxy::scope_model(options.settings)),
+       .descriptor_max = options.open_files.descriptor_max}));
   served.emplace(router->fleet());
   front.emplace(roles::FrontRole::Shared{.settings = pushes->settings(),
                                          .open_files = options.open_files,
@@ -129,6 +134,7 @@ void ServeApp::Parts::refresh_metrics() {
 
 Result<Done> ServeApp::Parts::listen() {
   const ServeSettings& settings = options.settings;
+  SL_TRY(router->listen());
   pushes->start(!options.config_file.empty(), replicas.get());
   SL_TRY(front->listen());
   admin.emplace(
@@ -185,6 +191,7 @@ Result<std::unique_ptr<ServeApp>> ServeApp::create(ServeOptions options) {
 
 std::uint16_t ServeApp::port() const { return parts_->front->port(); }
 std::uint16_t ServeApp::admin_port() const { return parts_->admin->port(); }
+std::uint16_t ServeApp::selection_port() const { return parts_->router->selection_port(); }
 
 void ServeApp::reread_config() {
   if (parts_->config) parts_->config->reread();
@@ -195,6 +202,7 @@ void ServeApp::stop() {
   parts_->config.reset();
   if (parts_->replicas) parts_->replicas->stop();
   if (parts_->front) parts_->front->drain();
+  if (parts_->router) parts_->router->drain();
   if (parts_->admin) parts_->admin->stop();
   if (parts_->pushes) parts_->pushes->stop();
   if (parts_->router) parts_->router->stop();

@@ -32,13 +32,14 @@ std::size_t threads_or_cores(std::uint32_t wanted);
 // Thread safety: create() and run() from main.
 class ServeApp {
  public:
-  // Listens on both ports when it returns. Errors name what to change: model directory, identity
+  // Listens on all ports when it returns. Errors name what to change: model directory, identity
   // key file, ports.
   static Result<std::unique_ptr<ServeApp>> create(ServeOptions options);
   ~ServeApp();
 
   [[nodiscard]] std::uint16_t port() const;
   [[nodiscard]] std::uint16_t admin_port() const;
+  [[nodiscard]] std::uint16_t selection_port() const;
 
   // Rereads the configuration file as if it had changed; without one, nothing. Not during stop().
   void reread_config();

@@ -79,6 +79,8 @@ int serve_command(const Invocation& invocation) {
       {settings, contract::origins_of(table), config_file, workers_reader(invocation), plan});
   if (!app.ok()) return fail(app.error().message, 1);
   LineWriter out({.fd = STDOUT_FILENO, .thread_name = "sl-out"});
+  out.write("selection: http://" + settings.selection.host + ":" +
+            std::to_string((*app)->selection_port()) + "\n");
   out.write("ready: http://" + host + ":" + std::to_string((*app)->port()) + "/v1 (admin http://" +
             admin_host + ":" + std::to_string((*app)->admin_port()) + ")\n");
   if (!config_file.empty()) shutdown.on_hangup([&app] { (*app)->reread_config(); });

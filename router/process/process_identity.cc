@@ -11,6 +11,8 @@
 #include "common/base/check.h"
 #include "common/base/log.h"
 
+#include "router/replicas/membership/announcement.h"
+
 namespace sightline::process {
 
 Result<contract::IdentityKey> load_identity(const contract::IdentitySettings& settings) {
@@ -34,6 +36,12 @@ Result<contract::IdentityKey> load_identity(const contract::IdentitySettings& se
   auto key = contract::parse_identity_key(content);
   if (!key.ok()) return with_context(std::move(key).error(), "--identity-key-file " + path);
   return key;
+}
+
+std::string keys_identity(const contract::IdentityKey& key, const std::string& model_digest,
+                          const std::string& scope_model) {
+  return "key " + membership::key_check_of(key) + ", model files " + model_digest.substr(0, 16) +
+         ", model name " + (scope_model.empty() ? "(none)" : scope_model);
 }
 
 std::string process_name(const std::string& configured, std::uint16_t port) {

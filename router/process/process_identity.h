@@ -15,6 +15,11 @@ namespace sightline::process {
 // the flag and the file.
 Result<contract::IdentityKey> load_identity(const contract::IdentitySettings& settings);
 
+// All that block keys depend on, as one text: keys of one process mean something in another if both
+// have the same.
+std::string keys_identity(const contract::IdentityKey& key, const std::string& model_digest,
+                          const std::string& scope_model);
+
 // The configured name, or host name and port, "host-7:9090"; where the port is any free one, the
 // process's number stands for it.
 std::string process_name(const std::string& configured, std::uint16_t port);

@@ -26,6 +26,7 @@
 #include "router/roles/audit_wiring.h"
 #include "router/roles/feed_watch.h"
 #include "router/roles/feeds.h"
+#include "router/roles/selection_service.h"
 #include "router/workers/fleet/fleet_control.h"
 
 namespace sightline::roles {
@@ -66,6 +67,7 @@ struct RouterRole::Parts {
   std::optional<admin::WorkersView> workers_view;
   std::optional<admin::ReplicasView> replicas_view;  // where there are replicas
   std::optional<admin::IndexView> index_view;
+  std::unique_ptr<SelectionService> service;
   std::optional<load_exchange::LoadExchange> load;  // where there are replicas
 
   Result<Done> build();
@@ -76,6 +78,7 @@ struct RouterRole::Parts {
   void take_facts(CacheId cache, const operations::CacheFacts& facts);
   void tell_block_size();
   void share_load(process::ReplicaStack& replicas);
+  Result<Done> listen();
 };
 
 Result<Done> RouterRole::Parts::build() {
@@ -182,6 +185,12 @@ void RouterRole::Parts::hear_agents(process::ReplicaStack& replicas) {
 }
 
 void RouterRole::Parts::share_load(process::ReplicaStack& replicas) {
+  load_exchange::ExchangeOptions options;
+  options.supersede = [this](const std::vector<load::ReservationName>& names) {
+    for (const auto& name : names) {
+      service->api().supersede({name.instance, name.number, name.attempt});
+    }
+  };
   load.emplace(
       load_exchange::LoadExchange::Me{.instance = replicas.instance(), .name = replicas.name()},
       load_exchange::LoadExchange::Around{.connection = replicas.control(),
@@ -190,8 +199,28 @@ void RouterRole::Parts::share_load(process::ReplicaStack& replicas) {
                                           .book = fleet->load_book(),
                                           .queue = booked,
                                           .metrics = shared.metrics,
-                                          .clock = system_clock()});
+                                          .clock = system_clock()},
+      std::move(options));
   replicas_view->add_part("load", [this] { return load->json(); });
+}
+
+Result<Done> RouterRole::Parts::listen() {
+  const contract::ServeSettings settings = *shared.settings.read();
+  SelectionService::Options options{.settings = settings.selection,
+                                    .identity = shared.identity,
+                                    .scope_model = proxy::scope_model(settings),
+                                    .descriptor_max = shared.descriptor_max};
+  if (booked) {
+    options.on_taken = [queue = booked](const std::vector<leases::Name>& names) {
+      std::vector<load::ReservationName> taken;
+      taken.reserve(names.size());
+      for (const auto& name : names) taken.push_back({name.instance, name.number, name.attempt});
+      queue->put_taken(std::move(taken));
+    };
+  }
+  service = SL_TRY(SelectionService::create(
+      options, {shared.pool, *selector, *fleet, shared.scheme, shared.metrics}));
+  return Done{};
 }
 
 // On the threads that follow engines and agents.
@@ -215,6 +244,8 @@ Result<std::unique_ptr<RouterRole>> RouterRole::create(const Shared& shared) {
   SL_TRY(parts->build());
   return std::make_unique<RouterRole>(std::move(parts));
 }
+
+Result<Done> RouterRole::listen() { return parts_->listen(); }
 
 void RouterRole::start(const std::vector<contract::WorkerSpec>& workers) {
   parts_->control->start(workers);
@@ -253,6 +284,10 @@ void RouterRole::refresh_metrics() {
   if (parts_->replicas_view) parts_->replicas_view->refresh();
 }
 
+void RouterRole::drain() {
+  if (parts_->service) parts_->service->stop();
+}
+std::uint16_t RouterRole::selection_port() const { return parts_->service->port(); }
 void RouterRole::stop() {
   if (parts_->load) parts_->load->stop();
   parts_->control->stop();

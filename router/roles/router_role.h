@@ -2,6 +2,7 @@
 // Copyright The Sightline Authors
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -12,6 +13,7 @@
 #include "common/contract/serve_settings.h"
 #include "common/hosts/lookup.h"
 #include "common/runtime/admin_server.h"
+#include "common/runtime/io_pool.h"
 #include "common/runtime/metrics.h"
 
 #include "router/cache/keys/block_key.h"
@@ -34,12 +36,17 @@ class RouterRole {
     hosts::Lookup& names;
     runtime::Metrics& metrics;
     process::ReplicaStack* replicas;  // null: one process alone
+    IoPool& pool;
+    std::string identity;  // what the keys of the deployment depend on, for its frontends
+    int descriptor_max;    // of connections of the selection API
   };
   // Reads nothing and follows nobody until start(). Errors: of the events' sockets.
   static Result<std::unique_ptr<RouterRole>> create(const Shared& shared);
   ~RouterRole();
 
-  // Follows these workers.
+  // Answers on the selection API when it returns. Errors: of its port and token file.
+  Result<Done> listen();
+  // Follows these workers; after listen().
   void start(const std::vector<contract::WorkerSpec>& workers);
   // Another list of workers: taken over soon after the return.
   void set_workers(std::vector<contract::WorkerSpec> workers);
@@ -49,9 +56,12 @@ class RouterRole {
   void add_to_replicas(std::string name, std::function<std::string()> json);
   // Before each scrape.
   void refresh_metrics();
+  // Takes no more questions of other processes.
+  void drain();
   // Ends what asks the workers, and says to the other routers that nothing is booked here. Once.
   void stop();
 
+  [[nodiscard]] std::uint16_t selection_port() const;
   [[nodiscard]] const fleet::Fleet& fleet() const;
   [[nodiscard]] selection::Selector& selector();
 

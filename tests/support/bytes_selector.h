@@ -171,9 +171,11 @@ class BytesSelector : public selection::Selector {
   [[nodiscard]] std::shared_ptr<fleet::LifeSign> life(selection::ReservationId) override {
     return std::make_shared<fleet::LifeSign>();
   }
-  [[nodiscard]] Result<selection::Explanation> explain(
-      const selection::Inquiry& inquiry) const override {
-    return inner_.explain(copied(inquiry));
+  [[nodiscard]] Task<Result<selection::Explanation>> explain(
+      const selection::Inquiry& inquiry) override {
+    const selection::Inquiry copy = copied(inquiry);
+    auto explanation = co_await inner_.explain(copy);
+    co_return explanation;
   }
 
  private:

@@ -131,7 +131,9 @@ Task<Result<std::string>> Explain::explain(std::string body) const {
   auto prepared = co_await pipeline_.prepare(*request, *served, {});
   if (!prepared.ok()) co_return std::move(prepared).error();
   const proxy::Keyed keyed = pipeline_.key(*request, *prepared, *served);
-  const auto explanation = SL_CO_TRY(services_.selector.explain(keyed.inquiry));
+  const auto explained = co_await services_.selector.explain(keyed.inquiry);
+  if (!explained.ok()) co_return explained.error();
+  const selection::Explanation& explanation = *explained;
   const std::string_view gap = prepare::name_of(prepared->gap);
   co_return R"({"prompt":)" + json::to_quoted(prepared->text) + R"(,"token_ids":)" +
       tokens_json(prepared->prompt.tokens) + R"(,"known_tokens":)" +

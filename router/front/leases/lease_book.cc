@@ -115,6 +115,18 @@ LeaseBook::Renewed LeaseBook::renew(const List& list, Instant now) {
   return renewed;
 }
 
+std::optional<LeaseId> LeaseBook::supersede(const Name& name) {
+  const auto instance = instances_.find(name.instance);
+  if (instance == instances_.end()) return std::nullopt;
+  const auto place = instance->second.entries.find(name.number);
+  if (place == instance->second.entries.end()) return std::nullopt;
+  Entry& entry = place->second;
+  if (!entry.lease || entry.attempt > name.attempt) return std::nullopt;
+  const LeaseId ended = close(instance->second, entry);
+  instance->second.entries.erase(place);
+  return ended;
+}
+
 void LeaseBook::hear(std::string_view instance, Instant now) {
   const auto known = instances_.find(instance);
   if (known != instances_.end()) known->second.heard = now;

@@ -103,6 +103,10 @@ class LeaseBook {
   // The instance lives. Leases with an end of their own are left alone.
   Renewed renew(const List& list, Instant now);
 
+  // Another router has booked the name: what is open here under its number with the same or an
+  // earlier attempt ends, and is not remembered, so that it may come back.
+  std::optional<LeaseId> supersede(const Name& name);
+
   // Any other sign of life of an instance.
   void hear(std::string_view instance, Instant now);
 

@@ -43,6 +43,8 @@ std::uint64_t digest_of(std::string_view name) {
   return digest;
 }
 
+}  // namespace
+
 fleet::Booking booking_of(const Inquiry& inquiry, std::uint64_t reused_blocks) {
   const routing::Job& job = inquiry.job;
   const std::uint64_t reused_tokens = reused_blocks * job.block_size;
@@ -50,8 +52,6 @@ fleet::Booking booking_of(const Inquiry& inquiry, std::uint64_t reused_blocks) {
           .blocks = routing::touched_blocks(job) - reused_blocks,
           .block_size = job.block_size};
 }
-
-}  // namespace
 
 LocalSelector::LocalSelector(const Sources& sources)
     : sources_(sources),
@@ -174,6 +174,22 @@ Selection LocalSelector::open(const Destination& destination, const fleet::Booki
   return selection;
 }
 
+std::optional<Selection> LocalSelector::adopt(const Adoption& work) {
+  Destination destination{.worker = sources_.fleet.snapshot()->find(work.worker)};
+  if (destination.worker == nullptr) return std::nullopt;
+  for (; destination.place < destination.worker->ranks.size(); ++destination.place) {
+    if (destination.rank_number() != work.rank) continue;
+    Open attempt;
+    attempt.worker = destination.worker;
+    Selection selection = open(destination, work.booking, std::move(attempt));
+    selection.block_size = work.booking.block_size;
+    selection.reason = "adopted";
+    if (work.is_decoding) first_token(selection.reservation);
+    return selection;
+  }
+  return std::nullopt;
+}
+
 void LocalSelector::first_token(ReservationId reservation) {
   const MutexLock lock(mutex_);
   const auto entry = open_.find(reservation);
@@ -243,7 +259,12 @@ void LocalSelector::compare(const Open& attempt, const Ending& ending) {
        .decided = attempt.asked});
 }
 
-Result<Explanation> LocalSelector::explain(const Inquiry& inquiry) const {
+Task<Result<Explanation>> LocalSelector::explain(const Inquiry& inquiry) {
+  auto explanation = explained(inquiry);
+  co_return explanation;
+}
+
+Result<Explanation> LocalSelector::explained(const Inquiry& inquiry) const {
   const Shortlist shortlist = SL_TRY(match(inquiry));
   const routing::Decision decision =
       decide(inquiry, shortlist, turn_.load(std::memory_order_relaxed));

@@ -26,6 +26,9 @@
 
 namespace sightline::selection {
 
+// What is booked for an inquiry of which so many blocks are expected to be reused.
+fleet::Booking booking_of(const Inquiry& inquiry, std::uint64_t reused_blocks);
+
 // The router role in this process: match against the index, select by cost, book the load; then
 // suspicion and audit by how the attempt ended. Every inquiry is decided in one view of the fleet.
 // A view whose workers have another block size than the keys claims no overlap.
@@ -51,7 +54,10 @@ class LocalSelector : public Selector {
   void first_token(ReservationId reservation) override;
   void end(ReservationId reservation, const Ending& ending) override;
   [[nodiscard]] std::shared_ptr<fleet::LifeSign> life(ReservationId reservation) override;
-  [[nodiscard]] Result<Explanation> explain(const Inquiry& inquiry) const override;
+  [[nodiscard]] Task<Result<Explanation>> explain(const Inquiry& inquiry) override;
+
+  // Books work that goes on already. Nothing: there is no such worker or rank.
+  [[nodiscard]] std::optional<Selection> adopt(const Adoption& work);
 
   // Reservations that have not ended.
   [[nodiscard]] std::size_t open_reservations() const;
@@ -81,6 +87,7 @@ class LocalSelector : public Selector {
 
   [[nodiscard]] Result<Selection> choose(const Inquiry& inquiry);
   [[nodiscard]] Result<Selection> least_loaded(const Inquiry& inquiry);
+  [[nodiscard]] Result<Explanation> explained(const Inquiry& inquiry) const;
   [[nodiscard]] Result<Shortlist> match(const Inquiry& inquiry) const;
   [[nodiscard]] routing::Candidate candidate_of(const Destination& destination,
                                                 const Inquiry& inquiry,

@@ -15,6 +15,7 @@
 
 #include "router/cache/keys/block_key.h"
 #include "router/openai/usage.h"
+#include "router/workers/fleet/load.h"
 #include "router/workers/routing/candidate.h"
 #include "router/workers/routing/select.h"
 
@@ -76,6 +77,14 @@ struct Ending {
   std::optional<openai::Usage> usage;  // as the engine reported it
   std::optional<Error> failure;        // what it was, of Failed
   std::string request_id;              // for log lines
+};
+
+// Work that goes on, to be booked where another router booked it.
+struct Adoption {
+  std::string worker;
+  std::optional<std::uint32_t> rank;  // as in Selection
+  fleet::Booking booking;
+  bool is_decoding = false;  // its first token has come
 };
 
 // How a request would be routed at this moment.

@@ -30,7 +30,7 @@ class Selector {
   [[nodiscard]] virtual std::shared_ptr<fleet::LifeSign> life(ReservationId reservation) = 0;
 
   // The same choice, without booking anything. Error: as select().
-  [[nodiscard]] virtual Result<Explanation> explain(const Inquiry& inquiry) const = 0;
+  [[nodiscard]] virtual Task<Result<Explanation>> explain(const Inquiry& inquiry) = 0;
 };
 
 // The booked work of one selection: ends exactly once, at the latest, as Unused, when this is

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,22 +16,25 @@
 #include "common/base/mutex.h"
 #include "common/base/result.h"
 #include "common/http/message.h"
+#include "common/runtime/metrics.h"
 #include "common/runtime/task.h"
+#include "common/runtime/token_file.h"
 
 #include "router/cache/keys/block_key.h"
 #include "router/front/leases/lease_book.h"
 #include "router/front/selection/selector.h"
 #include "router/front/selection_json/messages.h"
 #include "router/workers/fleet/fleet.h"
+#include "router/workers/fleet/served.h"
 
 namespace sightline::selection_api {
 
-inline constexpr std::size_t kTokensMax = 16;  // bearer tokens that are good at the same time
-
 // Answers what frontends and others ask of the router role over HTTP: POST /select,
 // /select_and_reserve, /overlap_scores, /explain, /reservations/NAME/prefill_complete;
-// DELETE /reservations/NAME, perhaps with the ending as body; GET /workers and /loads (the same:
-// all workers with the load of their ranks), /health (without a token).
+// DELETE /reservations/NAME, perhaps with the ending as body; PUT /reservations: the whole list of
+// an instance; POST /reservations: what happened to several; GET /served: what the workers serve,
+// with an entity tag; GET /workers and /loads (the same: all workers with the load of their ranks),
+// /health (without a token).
 // Reservations stand in a LeaseBook; what it ends, ends at the selector.
 // Thread safety: answer() on any I/O thread, the rest from any thread.
 class SelectionApi {
@@ -39,22 +44,29 @@ class SelectionApi {
     selection::Selector& selector;
     const fleet::Fleet& fleet;
     const keys::Scheme& scheme;
+    runtime::Metrics& metrics;
     const Clock& clock;
+    // What the workers serve, at this moment.
+    std::function<std::shared_ptr<const fleet::Served>()> served;
+    // As LocalSelector::adopt().
+    std::function<std::optional<selection::Selection>(const selection::Adoption&)> adopt;
+    // Of whose tokens a request must bring one; null: no request needs any.
+    runtime::TokenFile* tokens = nullptr;
   };
   struct Options {
     // What the keys of this deployment depend on; keys come with the same text, or are refused.
     std::string identity;
     std::string scope_model;  // as for requests
     leases::Limits leases;
+    // Told of names that are booked here and perhaps at another router as well, where the caller
+    // asked, or held them, before. From any I/O thread; may be empty.
+    std::function<void(const std::vector<leases::Name>&)> on_taken;
   };
   SelectionApi(const Sources& sources, Options options);
   // Ends all that is reserved.
   ~SelectionApi();
   SelectionApi(const SelectionApi&) = delete;
   SelectionApi& operator=(const SelectionApi&) = delete;
-
-  // The tokens of which a request must bring one; none: no request needs any. At most kTokensMax.
-  void set_tokens(std::vector<std::string> tokens);
 
   // The whole answer. Errors are in OpenAI's shape: 400, 401, 404, 405, 409 (other keys or block
   // size than here, naming both; a reservation that is over), 503.
@@ -63,28 +75,39 @@ class SelectionApi {
   // Ends the reservations whose time is up. To be called about once a second.
   void sweep();
 
+  // Another router has told in on_taken that it booked the name: what is held here under it, or an
+  // earlier attempt of it, ends.
+  void supersede(const leases::Name& name);
+
   [[nodiscard]] std::size_t reservations() const;
 
  private:
   using Ended = std::vector<leases::LeaseId>;
 
-  [[nodiscard]] bool is_allowed(const http::Request& request) const;
+  Task<http::Response> dispatch(const http::Request& request);
   Task<http::Response> select(const http::Request& request, bool reserves);
   Task<http::Response> reserve(selection_json::Ask ask);
   Task<http::Response> overlaps(const http::Request& request, bool explains);
+  // What is below /reservations/.
   http::Response reservation(const http::Request& request, std::string_view rest);
+  http::Response renew(const http::Request& request);
+  http::Response note(const http::Request& request);
   [[nodiscard]] http::Response workers() const;
+  [[nodiscard]] http::Response served(const http::Request& request) const;
   // The ask with keys, whoever is to make them; an answer if it cannot be decided here.
   std::optional<http::Response> complete(selection_json::Ask& ask) const;
   // The name of a reservation that was not given one; the answer if it has no end.
   std::optional<http::Response> name(selection_json::Ask& ask);
-  void end(const Ended& leases, const selection::Ending& ending);
+  bool first_token(const leases::Name& name);
+  void release(const leases::Name& name, const selection::Ending& ending);
+  // Books what an instance holds and this router does not know of. False: it cannot.
+  bool adopt(const leases::Name& name, const selection::Adoption& work);
+  void end(const Ended& leases, const selection::Ending& ending, std::string_view why);
 
   const Sources sources_;
   const Options options_;
   const std::string instance_;  // of the names given here
   mutable Mutex mutex_;         // held for memory work only
-  std::vector<std::string> tokens_ SL_GUARDED_BY(mutex_);
   leases::LeaseBook book_ SL_GUARDED_BY(mutex_);
   std::unordered_map<leases::LeaseId, selection::Selection> reserved_ SL_GUARDED_BY(mutex_);
   std::uint64_t next_number_ SL_GUARDED_BY(mutex_) = 1;

@@ -85,7 +85,8 @@ class Router:
         self.name, self.port, self.log = name, port, log
         with open(log, "wb") as out:
             self.process = subprocess.Popen([str(c) for c in command], stdout=out, stderr=out,
-                                            env={**os.environ, "PYTHONUNBUFFERED": "1"})
+                                            env={**os.environ, "PYTHONUNBUFFERED": "1",
+                                                 "SIGHTLINE_SELECTION_PORT": "0"})
 
     @property
     def pid(self):

@@ -116,7 +116,8 @@ def test_a_program_whose_output_nobody_reads_starts_and_ends(build, logs, progra
             os.write(writer, b"x" * PIPE_BYTES)
     os.set_blocking(writer, True)
     arguments = [build / "bin/sightline", program, "--port", "0", "--admin-port", "0",
-                 "--model-path", build / "models/qwen2-vl", "--worker", "url=http://127.0.0.1:1"]
+                 "--selection-port", "0", "--model-path", build / "models/qwen2-vl",
+                 "--worker", "url=http://127.0.0.1:1"]
     if program == "simulate":
         arguments = [build / "bin/sightline", program, "--instant", "--engines", "4",
                      "--base-port", "0", "--events-base-port", "0", "--replay-base-port", "0"]

@@ -43,8 +43,8 @@ class FakeSelector : public selection::Selector {
   [[nodiscard]] std::shared_ptr<fleet::LifeSign> life(selection::ReservationId) override {
     return std::make_shared<fleet::LifeSign>();
   }
-  [[nodiscard]] Result<selection::Explanation> explain(const selection::Inquiry&) const override {
-    return selection::Explanation{};
+  [[nodiscard]] Task<Result<selection::Explanation>> explain(const selection::Inquiry&) override {
+    co_return selection::Explanation{};
   }
 
   explicit FakeSelector(test::ManualClock& clock) : clock_(clock) {}

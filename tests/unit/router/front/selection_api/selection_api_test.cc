@@ -3,6 +3,7 @@
 #include "router/front/selection_api/selection_api.h"
 
 #include <chrono>
+#include <fstream>
 #include <functional>
 #include <map>
 #include <memory>
@@ -17,6 +18,8 @@
 #include "router/cache/index/exact_index.h"
 #include "router/front/selection/local_selector.h"
 #include "router/front/selection_json/keys_text.h"
+#include "router/front/selection_json/renewal.h"
+#include "router/front/selection_json/served.h"
 #include "tests/fakes/manual_clock.h"
 #include "tests/fakes/run_task.h"
 
@@ -44,7 +47,7 @@ class InterruptedSelector : public selection::Selector {
   std::shared_ptr<fleet::LifeSign> life(selection::ReservationId id) override {
     return inner_.life(id);
   }
-  Result<selection::Explanation> explain(const selection::Inquiry& inquiry) const override {
+  Task<Result<selection::Explanation>> explain(const selection::Inquiry& inquiry) override {
     return inner_.explain(inquiry);
   }
 
@@ -100,15 +103,17 @@ class SelectionOverHttp : public testing::Test {
   }
 
   http::Response ask(const std::string& method, const std::string& path,
-                     const std::string& body = "", const std::string& token = "") {
+                     const std::string& body = "") {
     http::Request request;
     request.method = method;
     request.target = path;
     request.body = body;
-    if (!token.empty()) request.headers.set("authorization", "Bearer " + token);
+    return answer_of(api, request);
+  }
+  http::Response answer_of(SelectionApi& asked, const http::Request& request) {
     http::Response response;
     fakes::run_task(pool, [&]() -> Task<void> {
-      auto answered = co_await api.answer(request);
+      auto answered = co_await asked.answer(request);
       response = std::move(answered);
     });
     return response;
@@ -146,8 +151,27 @@ class SelectionOverHttp : public testing::Test {
        .metrics = metrics,
        .clock = clock}};
   InterruptedSelector interrupted{selector};
-  SelectionApi api{{interrupted, fleet, scheme, clock},
-                   {.identity = "key=1", .scope_model = "m", .leases = {}}};
+  [[nodiscard]] SelectionApi::Sources sources() {
+    return {.selector = interrupted,
+            .fleet = fleet,
+            .scheme = scheme,
+            .metrics = metrics,
+            .clock = clock,
+            .served = [this] { return served.read(); },
+            .adopt = [this](const selection::Adoption& work) { return selector.adopt(work); },
+            .tokens = nullptr};
+  }
+  [[nodiscard]] SelectionApi::Options options() {
+    return {.identity = "key=1",
+            .scope_model = "m",
+            .leases = {},
+            .on_taken = [this](const std::vector<leases::Name>& names) {
+              for (const auto& name : names) taken.push_back(leases::text_of(name));
+            }};
+  }
+  fleet::ServedView served{fleet};
+  std::vector<std::string> taken;  // as told of
+  SelectionApi api{sources(), options()};
 };
 
 TEST_F(SelectionOverHttp, TokenIdsAreSentToWhoHoldsTheirBlocks) {
@@ -259,15 +283,129 @@ TEST_F(SelectionOverHttp, KeysOfOthersAreRefusedByNamingBoth) {
 }
 
 TEST_F(SelectionOverHttp, OnlyAGoodTokenIsLetIn) {
-  api.set_tokens({"old", "new"});
-  EXPECT_EQ(ask("GET", "/loads").status, 401);
-  EXPECT_EQ(ask("GET", "/loads", "", "ne").status, 401);
-  EXPECT_EQ(ask("GET", "/loads", "", "neww").status, 401);
-  EXPECT_EQ(ask("GET", "/loads", "", "old").status, 200);
-  EXPECT_EQ(ask("GET", "/loads", "", "new").status, 200);
-  EXPECT_EQ(ask("GET", "/health").status, 200);
-  api.set_tokens({"new"});
-  EXPECT_EQ(ask("GET", "/loads", "", "old").status, 401);
+  const std::string path = testing::TempDir() + "selection_api_tokens";
+  std::ofstream(path) << "an-older-token-1\na-newer-token-02\n";
+  const auto tokens = runtime::TokenFile::open(path, clock);
+  ASSERT_TRUE(tokens.ok());
+  auto guarded_sources = sources();
+  guarded_sources.tokens = tokens->get();
+  SelectionApi guarded(guarded_sources, options());
+  const auto status = [&](const std::string& target, const std::string& token) {
+    http::Request request;
+    request.method = "GET";
+    request.target = target;
+    if (!token.empty()) request.headers.set("authorization", "Bearer " + token);
+    return answer_of(guarded, request).status;
+  };
+  EXPECT_EQ(status("/loads", ""), 401);
+  EXPECT_EQ(status("/loads", "an-older-token-"), 401);
+  EXPECT_EQ(status("/loads", "an-older-token-12"), 401);
+  EXPECT_EQ(status("/loads", "an-older-token-1"), 200);
+  EXPECT_EQ(status("/loads", "a-newer-token-02"), 200);
+  EXPECT_EQ(status("/health", ""), 200);
+  std::ofstream(path) << "a-newer-token-02\n";
+  clock.advance(seconds(2));
+  EXPECT_EQ(status("/loads", "an-older-token-1"), 401);
+  EXPECT_EQ(status("/loads", "a-newer-token-02"), 200);
+}
+
+// What instance "f" holds, as numbers of attempt 0 on worker b, in a list from 0 to `up_to`.
+std::string list_of(const std::vector<std::uint64_t>& numbers, std::uint64_t up_to,
+                    const std::string& worker = "b", std::uint32_t attempt = 0) {
+  selection_json::Renewal renewal{.instance = "f", .from = 0, .up_to = up_to, .open = {}};
+  for (const std::uint64_t number : numbers) {
+    renewal.open.push_back(
+        {.number = number,
+         .attempt = attempt,
+         .work = {.worker = worker,
+                  .rank = std::nullopt,
+                  .booking = {.prefill_tokens = 100, .blocks = 7, .block_size = kBlockSize}}});
+  }
+  return selection_json::write_renewal(renewal);
+}
+
+TEST_F(SelectionOverHttp, WhatIsNotOnTheListEndsAndWhatIsMissingIsBooked) {
+  ASSERT_EQ(ask("POST", "/select_and_reserve", key_ask("key=1", 16, "f.1.0")).status, 200);
+  ASSERT_EQ(ask("POST", "/select_and_reserve", key_ask("key=1", 16, "f.2.0")).status, 200);
+  ASSERT_EQ(api.reservations(), 2U);
+  const auto renewed = ask("PUT", "/reservations", list_of({2, 3}, 3));
+  EXPECT_EQ(renewed.body, R"({"ended":1,"booked":1})");
+  EXPECT_EQ(api.reservations(), 2U);
+  EXPECT_EQ(taken, std::vector<std::string>{"f.3.0"});
+  EXPECT_EQ(load("b").in_flight + load("a").in_flight, 2U);
+  EXPECT_EQ(ask("PUT", "/reservations", list_of({}, 3)).body, R"({"ended":2,"booked":0})");
+  EXPECT_EQ(load("b").in_flight + load("a").in_flight, 0U);
+  EXPECT_EQ(load("b").prefill_tokens, 0U);
+}
+
+TEST_F(SelectionOverHttp, AdoptedWorkWeighsAsItDidWhereItWasBooked) {
+  ASSERT_EQ(ask("PUT", "/reservations", list_of({5}, 5)).status, 200);
+  EXPECT_EQ(load("b").prefill_tokens, 100U);
+  EXPECT_EQ(ask("POST", "/reservations/f.5.0/prefill_complete").status, 200);
+  EXPECT_EQ(load("b").prefill_tokens, 0U);
+  EXPECT_EQ(load("b").blocks, 7U);
+  EXPECT_EQ(ask("DELETE", "/reservations/f.5.0").status, 200);
+  EXPECT_EQ(load("b").blocks, 0U);
+}
+
+TEST_F(SelectionOverHttp, AListMayNameAWorkerThatIsGone) {
+  EXPECT_EQ(ask("PUT", "/reservations", list_of({5}, 5, "nobody")).body,
+            R"({"ended":0,"booked":0})");
+  EXPECT_EQ(api.reservations(), 0U);
+}
+
+TEST_F(SelectionOverHttp, WhatIsStillAskedForNeitherEndsNorIsBookedByAList) {
+  ASSERT_EQ(ask("POST", "/select_and_reserve", key_ask("key=1", 16, "f.1.0")).status, 200);
+  const std::string list =
+      R"({"instance":"f","from":0,"up_to":2,"open":[{"number":1,"attempt":0},{"number":2,"attempt":0}]})";
+  EXPECT_EQ(ask("PUT", "/reservations", list).body, R"({"ended":0,"booked":0})");
+  EXPECT_EQ(api.reservations(), 1U);
+}
+
+TEST_F(SelectionOverHttp, SeveralEventsOfReservationsComeAtOnce) {
+  ASSERT_EQ(ask("PUT", "/reservations", list_of({1, 2}, 2)).status, 200);
+  const auto life = fleet.snapshot()->find("a")->life;
+  selection_json::Notes notes{.instance = "f", .notes = {}, .alive = {"a", "nobody"}};
+  notes.notes.push_back({.number = 1, .attempt = 0, .ending = std::nullopt});
+  notes.notes.push_back({.number = 2, .attempt = 0, .ending = selection::Ending{}});
+  notes.notes.push_back({.number = 9, .attempt = 0, .ending = std::nullopt});
+  EXPECT_EQ(ask("POST", "/reservations", selection_json::write_notes(notes)).status, 200);
+  EXPECT_EQ(load("b").in_flight, 1U);
+  EXPECT_EQ(load("b").blocks, 7U);
+  EXPECT_EQ(load("b").prefill_tokens, 0U);
+  EXPECT_TRUE(life->raised());
+}
+
+TEST_F(SelectionOverHttp, ALaterAttemptIsToldOfAndEndsTheEarlierElsewhere) {
+  ASSERT_EQ(ask("POST", "/select_and_reserve", key_ask("key=1", 16, "f.1.0")).status, 200);
+  EXPECT_TRUE(taken.empty());
+  api.supersede({"f", 1, 1});
+  EXPECT_EQ(api.reservations(), 0U);
+  EXPECT_EQ(load("b").in_flight, 0U);
+  ASSERT_EQ(ask("POST", "/select_and_reserve", key_ask("key=1", 16, "f.1.2")).status, 200);
+  EXPECT_EQ(taken, std::vector<std::string>{"f.1.2"});
+  api.supersede({"f", 1, 1});
+  EXPECT_EQ(api.reservations(), 1U) << "an earlier attempt's word does not end a later one";
+  api.supersede({"f", 1, 2});
+  EXPECT_EQ(ask("PUT", "/reservations", list_of({1}, 1, "b", 2)).body, R"({"ended":0,"booked":1})")
+      << "what was superseded may come back";
+}
+
+TEST_F(SelectionOverHttp, WhatIsServedIsToldOnceUntilItChanges) {
+  const auto first = ask("GET", "/served");
+  ASSERT_EQ(first.status, 200);
+  const auto told = selection_json::read_told(first.body);
+  ASSERT_TRUE(told.ok());
+  EXPECT_EQ(told->identity, "key=1");
+  EXPECT_EQ(told->served, *served.read());
+  EXPECT_EQ(told->served.block_size, kBlockSize);
+  http::Request again;
+  again.method = "GET";
+  again.target = "/served";
+  again.headers.set("if-none-match", *first.headers.find("etag"));
+  EXPECT_EQ(answer_of(api, again).status, 304);
+  fleet.set_workers({});
+  EXPECT_EQ(answer_of(api, again).status, 200);
 }
 
 TEST_F(SelectionOverHttp, OverlapsAreToldInTokens) {

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/front/selection_json/endings.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "router/front/selection_json/fields.h"
+#include "router/front/selection_json/limits.h"
+#include "router/openai/error_body.h"
+
+namespace sightline::selection_json {
+namespace {
+
+using Kind = selection::Ending::Kind;
+
+constexpr std::array<std::string_view, 3> kEndingNames = {"unused", "answered", "failed"};
+
+std::string quoted(std::string_view text) { return json::to_quoted(text); }
+
+template <class Code>
+std::optional<Code> code_named(std::string_view name, Code last) {
+  for (int i = 0; i <= static_cast<int>(last); ++i) {
+    if (name_of(static_cast<Code>(i)) == name) return static_cast<Code>(i);
+  }
+  return std::nullopt;
+}
+
+std::string cause_json(const Error& error) {
+  return R"({"code":)" + quoted(name_of(error.code)) + R"(,"blame":)" +
+         quoted(name_of(error.blame)) + R"(,"retryable":)" + (error.retryable ? "true" : "false") +
+         R"(,"message":)" + quoted(error.message) + R"(,"param":)" + quoted(error.param) +
+         R"(,"limit":)" + quoted(error.limit) + "}";
+}
+
+std::optional<Error> read_cause(json::Value value) {
+  Fields fields(value, "cause");
+  const auto code = code_named(fields.needed_text("code", kNameBytesMax), ErrorCode::Internal);
+  const auto blame = code_named(fields.needed_text("blame", kNameBytesMax), Blame::Internal);
+  Error error;
+  error.retryable = fields.flag("retryable", false);
+  error.message = fields.needed_text("message", kMessageBytesMax);
+  error.param = fields.text("param", kNameBytesMax).value_or("");
+  error.limit = fields.text("limit", kNameBytesMax).value_or("");
+  if (!code || !blame || !fields.check().ok()) return std::nullopt;
+  error.code = *code;
+  error.blame = *blame;
+  return error;
+}
+
+std::string usage_json(const openai::Usage& usage) {
+  return R"({"prompt_tokens":)" + std::to_string(usage.prompt_tokens) + R"(,"completion_tokens":)" +
+         std::to_string(usage.completion_tokens) + R"(,"cached_tokens":)" +
+         (usage.cached_tokens ? std::to_string(*usage.cached_tokens) : "null") + R"(,"alone":)" +
+         (usage.alone ? "true" : "false") + "}";
+}
+
+}  // namespace
+
+std::string write_ending(const selection::Ending& ending) {
+  return R"({"kind":)" + quoted(kEndingNames[static_cast<std::size_t>(ending.kind)]) +
+         R"(,"status":)" + std::to_string(ending.status) + R"(,"usage":)" +
+         (ending.usage ? usage_json(*ending.usage) : "null") + R"(,"failure":)" +
+         (ending.failure ? cause_json(*ending.failure) : "null") + R"(,"request_id":)" +
+         quoted(ending.request_id) + "}";
+}
+
+Result<selection::Ending> ending_in(json::Value object) {
+  Fields fields(object, "ending");
+  selection::Ending ending;
+  const std::string kind = fields.text("kind", kNameBytesMax).value_or("unused");
+  const auto place = std::find(kEndingNames.begin(), kEndingNames.end(), kind);
+  if (place == kEndingNames.end()) fields.refuse("kind", "must be unused, answered or failed");
+  ending.status = static_cast<int>(fields.number("status", 999, 0));
+  ending.request_id = fields.text("request_id", kNameBytesMax).value_or("");
+  if (const auto usage = fields.find("usage")) {
+    Fields counts(*usage, "usage");
+    openai::Usage& told = ending.usage.emplace();
+    told.prompt_tokens = counts.number("prompt_tokens", kNumberMax);
+    told.completion_tokens = counts.number("completion_tokens", kNumberMax, 0);
+    if (counts.find("cached_tokens"))
+      told.cached_tokens = counts.number("cached_tokens", kNumberMax);
+    told.alone = counts.flag("alone", false);
+    SL_TRY(counts.check());
+  }
+  if (const auto failure = fields.find("failure")) {
+    ending.failure = read_cause(*failure);
+    if (!ending.failure) fields.refuse("failure", "must be {code, blame, retryable, message}");
+  }
+  SL_TRY(fields.check());
+  ending.kind = static_cast<Kind>(place - kEndingNames.begin());
+  return ending;
+}
+
+Result<selection::Ending> read_ending(std::string body) {
+  const json::Document document = SL_TRY(parse_object(std::move(body)));
+  return ending_in(document.root());
+}
+
+std::string write_error(const Error& error) {
+  std::string body = openai::error_body(error);
+  body.pop_back();
+  return body + R"(,"cause":)" + cause_json(error) + "}";
+}
+
+std::optional<Error> read_error(std::string body) {
+  const auto document = parse_object(std::move(body));
+  if (!document.ok()) return std::nullopt;
+  const auto cause = document->root().find("cause");
+  return cause ? read_cause(*cause) : std::nullopt;
+}
+
+}  // namespace sightline::selection_json

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+// What a peer may send at most.
+namespace sightline::selection_json {
+
+inline constexpr std::size_t kTokensMax = 1 << 22;       // of a prompt, and blocks of it
+inline constexpr std::size_t kMediaMax = 10'000;         // items of a prompt
+inline constexpr std::size_t kNameBytesMax = 1024;       // a worker's, adapter's, media item's
+inline constexpr std::size_t kTriedMax = 4096;           // workers
+inline constexpr std::size_t kMessageBytesMax = 8192;    // of an error
+inline constexpr std::size_t kExplainedMax = 65'536;     // workers and ranks of an explanation
+inline constexpr std::uint64_t kLeaseSecondsMax = 3600;  // of lease_s
+inline constexpr std::uint64_t kBookedMax = 1 << 30;     // tokens or blocks of a reservation
+inline constexpr std::size_t kHeldMax = 4096;            // reservations of one part of a renewal
+inline constexpr std::size_t kNotesMax = 1024;           // of one message
+inline constexpr std::size_t kAliveMax = 4096;           // workers whose answers go on
+inline constexpr std::size_t kModelsMax = 16'384;        // served
+
+}  // namespace sightline::selection_json

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <string>
+
+#include "common/base/result.h"
+
+#include "router/workers/fleet/served.h"
+
+// What a router tells its frontends of the workers, as JSON. Pure.
+namespace sightline::selection_json {
+
+struct Told {
+  std::string identity;  // what the keys of the deployment depend on
+  fleet::Served served;
+
+  bool operator==(const Told&) const = default;
+};
+std::string write_told(const Told& told);
+Result<Told> read_told(std::string body);
+
+}  // namespace sightline::selection_json

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/roles/selection_service.h"
+
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include "common/contract/metric_table.h"
+#include "common/http/server.h"
+#include "common/runtime/deadlines.h"
+#include "common/runtime/token_file.h"
+
+#include "router/front/selection_api/answers.h"
+#include "router/workers/fleet/served.h"
+
+namespace sightline::roles {
+namespace {
+
+constexpr std::size_t kConnectionsMax = 4096;
+constexpr std::size_t kBodyBytesMax = 48 << 20;  // kTokensMax ids, or as many keys
+constexpr std::size_t kTotalBodyBytesMax = 512 << 20;
+constexpr std::chrono::seconds kSweepInterval{1};
+constexpr std::chrono::seconds kDrainTime{1};
+
+http::ServerLimits limits(int descriptor_max) {
+  http::ServerLimits limits;
+  limits.body_bytes_max = kBodyBytesMax;
+  limits.total_body_bytes_max = kTotalBodyBytesMax;
+  limits.connections_max = kConnectionsMax;
+  limits.descriptor_max = descriptor_max;
+  return limits;
+}
+
+}  // namespace
+
+// Declared in the order of making; the destructor goes backwards.
+struct SelectionService::Parts {
+  Parts(std::unique_ptr<runtime::TokenFile> token_file, const Options& options, const Around& given)
+      : around(given),
+        tokens(std::move(token_file)),
+        served(given.fleet),
+        api({.selector = given.selector,
+             .fleet = given.fleet,
+             .scheme = given.scheme,
+             .metrics = given.metrics,
+             .clock = system_clock(),
+             .served = [this] { return served.read(); },
+             .adopt =
+                 [this](const selection::Adoption& work) { return around.selector.adopt(work); },
+             .tokens = tokens.get()},
+            {.identity = options.identity,
+             .scope_model = options.scope_model,
+             .leases = {},
+             .on_taken = options.on_taken}) {}
+
+  const Around around;
+  std::unique_ptr<runtime::TokenFile> tokens;
+  fleet::ServedView served;
+  selection_api::SelectionApi api;
+  std::unique_ptr<http::Server> server;
+
+  Result<Done> listen(const Options& options);
+};
+
+Result<Done> SelectionService::Parts::listen(const Options& options) {
+  http::ServerOptions server_options{.host = options.settings.host,
+                                     .port = options.settings.port,
+                                     .limits = limits(options.descriptor_max)};
+  server_options.refusal = [this](int status, const Error& error) {
+    if (!error.limit.empty()) {
+      around.metrics.counter(contract::kLimitHitsTotal, {error.limit}).add();
+    }
+    return selection_api::refusal(status, error);
+  };
+  auto answer = [this](http::Request& request, http::ResponseWriter& peer) -> Task<void> {
+    auto response = co_await api.answer(request);
+    const auto sent = co_await peer.send(std::move(response));
+    static_cast<void>(sent);  // a peer that left asks again, or its list says what it holds
+  };
+  auto made = http::Server::create(around.pool, std::move(server_options), std::move(answer));
+  if (!made.ok()) {
+    return with_context(std::move(made).error(),
+                        "the selection API (--selection-host, "
+                        "--selection-port)");
+  }
+  server = std::move(*made);
+  auto sweep = [](IoPool& pool, selection_api::SelectionApi& swept) -> Task<void> {
+    Gate again;
+    Deadline second(pool.deadlines(0), [&again] { again.open(); });
+    while (pool.running()) {
+      again.close();
+      second.set(kSweepInterval);
+      co_await again.wait();
+      swept.sweep();
+    }
+  };
+  spawn(around.pool.context(0).get_executor(), sweep(around.pool, api));
+  return Done{};
+}
+
+SelectionService::SelectionService(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+SelectionService::~SelectionService() = default;
+
+Result<std::unique_ptr<SelectionService>> SelectionService::create(const Options& options,
+                                                                   const Around& around) {
+  std::unique_ptr<runtime::TokenFile> tokens;
+  if (!options.settings.token_file.empty()) {
+    auto opened = runtime::TokenFile::open(options.settings.token_file, system_clock());
+    if (!opened.ok()) return with_context(std::move(opened).error(), "--selection-token-file");
+    tokens = std::move(*opened);
+  }
+  auto parts = std::make_unique<Parts>(std::move(tokens), options, around);
+  SL_TRY(parts->listen(options));
+  return std::make_unique<SelectionService>(std::move(parts));
+}
+
+void SelectionService::stop() { static_cast<void>(parts_->server->drain(kDrainTime)); }
+std::uint16_t SelectionService::port() const { return parts_->server->port(); }
+selection_api::SelectionApi& SelectionService::api() { return parts_->api; }
+
+}  // namespace sightline::roles
