@@ -194,18 +194,20 @@ TEST(LoadExchange, OneThatStopsCountsNoMoreAtOnceAndItsSuccessorIsAnother) {
   ASSERT_TRUE(all_know_all(routers));
   auto work = routers[1]->cells[0]->reserve(kBooking, system_clock().now());
   ASSERT_TRUE(eventually([&] { return routers[0]->read().in_flight == 1; }));
+  const auto other = routers[0]->cells[1]->reserve(kBooking, system_clock().now());
+  ASSERT_TRUE(eventually([&] { return routers[1]->read().in_flight == 2; }));
   routers[1]->exchange->stop();
   EXPECT_EQ(routers[1]->read(), routers[1]->own()) << "nobody else is weighed there either";
   // The server has what it said, though its connection ends at once.
   work.release();
   routers[1] = nullptr;
-  EXPECT_TRUE(eventually([&] { return routers[0]->read().in_flight == 0; }));
+  EXPECT_TRUE(eventually([&] { return routers[0]->read().in_flight == 1; }));
   EXPECT_EQ(routers[0]->value(R"(load_sources_gone_total{reason="ended"})"), 1);
   EXPECT_EQ(routers[0]->value(R"(load_sources_gone_total{reason="silent"})"), 0);
   routers[1] = std::make_unique<Router>(server, std::string(kScope));
   ASSERT_TRUE(all_know_all(routers));
   const auto next = routers[1]->cells[0]->reserve(kBooking, system_clock().now());
-  EXPECT_TRUE(eventually([&] { return routers[0]->read().in_flight == 1; }));
+  EXPECT_TRUE(eventually([&] { return routers[0]->read().in_flight == 2; }));
 }
 
 TEST(LoadExchange, OneThatDiesAndIsStartedAgainIsNotCountedTwiceForLongerThanThreeSeconds) {
@@ -389,6 +391,47 @@ TEST(LoadExchange, ATakingWhoseMessageIsLostIsHeardWithTheNextSnapshotOrWhenTheO
   EXPECT_FALSE(ended.has(long_loss));
   tap.mute(1, false);
   EXPECT_TRUE(eventually([&] { return ended.has(long_loss); }));
+}
+
+TEST(LoadExchange, ATakingWhoseLossNoGapShowsIsToldAgain) {
+  const NatsServer server;
+  Tap tap(server, 2, 1);
+  ASSERT_TRUE(tap.is_connected());
+  Ended ended;
+  const Router first(server, Tap::scope(0), {.supersede = ended.callback()});
+  const Router second(server, Tap::scope(1));
+  ASSERT_TRUE(first.knows(1) && second.knows(1));
+  const load::ReservationName name{.instance = "front", .number = 1, .attempt = 2};
+  tap.drop_takings(true);
+  second.queue->put_taken({name});
+  ASSERT_TRUE(eventually([&] { return tap.takings_dropped() > 0; }));
+  EXPECT_FALSE(ended.has(name));
+  tap.drop_takings(false);
+  EXPECT_TRUE(eventually([&] { return ended.has(name); }));
+}
+
+TEST(LoadExchange, ATakingOfARouterThatHasNotAnsweredEndsNothing) {
+  const NatsServer server;
+  Ended ended;
+  const Router router(server, std::string(kScope), {.supersede = ended.callback()});
+  const Router speaker(server, "default/other");
+  ASSERT_TRUE(eventually(
+      [&] { return router.connection->connected() && speaker.connection->connected(); }));
+  const load::ReservationName name{.instance = "front", .number = 1, .attempt = 2};
+  const std::string subject = contract::Subjects(kScope, "0").load();
+  const load::Taken taken{.instance = 9, .names = {{name, 1}}};
+  speaker.connection->publish(subject, sealer().seal(subject, load::encode(taken)));
+  EXPECT_TRUE(
+      eventually([&] { return router.value(R"(load_left_aside_total{reason="stranger"})") == 1; }));
+  EXPECT_FALSE(ended.has(name));
+}
+
+TEST(LoadExchange, ALossThatNatsTellsIsAGapAndEverythingIsAskedForAgain) {
+  const NatsServer server(
+      "authorization { default_permissions: { subscribe: { deny: \"sl.*.*.0.ask-load\" } }\n"
+      "users: [ { user: any, password: any } ] }\nno_auth_user: any");
+  const Router router(server, std::string(kScope));
+  EXPECT_TRUE(eventually([&] { return router.value(R"(load_gaps_total{seen_by="nats"})") >= 1; }));
 }
 
 // What nobody tells for good: the first router ends it by the caller's silence.

@@ -177,6 +177,12 @@ class Tap {
     const MutexLock lock(mutex_);
     muted_[router] = is_mute;
   }
+  // Takings are left out, which no gap in the totals' numbers shows.
+  void drop_takings(bool drops) {
+    const MutexLock lock(mutex_);
+    drops_takings_ = drops;
+  }
+  [[nodiscard]] std::uint64_t takings_dropped() const { return takings_dropped_; }
   [[nodiscard]] std::uint64_t lost() const { return lost_; }
   [[nodiscard]] std::uint64_t twice() const { return twice_; }
   [[nodiscard]] std::uint64_t late() const { return late_; }
@@ -200,6 +206,11 @@ class Tap {
   void forward(const nats::Message& message) {
     const MutexLock lock(mutex_);
     const auto opened = sealer_.open(message.subject, message.payload);
+    const auto read = load::decode(std::get<std::string_view>(opened));
+    if (drops_takings_ && read.ok() && std::holds_alternative<load::Taken>(*read)) {
+      ++takings_dropped_;
+      return;
+    }
     for (std::size_t from = 0; from < subjects_.size(); ++from) {
       const bool is_load = subjects_[from].load() == message.subject;
       if ((!is_load && subjects_[from].load_asks() != message.subject) || muted_[from]) continue;
@@ -242,8 +253,10 @@ class Tap {
   std::atomic<std::uint64_t> lost_ = 0;
   std::atomic<std::uint64_t> twice_ = 0;
   std::atomic<std::uint64_t> late_ = 0;
+  std::atomic<std::uint64_t> takings_dropped_ = 0;
   Mutex mutex_;
   Faults faults_ SL_GUARDED_BY(mutex_);
+  bool drops_takings_ SL_GUARDED_BY(mutex_) = false;
   std::map<std::size_t, bool> muted_ SL_GUARDED_BY(mutex_);
   std::multimap<Instant, Packet> waiting_ SL_GUARDED_BY(mutex_);
   std::optional<WorkerThread> thread_;

@@ -267,6 +267,33 @@ TEST_F(OthersLoadTest, OurConnectionThatIsBackMakesUsAskAll) {
   EXPECT_TRUE(is_whole());
 }
 
+TEST_F(OthersLoadTest, WordsThatAreKnownToBeMissingAreAskedForAtOnceOfEachRouter) {
+  believe(8, {work(kRank, 3)});
+  others_.missed(kStart + 1s);
+  EXPECT_FALSE(is_whole());
+  EXPECT_EQ(requests(kStart + 1s), 3U) << "it counts meanwhile";
+  const auto asks = turn(kStart + 1s);
+  ASSERT_EQ(asks.size(), 1U);
+  EXPECT_EQ(asks[0].of, kOther);
+  hear(snapshot(9, {}), kStart + 1s);
+  EXPECT_TRUE(is_whole());
+  EXPECT_EQ(requests(kStart + 1s), 0U);
+}
+
+TEST_F(OthersLoadTest, TakingsAreBelievedOfThoseThatAnsweredAlone) {
+  const Taken taken{.instance = kOther, .names = {}};
+  turn(kStart);
+  EXPECT_FALSE(others_.hear(taken, kStart));
+  EXPECT_EQ(left_aside(LeftAside::Stranger), 1U);
+  hear(answer(8, {}), kStart);
+  EXPECT_TRUE(others_.hear(taken, kStart));
+  EXPECT_FALSE(others_.hear(Taken{.instance = kMe, .names = {}}, kStart));
+  EXPECT_EQ(left_aside(LeftAside::Own), 1U);
+  others_.hear(Gone{.instance = kOther}, kStart);
+  EXPECT_FALSE(others_.hear(taken, kStart));
+  EXPECT_EQ(left_aside(LeftAside::Ended), 1U);
+}
+
 TEST_F(OthersLoadTest, ARankThatBeginsHereIsLoadedByTheNextSnapshot) {
   const fleet::RankName late{"late", 0};
   believe(8, {work(late, 3)});
