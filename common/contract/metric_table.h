@@ -358,6 +358,24 @@ inline constexpr MetricSpec kReservationsEndedTotal{
     MetricType::Counter,
     "Reservations of other processes that ended, by why.",
     {"reason"}};
+inline constexpr MetricSpec kSelectionFailoversTotal{
+    "sightline_selection_failovers_total", MetricType::Counter,
+    "Questions of this frontend that went to another router, or again to one."};
+inline constexpr MetricSpec kRoutersKnown{"sightline_routers_known",
+                                          MetricType::Gauge,
+                                          "Routers that this frontend may ask, by state.",
+                                          {"state"}};
+inline constexpr MetricSpec kRouterFailuresTotal{
+    "sightline_router_failures_total", MetricType::Counter,
+    "Calls of this frontend that a router did not answer, or not with sense."};
+inline constexpr MetricSpec kReservationsHeld{"sightline_reservations_held", MetricType::Gauge,
+                                              "Reservations of this frontend at its routers."};
+inline constexpr MetricSpec kReservationsMovedTotal{
+    "sightline_reservations_moved_total", MetricType::Counter,
+    "Reservations of this frontend held at another router after theirs failed."};
+inline constexpr MetricSpec kSelectionNotesDroppedTotal{
+    "sightline_selection_notes_dropped_total", MetricType::Counter,
+    "First tokens and ends that no router was told of; the next list makes them good."};
 inline constexpr MetricSpec kReplicaMembers{
     "sightline_replica_members",
     MetricType::Gauge,
@@ -537,6 +555,12 @@ inline constexpr std::array kMetricTable = {
     &kReservationsOpen,
     &kReservationsAdoptedTotal,
     &kReservationsEndedTotal,
+    &kSelectionFailoversTotal,
+    &kRoutersKnown,
+    &kRouterFailuresTotal,
+    &kReservationsHeld,
+    &kReservationsMovedTotal,
+    &kSelectionNotesDroppedTotal,
     &kReplicaMembers,
     &kReplicaMembersUnfit,
     &kReplicaMembersRefusedTotal,

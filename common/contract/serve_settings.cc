@@ -149,6 +149,7 @@ void add_routing(SettingTable& table, RoutingSettings& s) {
 
 SettingTable serve_table(ServeSettings& settings) {
   SettingTable table;
+  add_roles(table, settings.roles);
   add_server(table, settings.server);
   add_admin(table, settings.admin);
   add_admin_tokens(table, settings.admin);
@@ -178,8 +179,14 @@ SettingTable serve_table(ServeSettings& settings) {
 Result<Done> check_serve_settings(const ServeSettings& settings, bool has_config_file) {
   SL_TRY(check_model_name(settings.model));
   const bool may_be_pushed = !settings.admin.token_file.empty() || !settings.nats.urls.empty();
-  if (!may_be_pushed) SL_TRY(check_workers(settings.workers, has_config_file));
-  SL_TRY(check_selection(settings.selection));
+  SL_TRY(check_selection(settings.roles, settings.selection));
+  if (is_router(settings.roles)) {
+    if (!may_be_pushed) SL_TRY(check_workers(settings.workers, has_config_file));
+  } else if (!settings.workers.empty()) {
+    return client_error(ErrorCode::InvalidArgument,
+                        "workers are for the router role, which this process lacks: give them to "
+                        "its routers, or give --roles frontend,router");
+  }
   if (settings.server.body_bytes_max > settings.server.total_body_bytes_max) {
     return client_error(ErrorCode::InvalidArgument,
                         "server.body_bytes_max is more than server.total_body_bytes_max: no body "

@@ -83,6 +83,7 @@ struct AuditSettings {
 };
 
 struct ServeSettings {
+  Roles roles = Roles::Both;
   ServerSettings server;
   AdminSettings admin;
   ModelSettings model;

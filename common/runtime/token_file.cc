@@ -125,4 +125,10 @@ bool TokenFile::admits(std::string_view authorization) {
   return holds_token(authorization, held_.read()->tokens);
 }
 
+std::string TokenFile::first() {
+  if (is_read_due()) read_again();
+  const auto held = held_.read();
+  return held->tokens.empty() ? std::string() : held->tokens.front();
+}
+
 }  // namespace sightline::runtime

@@ -50,6 +50,8 @@ class TokenFile {
 
   // Whether the value of a request's Authorization header (empty: none) names one of the tokens.
   [[nodiscard]] bool admits(std::string_view authorization);
+  // The first token, for who brings one itself; empty: none is usable.
+  [[nodiscard]] std::string first();
 
  private:
   static Held read(const std::string& path);

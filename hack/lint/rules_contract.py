@@ -13,7 +13,7 @@ RULES = {
     "metric-undocumented": "every metric of the code is in docs/metrics.md",
     "metric-unknown": "every metric that a document names exists in the code",
     "metric-unused": "every metric of the table is written by some module",
-    "route-undocumented": "every route of names.h and router/front/proxy is in docs/api.md",
+    "route-undocumented": "every route of names.h, router/front/{proxy,selection_api} is in docs/api.md",
     "route-unknown": "every route of docs/api.md exists in the code",
 }
 
@@ -128,6 +128,7 @@ def _metrics(tree):
 def _routes(tree):
     doc = "docs/api.md"
     routes = {**_declared(tree, _ROUTE_LITERAL, 1, "router/front/proxy/*.cc"),
+              **_declared(tree, _ROUTE_LITERAL, 1, "router/front/selection_api/*.cc"),
               **_declared(tree, _ROUTE_ROW, 2, NAMES)}
     if not routes and not tree.has(doc):
         return

@@ -51,14 +51,14 @@ Pushes::Pushes(const ServeSettings& settings, contract::SettingOrigins origins,
 void Pushes::take(const ServeSettings& now) {
   const auto leveled = start_log(now.log.level);
   if (!leveled.ok()) log(LogLevel::Error, leveled.error().message);
-  front_->set_limits(now.media);
+  if (front_ != nullptr) front_->set_limits(now.media);
 }
 
-void Pushes::wire(roles::RouterRole& router, roles::FrontRole& front) {
+void Pushes::wire(roles::RouterRole& router, roles::FrontRole* front) {
   router_ = &router;
   router.add_to_replicas("list",
                          [this] { return "{" + push::members_of(*lists_.in_force()) + "}"; });
-  front_ = &front;
+  front_ = front;
 }
 
 void Pushes::start(bool has_file, process::ReplicaStack* replicas) {

@@ -41,8 +41,8 @@ class Pushes {
   }
   [[nodiscard]] push::WorkerLists& lists() { return lists_; }
 
-  // Whom it is about; both outlive what is pushed.
-  void wire(roles::RouterRole& router, roles::FrontRole& front);
+  // Whom it is about; both outlive what is pushed. front: null where the process has none.
+  void wire(roles::RouterRole& router, roles::FrontRole* front);
   // Starts the router role with the first list of workers. has_file: there is a configuration file,
   // whose list may be empty. replicas: whom lists are told and asked of, null: nobody; outlives
   // stop().
@@ -63,7 +63,7 @@ class Pushes {
   runtime::Metrics& metrics_;
   std::unique_ptr<runtime::TokenFile> tokens_;  // null: nobody may push
   roles::RouterRole* router_ = nullptr;
-  roles::FrontRole* front_ = nullptr;
+  roles::FrontRole* front_ = nullptr;  // perhaps for ever
   push::LiveSettings live_;
   push::WorkerLists lists_;
   push::LearntCheck learnt_;

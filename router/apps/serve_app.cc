@@ -20,6 +20,7 @@
 #include "router/process/process_identity.h"
 #include "router/process/replica_stack.h"
 #include "router/roles/front_role.h"
+#include "router/roles/remote_role.h"
 #include "router/roles/router_role.h"
 #include "router/workers/fleet/config_watch.h"
 #include "router/workers/fleet/served.h"
@@ -59,9 +60,10 @@ struct ServeApp::Parts {
   std::unique_ptr<process::ReplicaStack> replicas;  // with --nats
   std::unique_ptr<Pushes> pushes;
   IoPool pool;
-  std::unique_ptr<roles::RouterRole> router;
-  std::optional<fleet::ServedView> served;
-  std::optional<roles::FrontRole> front;
+  std::unique_ptr<roles::RouterRole> router;  // with the router role
+  std::optional<fleet::ServedView> served;    // likewise
+  std::unique_ptr<roles::RemoteRole> remote;  // without it
+  std::optional<roles::FrontRole> front;      // with the frontend role
   std::optional<runtime::AdminServer> admin;
   std::unique_ptr<fleet::ConfigWatch> config;
   std::atomic<bool> stopped = false;  // read by the admin port's threads
@@ -70,6 +72,9 @@ struct ServeApp::Parts {
 
   Result<Done> build();
   Result<Done> join_replicas();
+  Result<Done> make_router();
+  Result<Done> find_routers();
+  void make_front();
   void refresh_metrics();
   Result<Done> listen();
   void add_admin();
@@ -79,6 +84,15 @@ struct ServeApp::Parts {
 Result<Done> ServeApp::Parts::build() {
   if (!options.settings.nats.urls.empty()) SL_TRY(join_replicas());
   pushes = SL_TRY(Pushes::create(options.settings, options.origins, metrics));
+  SL_TRY(contract::is_router(options.settings.roles) ? make_router() : find_routers());
+  if (contract::is_frontend(options.settings.roles)) make_front();
+  if (router) pushes->wire(*router, front ? &*front : nullptr);
+  metrics.gauge(contract::kBuildInfo, {SL_VERSION}).set(1);
+  metrics.before_scrape([this] { refresh_metrics(); });
+  return Done{};
+}
+
+Result<Done> ServeApp::Parts::make_router() {
   router = SL_TRY(roles::RouterRole::create(
       {.settings = pushes->settings(),
        .scheme = scheme,
@@ -91,20 +105,39 @@ Result<Done> ServeApp::Parts::build() {
                                           proxy::scope_model(options.settings)),
        .descriptor_max = options.open_files.descriptor_max}));
   served.emplace(router->fleet());
-  front.emplace(roles::FrontRole::Shared{.settings = pushes->settings(),
-                                         .open_files = options.open_files,
-                                         .identity = identity,
-                                         .scheme = scheme,
-                                         .model = model,
-                                         .names = names,
-                                         .metrics = metrics,
-                                         .pool = pool,
-                                         .selector = router->selector(),
-                                         .served = [this] { return served->read(); }});
-  pushes->wire(*router, *front);
-  metrics.gauge(contract::kBuildInfo, {SL_VERSION}).set(1);
-  metrics.before_scrape([this] { refresh_metrics(); });
   return Done{};
+}
+
+Result<Done> ServeApp::Parts::find_routers() {
+  const ServeSettings& settings = options.settings;
+  const std::string name = process::process_name(settings.replica.name, settings.server.port);
+  remote = SL_TRY(roles::RemoteRole::create(
+      {.settings = settings.selection,
+       .instance = process::instance_name(name),
+       .identity =
+           process::keys_identity(identity, model->files_digest, proxy::scope_model(settings))},
+      {.pool = pool, .names = names, .metrics = metrics}));
+  return Done{};
+}
+
+void ServeApp::Parts::make_front() {
+  std::function<std::shared_ptr<const fleet::Served>()> read_served;
+  if (router) {
+    read_served = [this] { return served->read(); };
+  } else {
+    read_served = [this] { return remote->served(); };
+  }
+  front.emplace(
+      roles::FrontRole::Shared{.settings = pushes->settings(),
+                               .open_files = options.open_files,
+                               .identity = identity,
+                               .scheme = scheme,
+                               .model = model,
+                               .names = names,
+                               .metrics = metrics,
+                               .pool = pool,
+                               .selector = router ? router->selector() : remote->selector(),
+                               .served = std::move(read_served)});
 }
 
 Result<Done> ServeApp::Parts::join_replicas() {
@@ -112,7 +145,8 @@ Result<Done> ServeApp::Parts::join_replicas() {
   replicas = SL_TRY(process::ReplicaStack::create(
       {.nats = settings.nats,
        .replica = settings.replica,
-       .role = membership::Role::Router,
+       .role = contract::is_router(settings.roles) ? membership::Role::Router
+                                                   : membership::Role::Frontend,
        .model_digest = model->files_digest,
        .scope_model = proxy::scope_model(settings),
        .port = settings.server.port},
@@ -125,8 +159,9 @@ Result<Done> ServeApp::Parts::join_replicas() {
 }
 
 void ServeApp::Parts::refresh_metrics() {
-  router->refresh_metrics();
-  pushes->refresh_metrics();
+  if (router) router->refresh_metrics();
+  if (router) pushes->refresh_metrics();
+  if (remote) remote->refresh_metrics();
   const std::uint64_t dropped = log_dropped_total();
   const auto lines = metrics.counter(contract::kLogDroppedLinesTotal);
   lines.add(static_cast<double>(dropped - std::exchange(dropped_lines, dropped)));
@@ -134,9 +169,12 @@ void ServeApp::Parts::refresh_metrics() {
 
 Result<Done> ServeApp::Parts::listen() {
   const ServeSettings& settings = options.settings;
-  SL_TRY(router->listen());
-  pushes->start(!options.config_file.empty(), replicas.get());
-  SL_TRY(front->listen());
+  if (router) {
+    SL_TRY(router->listen());
+    pushes->start(!options.config_file.empty(), replicas.get());
+  }
+  if (remote) remote->start();
+  if (front) SL_TRY(front->listen());
   admin.emplace(
       runtime::AdminServer::Options{.host = settings.admin.host, .port = settings.admin.port},
       metrics);
@@ -156,13 +194,14 @@ void ServeApp::Parts::add_admin() {
     if (!stopped) return Done{};
     return Error{ErrorCode::Unavailable, Blame::Internal, true, "draining", {}, {}};
   });
-  router->add_admin(*admin);
-  front->add_admin(*admin);
-  pushes->add_admin(*admin);
+  if (router) router->add_admin(*admin);
+  if (remote) remote->add_admin(*admin);
+  if (front) front->add_admin(*admin);
+  if (router) pushes->add_admin(*admin);
 }
 
 Result<Done> ServeApp::Parts::watch_config() {
-  if (options.config_file.empty()) return Done{};
+  if (options.config_file.empty() || !router) return Done{};
   auto changed = [this](Result<std::string> file) {
     pushes->lists().reread(file.ok() ? options.read_workers(std::move(*file))
                                      : Result<std::vector<contract::WorkerSpec>>(file.error()));
@@ -189,9 +228,15 @@ Result<std::unique_ptr<ServeApp>> ServeApp::create(ServeOptions options) {
   return app;
 }
 
-std::uint16_t ServeApp::port() const { return parts_->front->port(); }
+std::optional<std::uint16_t> ServeApp::port() const {
+  if (!parts_->front) return std::nullopt;
+  return parts_->front->port();
+}
 std::uint16_t ServeApp::admin_port() const { return parts_->admin->port(); }
-std::uint16_t ServeApp::selection_port() const { return parts_->router->selection_port(); }
+std::optional<std::uint16_t> ServeApp::selection_port() const {
+  if (!parts_->router) return std::nullopt;
+  return parts_->router->selection_port();
+}
 
 void ServeApp::reread_config() {
   if (parts_->config) parts_->config->reread();
@@ -202,6 +247,7 @@ void ServeApp::stop() {
   parts_->config.reset();
   if (parts_->replicas) parts_->replicas->stop();
   if (parts_->front) parts_->front->drain();
+  if (parts_->remote) parts_->remote->stop();
   if (parts_->router) parts_->router->drain();
   if (parts_->admin) parts_->admin->stop();
   if (parts_->pushes) parts_->pushes->stop();

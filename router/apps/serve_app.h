@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "common/base/result.h"
@@ -37,9 +38,10 @@ class ServeApp {
   static Result<std::unique_ptr<ServeApp>> create(ServeOptions options);
   ~ServeApp();
 
-  [[nodiscard]] std::uint16_t port() const;
+  // Of the roles that the process has.
+  [[nodiscard]] std::optional<std::uint16_t> port() const;
   [[nodiscard]] std::uint16_t admin_port() const;
-  [[nodiscard]] std::uint16_t selection_port() const;
+  [[nodiscard]] std::optional<std::uint16_t> selection_port() const;
 
   // Rereads the configuration file as if it had changed; without one, nothing. Not during stop().
   void reread_config();

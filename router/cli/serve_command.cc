@@ -79,10 +79,15 @@ int serve_command(const Invocation& invocation) {
       {settings, contract::origins_of(table), config_file, workers_reader(invocation), plan});
   if (!app.ok()) return fail(app.error().message, 1);
   LineWriter out({.fd = STDOUT_FILENO, .thread_name = "sl-out"});
-  out.write("selection: http://" + settings.selection.host + ":" +
-            std::to_string((*app)->selection_port()) + "\n");
-  out.write("ready: http://" + host + ":" + std::to_string((*app)->port()) + "/v1 (admin http://" +
-            admin_host + ":" + std::to_string((*app)->admin_port()) + ")\n");
+  const auto url = [](const std::string& at, std::uint16_t port) {
+    return "http://" + at + ":" + std::to_string(port);
+  };
+  const std::string admin = " (admin " + url(admin_host, (*app)->admin_port()) + ")\n";
+  const auto port = (*app)->port();
+  const auto selection_port = (*app)->selection_port();
+  const std::string selection = selection_port ? url(settings.selection.host, *selection_port) : "";
+  if (port && selection_port) out.write("selection: " + selection + "\n");
+  out.write("ready: " + (port ? url(host, *port) + "/v1" : selection) + admin);
   if (!config_file.empty()) shutdown.on_hangup([&app] { (*app)->reread_config(); });
   shutdown.on_stop("serve", [&app] { (*app)->stop(); });
   shutdown.wait();

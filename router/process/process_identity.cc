@@ -3,11 +3,14 @@
 #include "router/process/process_identity.h"
 
 #include <array>
+#include <cctype>
 #include <fstream>
 #include <iterator>
+#include <string_view>
 
 #include <unistd.h>
 
+#include "common/base/bytes.h"
 #include "common/base/check.h"
 #include "common/base/log.h"
 
@@ -51,6 +54,17 @@ std::string process_name(const std::string& configured, std::uint16_t port) {
   if (::gethostname(host.data(), host.size() - 1) != 0) host[0] = '\0';
   const std::string name = host[0] == '\0' ? "localhost" : host.data();
   return name + ":" + (port != 0 ? std::to_string(port) : "pid" + std::to_string(::getpid()));
+}
+
+std::string instance_name(const std::string& name) {
+  constexpr std::size_t kNamePartMax = 100;
+  std::string instance;
+  for (const char c : name.substr(0, kNamePartMax)) {
+    const bool is_kept = std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+                         std::string_view("._:-").find(c) != std::string_view::npos;
+    instance += is_kept ? c : '_';
+  }
+  return instance + "-" + to_hex(number_nobody_knows());
 }
 
 std::uint64_t number_nobody_knows() {

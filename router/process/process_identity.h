@@ -24,6 +24,10 @@ std::string keys_identity(const contract::IdentityKey& key, const std::string& m
 // process's number stands for it.
 std::string process_name(const std::string& configured, std::uint16_t port);
 
+// A name of this start of the process for those it reserves at: the letters, digits and "._:-" of
+// its name, and a number that nobody else has.
+std::string instance_name(const std::string& name);
+
 // From the kernel's generator: nobody can guess it.
 std::uint64_t number_nobody_knows();
 

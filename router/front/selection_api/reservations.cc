@@ -17,17 +17,18 @@ namespace {
 using State = leases::LeaseBook::Found::State;
 using Outcome = leases::LeaseBook::Added::Outcome;
 
-constexpr std::string_view kPrefillComplete = "/prefill_complete";
+constexpr std::string_view kPrefillComplete = "prefill_complete";  // behind NAME/
 
 }  // namespace
 
 // A release that comes twice, or before its reservation, is as good as one.
 http::Response SelectionApi::reservation(const http::Request& request, std::string_view rest) {
-  const bool is_first_token = request.method == "POST" && rest.ends_with(kPrefillComplete);
+  const bool is_first_token = request.method == "POST" && rest.size() > kPrefillComplete.size() &&
+                              rest.ends_with(kPrefillComplete);
   if (!is_first_token && request.method != "DELETE") {
     return refused(client_error(ErrorCode::NotFound, "no such path or method"));
   }
-  if (is_first_token) rest.remove_suffix(kPrefillComplete.size());
+  if (is_first_token) rest.remove_suffix(kPrefillComplete.size() + 1);
   const auto named = leases::parse_name(rest);
   if (!named) {
     return refused(client_error(ErrorCode::InvalidArgument,

@@ -105,6 +105,15 @@ std::string write_error(const Error& error) {
   return body + R"(,"cause":)" + cause_json(error) + "}";
 }
 
+std::string error_message(std::string body) {
+  const auto document = parse_object(std::move(body));
+  if (!document.ok()) return "";
+  const auto error = document->root().find("error");
+  if (!error || !error->is(json::Kind::Object)) return "";
+  const auto message = error->find("message");
+  return std::string(message ? message->string().value_or("").substr(0, kMessageBytesMax) : "");
+}
+
 std::optional<Error> read_error(std::string body) {
   const auto document = parse_object(std::move(body));
   if (!document.ok()) return std::nullopt;

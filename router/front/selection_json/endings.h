@@ -22,6 +22,8 @@ Result<selection::Ending> ending_in(json::Value object);
 // {"error":{"message","type","param","code"},"cause":{…}}: OpenAI's shape, and beside it all that
 // makes the same Error again.
 std::string write_error(const Error& error);
+// What an error in OpenAI's shape says; empty: the body is none.
+std::string error_message(std::string body);
 // Nothing: the body is not from this API's own hand.
 std::optional<Error> read_error(std::string body);
 

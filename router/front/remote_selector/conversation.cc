@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+//
+// What a frontend and its routers tell each other beside questions and answers.
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "common/base/log.h"
+#include "common/contract/metric_table.h"
+
+#include "router/front/remote_selector/remote_selector.h"
+#include "router/front/remote_selector/running.h"
+#include "router/front/selection_json/renewal.h"
+#include "router/front/selection_json/served.h"
+
+namespace sightline::remote_selector {
+namespace {
+
+// Workers whose answers go on are told of so often: more often than routers probe them.
+constexpr std::chrono::seconds kAliveInterval{1};
+// A router may be long about a list of what it has to book.
+constexpr std::chrono::seconds kListTime{2};
+
+}  // namespace
+
+void RemoteSelector::start() {
+  {
+    const MutexLock lock(mutex_);
+    is_started_ = true;
+    ++running_;
+  }
+  spawn(around_.pool.context(0).get_executor(), drive());
+}
+
+void RemoteSelector::stop() {
+  {
+    const MutexLock lock(mutex_);
+    if (!std::exchange(is_started_, false)) return;
+  }
+  if (!around_.pool.running()) return;
+  auto say = [](RemoteSelector& self) -> Task<void> {
+    self.is_stopping_ = true;
+    self.turn_.open();
+    co_return;
+  };
+  spawn(around_.pool.context(0).get_executor(), say(*this));
+  const MutexLock lock(mutex_);
+  idle_.wait(mutex_, [this]() SL_REQUIRES(mutex_) { return running_ == 0; });
+}
+
+void RemoteSelector::is_done() {
+  const MutexLock lock(mutex_);
+  if (--running_ == 0) idle_.notify_all();
+}
+
+void RemoteSelector::wake() {
+  if (is_woken_.exchange(true) || !around_.pool.running()) return;
+  auto say = [](RemoteSelector& self, Running) -> Task<void> {
+    self.turn_.open();
+    co_return;
+  };
+  spawn(around_.pool.context(0).get_executor(), say(*this, Running(*this)));
+}
+
+// Counted by start().
+Task<void> RemoteSelector::drive() {
+  Deadline next(around_.pool.deadlines(0), [this] { turn_.open(); });
+  while (!is_stopping_) {
+    turn_.close();
+    is_woken_ = false;
+    const Instant now = around_.clock.now();
+    take_turn(now);
+    next.set(std::min({poll_at_, list_at_, alive_at_}) - now);
+    co_await turn_.wait();
+  }
+  co_await tell_last_notes();
+  is_done();
+}
+
+void RemoteSelector::take_turn(Instant now) {
+  const bool polls = must_poll_.exchange(false) || now >= poll_at_;
+  if (polls) poll_at_ = now + options_.poll_interval;
+  if (polls) resolve();
+  if (must_move_.exchange(false)) move_held();
+  const bool lists = now >= list_at_;
+  if (lists) list_at_ = now + options_.renew_interval;
+  std::vector<std::string> alive;
+  if (now >= alive_at_) {
+    alive_at_ = now + kAliveInterval;
+    alive = holdings_.take_alive();
+  }
+  for (const Router& router : table_.all()) {
+    Peer& peer = peers_[router.id];
+    peer.poll_due = peer.poll_due || polls;
+    peer.list_due = peer.list_due || lists;
+    if (!alive.empty()) peer.alive = alive;
+    talk_if_due(router);
+  }
+}
+
+// A name that is not looked up yet, or not any more, leaves what is known of its addresses.
+void RemoteSelector::resolve() {
+  std::vector<http::ServerAddress> addresses;
+  for (const http::ServerAddress& router : options_.routers) {
+    const auto answer = around_.names.find(router.host, [this](const hosts::Resolved&) { wake(); });
+    if (answer.found.addresses.empty() && answer.asked_at) return;
+    for (const auto& address : answer.found.addresses) {
+      addresses.push_back({address.to_string(), router.port});
+    }
+  }
+  table_.set(addresses);
+  std::set<std::uint64_t> ids;
+  for (const Router& router : table_.all()) ids.insert(router.id);
+  std::erase_if(peers_, [&](const auto& peer) {
+    return !ids.contains(peer.first) && !peer.second.is_talking;
+  });
+  holdings_.drop_notes([&](std::uint64_t router) { return router == 0 || ids.contains(router); });
+  move_held();
+}
+
+// What is held where nobody answers is held at the first router that does.
+void RemoteSelector::move_held() {
+  const auto order = table_.order();
+  if (order.empty() || !table_.is_well(order.front().id)) return;
+  const std::uint64_t home = order.front().id;
+  const auto counts = [this](std::uint64_t router) { return table_.is_well(router); };
+  const std::size_t moved = holdings_.move(counts, home);
+  if (moved == 0) return;
+  around_.metrics.counter(contract::kReservationsMovedTotal).add(static_cast<double>(moved));
+  peers_[home].list_due = true;
+}
+
+void RemoteSelector::talk_if_due(const Router& router) {
+  Peer& peer = peers_[router.id];
+  if (peer.is_talking) return;
+  const bool tells = peer.list_due || !peer.alive.empty() || holdings_.has_notes(router.id);
+  if (!peer.poll_due && !(tells && table_.is_well(router.id))) return;
+  peer.is_talking = true;
+  {
+    const MutexLock lock(mutex_);
+    ++running_;
+  }
+  spawn(around_.pool.context(0).get_executor(), talk(router));
+}
+
+// Counted by talk_if_due(). One thing after the other, so that a router hears of a reservation in
+// the order in which it happened; notes before the list, which would make them void.
+Task<void> RemoteSelector::talk(Router router) {
+  bool goes_on = true;
+  while (goes_on && !is_stopping_) {
+    Peer& peer = peers_[router.id];
+    if (peer.poll_due) {
+      goes_on = co_await poll(router);
+      continue;
+    }
+    if (!table_.is_well(router.id)) break;
+    if (!peer.alive.empty() || holdings_.has_notes(router.id)) {
+      goes_on = co_await tell_notes(router);
+    } else if (peer.list_due) {
+      goes_on = co_await tell_list(router);
+    } else {
+      break;
+    }
+  }
+  peers_[router.id].is_talking = false;
+  is_done();
+}
+
+Task<bool> RemoteSelector::poll(const Router& router) {
+  Caller::Question question{.method = "GET", .target = "/served"};
+  question.known_tag = peers_[router.id].tag;
+  const auto answer = co_await caller_.call(router.address, question, options_.call_time);
+  Peer& peer = peers_[router.id];
+  peer.poll_due = false;
+  if (!answer.ok()) {
+    failed(router, answer.error().message);
+    co_return false;
+  }
+  if (answer->status == 304 && table_.is_well(router.id)) co_return true;
+  peer.tag.clear();
+  if (answer->status == 304) {
+    peer.poll_due = true;  // it is back: the whole, without a tag
+    co_return true;
+  }
+  if (answer->status == 401) {
+    failed(router, "refuses the token of this frontend (selection.token_file)");
+    co_return false;
+  }
+  const auto told =
+      answer->status == 200
+          ? selection_json::read_told(answer->body)
+          : Result<selection_json::Told>(Error{ErrorCode::Unavailable, {}, true, "status", "", ""});
+  if (!told.ok()) {
+    failed(router, answer->status == 200
+                       ? "answers what is no list of models: " + told.error().message
+                       : "answers with status " + std::to_string(answer->status));
+    co_return false;
+  }
+  peer.tag = answer->tag;
+  if (table_.answered(router.id, *told)) {
+    const bool is_well = table_.is_well(router.id);
+    log(is_well ? LogLevel::Info : LogLevel::Warn, is_well ? "router found" : "router does not fit",
+        {{"router", router.name}, {"its_keys", told->identity}, {"our_keys", options_.identity}});
+    // It may hold what it booked before it failed, and lack what others that failed held.
+    peer.list_due = true;
+    move_held();
+  }
+  publish_served();
+  co_return true;
+}
+
+void RemoteSelector::publish_served() {
+  auto served = table_.served();
+  if (served != nullptr && *served != *served_.read()) served_.publish(std::move(served));
+}
+
+Task<bool> RemoteSelector::tell_notes(const Router& router) {
+  selection_json::Notes notes{.instance = options_.instance, .notes = {}, .alive = {}};
+  notes.notes = holdings_.take_notes(router.id, selection_json::kNotesMax, around_.clock.now());
+  notes.alive = std::exchange(peers_[router.id].alive, {});
+  Caller::Question question{.method = "POST", .target = "/reservations"};
+  question.body = selection_json::write_notes(notes);
+  const bool is_told = co_await put(router, std::move(question));
+  if (!is_told) holdings_.put_back(router.id, std::move(notes.notes), around_.clock.now());
+  co_return is_told;
+}
+
+Task<bool> RemoteSelector::tell_list(const Router& router) {
+  peers_[router.id].list_due = false;
+  for (const auto& part : holdings_.list_for(router.id)) {
+    Caller::Question question{.method = "PUT", .target = "/reservations"};
+    question.body = selection_json::write_renewal(part);
+    const bool is_told = co_await put(router, std::move(question));
+    if (!is_told) co_return false;
+  }
+  co_return true;
+}
+
+Task<bool> RemoteSelector::put(const Router& router, Caller::Question question) {
+  const Duration time = question.method == "PUT" ? Duration(kListTime) : options_.call_time;
+  const auto answer = co_await caller_.call(router.address, question, time);
+  if (answer.ok() && answer->status == 200) co_return true;
+  failed(router, answer.ok() ? "answers with status " + std::to_string(answer->status)
+                             : answer.error().message);
+  co_return false;
+}
+
+// The process ends: what has ended is to be told.
+Task<void> RemoteSelector::tell_last_notes() {
+  for (const Router& router : table_.all()) {
+    while (table_.is_well(router.id) && holdings_.has_notes(router.id)) {
+      const bool is_told = co_await tell_notes(router);
+      if (!is_told) break;
+    }
+  }
+}
+
+}  // namespace sightline::remote_selector

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/front/remote_selector/remote_selector.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/base/log.h"
+#include "common/contract/metric_table.h"
+#include "common/runtime/deadlines.h"
+
+#include "router/front/leases/lease_book.h"
+#include "router/front/remote_selector/running.h"
+#include "router/front/selection/local_selector.h"
+#include "router/front/selection_json/messages.h"
+
+namespace sightline::remote_selector {
+namespace {
+
+// Between rounds: a router that restarts may be back.
+constexpr std::chrono::milliseconds kRoundPause{100};
+constexpr int kRoundsMax = 3;
+
+}  // namespace
+
+RemoteSelector::RemoteSelector(Options options, const Around& around)
+    : options_(std::move(options)),
+      around_(around),
+      table_(options_.instance, options_.identity),
+      holdings_(options_.instance),
+      caller_(around.pool, around.names, around.tokens) {}
+
+RemoteSelector::~RemoteSelector() { stop(); }
+
+Task<Result<selection::Selection>> RemoteSelector::select(const selection::Inquiry& inquiry) {
+  const Running running(*this);
+  const std::uint64_t number = holdings_.begin();
+  selection_json::Ask ask{.inquiry = inquiry,
+                          .tokens = std::nullopt,
+                          .identity = options_.identity,
+                          .reservation = leases::Name{options_.instance, number, 0},
+                          .lease = std::nullopt};
+  const auto body = [&ask](std::uint32_t attempt) {
+    ask.reservation->attempt = attempt;
+    return selection_json::write_ask(ask);
+  };
+  auto asked = co_await this->ask("/select_and_reserve", body);
+  if (!asked.ok()) {
+    holdings_.abandon(number);
+    co_return std::move(asked).error();
+  }
+  auto selected = selection_json::read_selection(std::move(asked->body));
+  if (!selected.ok()) {
+    // What it booked is not on the next list.
+    holdings_.abandon(number);
+    failed(asked->router, "answers what is no selection: " + selected.error().message);
+    co_return Error{ErrorCode::Unavailable,
+                    Blame::Internal,
+                    true,
+                    "a router answered what is no selection",
+                    "",
+                    ""};
+  }
+  const std::uint64_t reused = std::min(selected->overlap_blocks, selected->prompt_blocks);
+  fleet::Booking booking;
+  if (inquiry.is_read) booking = selection::booking_of(inquiry, reused);
+  holdings_.book(number, {.router = asked->router.id, .attempt = asked->attempt},
+                 {.worker = selected->worker, .rank = selected->rank, .booking = booking});
+  selected->reservation = number;
+  co_return selected;
+}
+
+Task<Result<selection::Explanation>> RemoteSelector::explain(const selection::Inquiry& inquiry) {
+  const Running running(*this);
+  const selection_json::Ask ask{.inquiry = inquiry,
+                                .tokens = std::nullopt,
+                                .identity = options_.identity,
+                                .reservation = std::nullopt,
+                                .lease = std::nullopt};
+  const auto body = [&ask](std::uint32_t) { return selection_json::write_ask(ask); };
+  auto asked = co_await this->ask("/explain", body);
+  if (!asked.ok()) co_return std::move(asked).error();
+  auto explanation = selection_json::read_explanation(std::move(asked->body));
+  co_return explanation;
+}
+
+Task<Result<RemoteSelector::Asked>> RemoteSelector::ask(const std::string& target,
+                                                        const Body& body) {
+  const Instant end = around_.clock.now() + options_.ask_time;
+  std::uint32_t attempt = 0;
+  std::string trouble;
+  for (int round = 0; round < kRoundsMax; ++round) {
+    for (const Router& router : table_.order()) {
+      const Duration left = end - around_.clock.now();
+      if (left <= Duration::zero()) break;
+      if (attempt > 0) around_.metrics.counter(contract::kSelectionFailoversTotal).add();
+      Caller::Question question{.method = "POST", .target = target, .body = body(attempt)};
+      auto answer =
+          co_await caller_.call(router.address, question, std::min(left, options_.call_time));
+      if (answer.ok() && answer->status == 200) {
+        co_return Asked{router, attempt, std::move(answer->body)};
+      }
+      ++attempt;
+      if (!answer.ok()) {
+        failed(router, answer.error().message);
+        continue;
+      }
+      if (auto refusal = refusal_of(router, *answer, trouble)) co_return std::move(*refusal);
+    }
+    if (end - around_.clock.now() <= kRoundPause || !around_.pool.running()) break;
+    co_await pause(around_.pool, kRoundPause);
+  }
+  if (!trouble.empty()) {
+    co_return Error{ErrorCode::Unavailable, Blame::Internal, true, std::move(trouble), "", ""};
+  }
+  const auto checked = table_.check(RouterTable::Names::No);
+  if (!checked.ok()) co_return checked.error();
+  co_return Error{
+      ErrorCode::Unavailable, Blame::Internal, true, "no router answered in time", "", ""};
+}
+
+std::optional<Error> RemoteSelector::refusal_of(const Router& router, const Caller::Answer& answer,
+                                                std::string& trouble) {
+  if (answer.status == 409) {
+    // Keys of another identity or block size: what is known of the workers is out of date.
+    around_.metrics.counter(contract::kSelectionMismatchesTotal, {"told"}).add();
+    must_poll_ = true;
+    wake();
+    trouble = "what is known of the workers is out of date: " +
+              selection_json::error_message(answer.body) + "; try again shortly";
+    return std::nullopt;
+  }
+  if (answer.status == 401) {
+    failed(router, "refuses the token of this frontend (selection.token_file)");
+    return std::nullopt;
+  }
+  auto error = selection_json::read_error(answer.body);
+  if (error && error->code == ErrorCode::Overloaded) {
+    trouble = error->message;
+    return std::nullopt;
+  }
+  if (error) return error;
+  failed(router, "answers with status " + std::to_string(answer.status));
+  return std::nullopt;
+}
+
+void RemoteSelector::failed(const Router& router, const std::string& reason) {
+  around_.metrics.counter(contract::kRouterFailuresTotal).add();
+  if (!table_.failed(router.id, reason)) return;
+  log(LogLevel::Warn, "a router failed; its reservations are held at another",
+      {{"router", router.name}, {"reason", reason}});
+  must_move_ = true;
+  wake();
+}
+
+void RemoteSelector::first_token(selection::ReservationId reservation) {
+  if (holdings_.first_token(reservation, around_.clock.now()) != 0) wake();
+}
+
+void RemoteSelector::end(selection::ReservationId reservation, const selection::Ending& ending) {
+  if (holdings_.end(reservation, ending, around_.clock.now()) != 0) wake();
+}
+
+std::shared_ptr<fleet::LifeSign> RemoteSelector::life(selection::ReservationId reservation) {
+  return holdings_.life(reservation);
+}
+
+void RemoteSelector::refresh_metrics() {
+  const auto counts = table_.counts();
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    around_.metrics.gauge(contract::kRoutersKnown, {name_of(static_cast<RouterState>(i))})
+        .set(static_cast<double>(counts[i]));
+  }
+  around_.metrics.gauge(contract::kReservationsHeld).set(static_cast<double>(holdings_.open()));
+  const std::uint64_t dropped = holdings_.dropped();
+  around_.metrics.counter(contract::kSelectionNotesDroppedTotal)
+      .add(static_cast<double>(dropped - std::exchange(dropped_told_, dropped)));
+}
+
+}  // namespace sightline::remote_selector

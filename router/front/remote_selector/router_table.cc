@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/front/remote_selector/router_table.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+namespace sightline::remote_selector {
+namespace {
+
+// FNV-1a, then mixed: the bits of names that differ in their last digit only differ all.
+std::uint64_t rank_of(std::string_view instance, std::string_view router) {
+  std::uint64_t digest = 0xcbf29ce484222325ULL;
+  for (const std::string_view text : {instance, router}) {
+    for (const char c : text) {
+      digest = (digest ^ static_cast<std::uint8_t>(c)) * 0x100000001b3ULL;
+    }
+  }
+  digest = (digest ^ (digest >> 33U)) * 0xff51afd7ed558ccdULL;
+  return digest ^ (digest >> 33U);
+}
+
+std::string text_of(const http::ServerAddress& address) {
+  const bool is_v6 = address.host.find(':') != std::string::npos;
+  return (is_v6 ? "[" + address.host + "]" : address.host) + ":" + std::to_string(address.port);
+}
+
+Error nobody(const std::string& why) {
+  return {ErrorCode::Unavailable, Blame::Internal, true, "no router can be asked: " + why, "", ""};
+}
+
+}  // namespace
+
+std::string_view name_of(RouterState state) {
+  constexpr std::array<std::string_view, kRouterStates> kNames = {"unheard", "well", "failed",
+                                                                  "unfit"};
+  return kNames[static_cast<std::size_t>(state)];
+}
+
+RouterTable::RouterTable(std::string instance, std::string identity)
+    : instance_(std::move(instance)), identity_(std::move(identity)) {}
+
+RouterTable::Entry* RouterTable::find(std::uint64_t id) {
+  for (Entry& entry : entries_) {
+    if (entry.router.id == id) return &entry;
+  }
+  return nullptr;
+}
+
+void RouterTable::set(const std::vector<http::ServerAddress>& addresses) {
+  const std::set<http::ServerAddress> wanted(addresses.begin(), addresses.end());
+  const MutexLock lock(mutex_);
+  std::erase_if(entries_, [&](const Entry& e) { return !wanted.contains(e.router.address); });
+  for (const http::ServerAddress& address : wanted) {
+    const bool is_there = std::any_of(entries_.begin(), entries_.end(), [&](const Entry& entry) {
+      return entry.router.address == address;
+    });
+    if (is_there) continue;
+    Entry entry;
+    entry.router = {next_id_++, address, text_of(address)};
+    entry.rank = rank_of(instance_, entry.router.name);
+    entries_.push_back(std::move(entry));
+  }
+  std::sort(entries_.begin(), entries_.end(),
+            [](const Entry& a, const Entry& b) { return a.rank < b.rank; });
+}
+
+std::vector<Router> RouterTable::order() const {
+  std::vector<Router> routers;
+  const MutexLock lock(mutex_);
+  routers.reserve(entries_.size());
+  for (const auto state : {RouterState::Well, RouterState::Unheard, RouterState::Failed}) {
+    for (const Entry& entry : entries_) {
+      if (entry.state == state) routers.push_back(entry.router);
+    }
+  }
+  return routers;
+}
+
+std::vector<Router> RouterTable::all() const {
+  std::vector<Router> routers;
+  const MutexLock lock(mutex_);
+  for (const Entry& entry : entries_) routers.push_back(entry.router);
+  return routers;
+}
+
+bool RouterTable::is_well(std::uint64_t id) const {
+  const MutexLock lock(mutex_);
+  return std::any_of(entries_.begin(), entries_.end(), [id](const Entry& entry) {
+    return entry.router.id == id && entry.state == RouterState::Well;
+  });
+}
+
+bool RouterTable::answered(std::uint64_t id, const selection_json::Told& told) {
+  auto served = std::make_shared<const fleet::Served>(told.served);
+  const bool fits = told.identity == identity_;
+  const MutexLock lock(mutex_);
+  Entry* const entry = find(id);
+  if (entry == nullptr) return false;
+  entry->served = fits ? std::move(served) : nullptr;
+  entry->trouble = fits ? ""
+                        : "its block keys are of `" + told.identity +
+                              "`, those of this frontend of `" + identity_ + "`";
+  const RouterState state = fits ? RouterState::Well : RouterState::Unfit;
+  return std::exchange(entry->state, state) != state;
+}
+
+bool RouterTable::failed(std::uint64_t id, const std::string& reason) {
+  const MutexLock lock(mutex_);
+  Entry* const entry = find(id);
+  if (entry == nullptr || entry->state == RouterState::Unfit) return false;
+  entry->trouble = reason;
+  return std::exchange(entry->state, RouterState::Failed) != RouterState::Failed;
+}
+
+std::shared_ptr<const fleet::Served> RouterTable::served() const {
+  const MutexLock lock(mutex_);
+  for (const Entry& entry : entries_) {
+    if (entry.state == RouterState::Well && entry.served) return entry.served;
+  }
+  return nullptr;
+}
+
+Result<Done> RouterTable::check(Names names) const {
+  const MutexLock lock(mutex_);
+  if (entries_.empty()) return nobody("none is found at the names of selection.routers");
+  std::string why;
+  for (const Entry& entry : entries_) {
+    if (entry.state == RouterState::Well) return Done{};
+    // Without names, routers often share their trouble.
+    const std::string trouble =
+        names == Names::Yes ? entry.router.name + " " + entry.trouble : entry.trouble;
+    if (why.find(trouble) == std::string::npos) why += (why.empty() ? "" : "; ") + trouble;
+  }
+  return nobody(why);
+}
+
+std::array<std::size_t, kRouterStates> RouterTable::counts() const {
+  std::array<std::size_t, kRouterStates> counts{};
+  const MutexLock lock(mutex_);
+  for (const Entry& entry : entries_) ++counts[static_cast<std::size_t>(entry.state)];
+  return counts;
+}
+
+}  // namespace sightline::remote_selector

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/base/mutex.h"
+#include "common/base/result.h"
+#include "common/http/client.h"
+
+#include "router/front/selection_json/served.h"
+
+namespace sightline::remote_selector {
+
+// A router that may be asked.
+struct Router {
+  std::uint64_t id = 0;  // never that of another one
+  http::ServerAddress address;
+  std::string name;  // "10.0.0.7:8092"
+};
+
+enum class RouterState : std::uint8_t {
+  Unheard,  // has not answered yet
+  Well,
+  Failed,  // did not answer, or not with sense, when it was asked last
+  Unfit,   // its block keys are others
+};
+inline constexpr std::size_t kRouterStates = 4;
+std::string_view name_of(RouterState state);
+
+// Which routers there are, how they are, and in which order this frontend asks them. The order is
+// by a hash of the frontend's name and the router's address: each frontend has one router that sees
+// all of its load at once, different frontends have different ones, and when a router comes or goes
+// only those frontends move that had it, or get it.
+// Thread safety: all methods from any thread.
+class RouterTable {
+ public:
+  // The keys of this frontend are of `identity`.
+  RouterTable(std::string instance, std::string identity);
+
+  // Those that there are now. One that was there before stays what it is.
+  void set(const std::vector<http::ServerAddress>& addresses);
+
+  // Whom to ask, the best first: those that are well, then those not heard of, then those that
+  // failed, who may be back; never one that is unfit.
+  [[nodiscard]] std::vector<Router> order() const;
+  [[nodiscard]] std::vector<Router> all() const;
+  [[nodiscard]] bool is_well(std::uint64_t id) const;
+
+  // What was learnt of a router; true if its state is another one now.
+  bool answered(std::uint64_t id, const selection_json::Told& told);
+  bool failed(std::uint64_t id, const std::string& reason);
+
+  // Of the first router that is well; null: of none.
+  [[nodiscard]] std::shared_ptr<const fleet::Served> served() const;
+  // Unavailable, with the reasons, if no router can be asked. With names: for operators.
+  enum class Names : bool { No, Yes };
+  [[nodiscard]] Result<Done> check(Names names) const;
+  // By RouterState.
+  [[nodiscard]] std::array<std::size_t, kRouterStates> counts() const;
+
+ private:
+  struct Entry {
+    Router router;
+    std::uint64_t rank = 0;  // less: asked sooner
+    RouterState state = RouterState::Unheard;
+    std::string trouble = "has not answered yet";
+    std::shared_ptr<const fleet::Served> served;
+  };
+  Entry* find(std::uint64_t id) SL_REQUIRES(mutex_);
+
+  const std::string instance_;
+  const std::string identity_;
+  mutable Mutex mutex_;                               // held for memory work only
+  std::vector<Entry> entries_ SL_GUARDED_BY(mutex_);  // by rank
+  std::uint64_t next_id_ SL_GUARDED_BY(mutex_) = 1;
+};
+
+}  // namespace sightline::remote_selector

@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Sightline Authors
+"""The frontend role and the router role as processes of their own."""
+
+import contextlib
+import json
+import signal
+import threading
+import time
+
+import pytest
+
+from stack import SLOWDOWN, Program, Stack, post
+
+NAME = "demo"
+SLOWLY = ("--decode-tokens-per-s", "40")
+
+
+class Parted:
+    """Simulated engines, routers before them, and a frontend that asks the routers."""
+
+    def __init__(self, build, logs, routers=2, token_file=None, engine_flags=()):
+        self.build, self.logs, self.token_file = build, logs, token_file
+        self.engines = Stack(build, engines=2, logs=logs, served_model_name=NAME,
+                             engine_flags=list(engine_flags))
+        self.selection_ports = [0] * routers  # any free one; again the same at a restart
+        self.routers = [None] * routers
+        self.admin_ports = [None] * routers
+        self.frontend = None
+
+    def __enter__(self):
+        try:
+            self.engines.start_engines()
+            for i in range(len(self.routers)):
+                self.start_router(i)
+            self.start_frontend()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        with contextlib.ExitStack() as everything:
+            everything.callback(self.engines.stop)
+            for program in [*self.routers, self.frontend]:
+                if program is not None:
+                    everything.callback(program.stop)
+
+    def _serve(self, *flags):
+        tokens = ["--selection-token-file", self.token_file] if self.token_file else []
+        return [self.build / "bin/sightline", "serve", "--model-path", self.engines.model_path,
+                "--served-model-name", NAME, "--admin-port", "0", "--drain-timeout", "300ms",
+                *tokens, *flags]
+
+    def start_router(self, i):
+        workers = []
+        for worker in self.engines.workers:
+            workers += ["--worker", ",".join(f"{k}={v}" for k, v in worker.items())]
+        program = Program(self._serve("--roles", "router", "--selection-port",
+                                      self.selection_ports[i], *workers),
+                          self.logs / f"router{i}.log")
+        self.routers[i] = program
+        found = program.wait_for(r"^ready: http://[^:]+:(\d+) \(admin http://[^:]+:(\d+)\)")
+        self.selection_ports[i], self.admin_ports[i] = map(int, found.groups())
+        self.wait_until(lambda: [w["state"] for w in self.workers(i)] == ["ready"] * 2)
+
+    def start_frontend(self):
+        urls = ",".join(f"http://127.0.0.1:{port}" for port in self.selection_ports)
+        command = self._serve("--roles", "frontend", "--routers", urls, "--port", "0")
+        self.frontend = Program(command, self.logs / "frontend.log")
+        found = self.frontend.wait_for(
+            r"^ready: http://[^:]+:(\d+)/v1 \(admin http://[^:]+:(\d+)\)")
+        self.port, self.admin_port = int(found.group(1)), int(found.group(2))
+        if all(self.routers):
+            self.wait_until(lambda: self.get(self.admin_port, "/readyz")[0] == 200)
+
+    def get(self, port, path):
+        return self.engines.get(port, path)
+
+    def workers(self, i):
+        return json.loads(self.get(self.admin_ports[i], "/v1/workers")[1])
+
+    def in_flight(self, i):
+        """Requests that the router has booked."""
+        loads = json.loads(self.get(self.selection_ports[i], "/loads")[1])
+        return sum(rank["load"]["in_flight"] for worker in loads for rank in worker["ranks"])
+
+    def wait_until(self, condition, seconds=30):
+        deadline = time.monotonic() + seconds * SLOWDOWN
+        while not condition():
+            assert time.monotonic() < deadline, f"not so after {seconds} s"
+            time.sleep(0.05)
+
+    def has_chosen(self, i):
+        """Whether the router has chosen for a request that has ended."""
+        return b'reservations_ended_total{reason="told"}' in self.get(self.admin_ports[i],
+                                                                       "/metrics")[1]
+
+    def home(self):
+        """The router that this frontend asks first."""
+        assert post(self.port, body("whom do you ask")).status == 200
+        self.wait_until(lambda: any(map(self.has_chosen, range(len(self.routers)))))
+        return next(i for i in range(len(self.routers)) if self.has_chosen(i))
+
+
+def body(text, **more):
+    return {"model": NAME, "messages": [{"role": "user", "content": text}], "max_tokens": 8,
+            "temperature": 0, **more}
+
+
+@contextlib.contextmanager
+def endless(parted, count=4):
+    """Streams that run as long as the block, unless they end before."""
+    def run():
+        with contextlib.suppress(OSError):
+            post(parted.port, body("go on", stream=True, max_tokens=4000))
+
+    threads = [threading.Thread(target=run, daemon=True) for _ in range(count)]
+    for thread in threads:
+        thread.start()
+    yield
+
+
+def test_a_frontend_answers_as_the_single_process_does(build, logs):
+    texts = ["one " * 300, "one " * 300 + "two", "short"]
+
+    def answers(port):
+        seen = []
+        for text in texts:
+            answer = post(port, body(text))
+            content = json.loads(answer.body)["choices"][0]["message"]["content"]
+            seen.append((answer.status, content, answer.usage["prompt_tokens"], answer.overlap))
+            time.sleep(0.5 * SLOWDOWN)  # for the engine's events
+        return seen
+
+    with Stack(build, logs=logs / "single", served_model_name=NAME) as single:
+        wanted = answers(single.port)
+    with Parted(build, logs) as parted:
+        assert answers(parted.port) == wanted
+        assert wanted[1][3][0] > 0, "the second is the first one's, and more"
+        refused = post(parted.port, body("x", model="nobody"))
+        assert refused.status == 404
+
+
+def test_a_router_that_is_killed_under_load_costs_no_request(build, logs):
+    with Parted(build, logs) as parted:
+        statuses, lock = [], threading.Lock()
+        stop = threading.Event()
+
+        def client(i):
+            while not stop.is_set():
+                status = post(parted.port, body(f"client {i} " * 20)).status
+                with lock:
+                    statuses.append(status)
+
+        threads = [threading.Thread(target=client, args=(i,)) for i in range(4)]
+        for thread in threads:
+            thread.start()
+        parted.wait_until(lambda: len(statuses) > 10)
+        home = parted.home()
+        parted.routers[home].stop(signal.SIGKILL)
+        parted.routers[home] = None
+        seen = len(statuses)
+        parted.wait_until(lambda: len(statuses) > seen + 20)
+        stop.set()
+        for thread in threads:
+            thread.join()
+        assert set(statuses) == {200}
+        parted.wait_until(lambda: parted.in_flight(1 - home) == 0)
+
+
+def test_without_any_router_a_client_is_told_why_within_a_second(build, logs):
+    with Parted(build, logs, routers=2) as parted:
+        assert post(parted.port, body("hello")).status == 200
+        for i in range(2):
+            parted.routers[i].stop(signal.SIGKILL)
+            parted.routers[i] = None
+        begin = time.monotonic()
+        answer = post(parted.port, body("hello"))
+        took = time.monotonic() - begin
+        assert answer.status == 503
+        assert b"no router can be asked: connection refused" in answer.body
+        assert took < 1 * SLOWDOWN, took
+        status, why = parted.get(parted.admin_port, "/readyz?verbose")
+        assert status == 503 and b"connection refused" in why
+        parted.start_router(0)
+        parted.wait_until(lambda: post(parted.port, body("hello")).status == 200)
+
+
+def test_a_frozen_router_holds_requests_up_for_a_bounded_time(build, logs):
+    with Parted(build, logs) as parted:
+        home = parted.home()
+        parted.routers[home].process.send_signal(signal.SIGSTOP)
+        begin = time.monotonic()
+        assert post(parted.port, body("hello")).status == 200
+        assert time.monotonic() - begin < 2 * SLOWDOWN
+        parted.routers[home].process.send_signal(signal.SIGCONT)
+
+
+def test_what_runs_is_booked_again_at_a_router_that_restarts(build, logs):
+    with Parted(build, logs, routers=1, engine_flags=SLOWLY) as parted:
+        with endless(parted, 3):
+            parted.wait_until(lambda: parted.in_flight(0) == 3)
+            parted.routers[0].stop(signal.SIGKILL)
+            parted.start_router(0)
+            parted.wait_until(lambda: parted.in_flight(0) == 3)
+
+
+def test_the_load_of_a_frontend_that_is_killed_is_freed(build, logs):
+    with Parted(build, logs, routers=1, engine_flags=SLOWLY) as parted:
+        with endless(parted, 3):
+            parted.wait_until(lambda: parted.in_flight(0) == 3)
+            parted.frontend.stop(signal.SIGKILL)
+            parted.frontend = None
+            begin = time.monotonic()
+            parted.wait_until(lambda: parted.in_flight(0) == 0, 20)
+            assert time.monotonic() - begin > 8, "it is given time to come back"
+
+
+def test_a_wrong_token_is_refused_and_named(build, logs, tmp_path):
+    tokens = tmp_path / "tokens"
+    tokens.write_text("a-token-of-enough-bytes\n")
+    with Parted(build, logs, routers=1, token_file=tokens) as parted:
+        assert post(parted.port, body("hello")).status == 200
+        assert parted.get(parted.selection_ports[0], "/loads")[0] == 401
+        assert parted.get(parted.admin_port, "/v1/workers")[0] == 404
+
+
+@pytest.mark.parametrize("flags, fix", [
+    (["--roles", "frontend"], "--routers"),
+    (["--roles", "router", "--routers", "http://h:1", "--worker", "url=http://h:1"],
+     "--roles frontend"),
+    (["--worker", "url=http://h:1", "--selection-host", "0.0.0.0"], "--selection-token-file"),
+    (["--roles", "frontend", "--routers", "http://h:1", "--worker", "url=http://h:1"],
+     "--roles frontend,router"),
+])
+def test_settings_that_contradict_each_other_name_the_fix(build, logs, flags, fix):
+    program = Program([build / "bin/sightline", "serve", "--model-path", "/none", *flags],
+                      logs / "refused.log")
+    assert program.process.wait(30) == 2
+    assert fix in program.log_path.read_text()

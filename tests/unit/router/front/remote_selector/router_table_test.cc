@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/front/remote_selector/router_table.h"
+
+#include <map>
+
+#include <gtest/gtest.h>
+
+namespace sightline::remote_selector {
+namespace {
+
+std::vector<http::ServerAddress> addresses(int count) {
+  std::vector<http::ServerAddress> all;
+  for (int i = 0; i < count; ++i) all.push_back({"10.0.0." + std::to_string(i + 1), 8092});
+  return all;
+}
+
+selection_json::Told told(const std::string& identity, std::uint32_t block_size = 16) {
+  selection_json::Told told;
+  told.identity = identity;
+  told.served.block_size = block_size;
+  return told;
+}
+
+TEST(RouterTable, FrontendsAreSpreadAndMoveOnlyWhereTheirRouterLeaves) {
+  constexpr int kFrontends = 300;
+  std::map<std::string, int> homes;
+  int moved_in_vain = 0;
+  for (int i = 0; i < kFrontends; ++i) {
+    RouterTable table("frontend-" + std::to_string(i), "k");
+    table.set(addresses(3));
+    const std::string home = table.order().front().name;
+    ++homes[home];
+    table.set(addresses(2));
+    if (home != "10.0.0.3:8092" && table.order().front().name != home) ++moved_in_vain;
+  }
+  EXPECT_EQ(homes.size(), 3U);
+  for (const auto& [name, count] : homes) EXPECT_GT(count, kFrontends / 5) << name;
+  EXPECT_EQ(moved_in_vain, 0);
+}
+
+TEST(RouterTable, ThoseThatAreWellAreAskedFirstAndUnfitOnesNever) {
+  RouterTable table("f", "k");
+  table.set(addresses(3));
+  const auto before = table.order();
+  EXPECT_FALSE(table.check(RouterTable::Names::No).ok());
+  EXPECT_TRUE(table.answered(before[2].id, told("k")));
+  EXPECT_FALSE(table.answered(before[2].id, told("k"))) << "nothing new";
+  EXPECT_TRUE(table.failed(before[0].id, "connection refused"));
+  EXPECT_FALSE(table.failed(before[0].id, "connection refused"));
+  EXPECT_TRUE(table.answered(before[1].id, told("other")));
+  const auto order = table.order();
+  ASSERT_EQ(order.size(), 2U);
+  EXPECT_EQ(order[0].id, before[2].id);
+  EXPECT_EQ(order[1].id, before[0].id);
+  EXPECT_TRUE(table.check(RouterTable::Names::No).ok());
+  EXPECT_EQ(table.counts(), (std::array<std::size_t, kRouterStates>{0, 1, 1, 1}));
+}
+
+TEST(RouterTable, ARefusalNamesBothKeys) {
+  RouterTable table("f", "ours");
+  table.set(addresses(1));
+  table.answered(table.all()[0].id, told("theirs"));
+  EXPECT_TRUE(table.order().empty());
+  const auto checked = table.check(RouterTable::Names::Yes);
+  ASSERT_FALSE(checked.ok());
+  for (const char* part : {"10.0.0.1:8092", "ours", "theirs"}) {
+    EXPECT_NE(checked.error().message.find(part), std::string::npos) << checked.error().message;
+  }
+  EXPECT_EQ(table.served(), nullptr);
+}
+
+TEST(RouterTable, WhatIsServedIsTheWordOfTheFirstThatIsWell) {
+  RouterTable table("f", "k");
+  table.set(addresses(2));
+  const auto order = table.order();
+  table.answered(order[0].id, told("k", 16));
+  table.answered(order[1].id, told("k", 32));
+  EXPECT_EQ(table.served()->block_size, 16U);
+  table.failed(order[0].id, "no answer in time");
+  EXPECT_EQ(table.served()->block_size, 32U);
+}
+
+}  // namespace
+}  // namespace sightline::remote_selector
