@@ -8,6 +8,8 @@
 #include "common/base/check.h"
 
 #include "router/front/selection_json/messages.h"
+#include "router/front/selection_json/renewal.h"
+#include "router/front/selection_json/served.h"
 #include "tests/fuzz/target.h"
 
 namespace sightline::fuzz {
@@ -46,6 +48,10 @@ void run(ByteView input) {
   check_message(text, messages::read_selection, write);
   check_message(text, messages::read_ending, messages::write_ending);
   check_message(text, messages::read_explanation, messages::write_explanation);
+  check_message(text, messages::read_renewal, messages::write_renewal);
+  check_message(text, messages::read_notes, messages::write_notes);
+  check_message(text, messages::read_told, messages::write_told);
+  SL_CHECK(messages::error_message(text).size() <= messages::kMessageBytesMax);
   if (const auto error = messages::read_error(text))
     SL_CHECK(messages::read_error(messages::write_error(*error)).has_value());
 }
