@@ -46,7 +46,8 @@ def check_both_say(view, odd, name, difference, values):
             assert value in told["reason"], told
     series = f'sightline_replica_members_unfit{{difference="{difference}"}}'
     view.wait_until(lambda: metric(view, series) == 1)
-    assert "member joined" in odd.router.log() and "fits=false" in odd.router.log()
+    odd.wait_until(lambda: "member joined" in odd.router.log()
+                   and "fits=false" in odd.router.log())
 
 
 def check_it_hears_no_agent(odd):
@@ -83,7 +84,8 @@ def test_another_identity_key_is_named_and_opens_nothing(deployment, view, tmp_p
         check_it_hears_no_agent(odd)
         series = 'sightline_replica_refused_total{worker="w0",reason="wrong-tag"}'
         assert metric(odd, series) > 0
-        assert "messages about a worker refused" in odd.router.log()
+        # The log is written by a thread of its own.
+        odd.wait_until(lambda: "messages about a worker refused" in odd.router.log())
         assert stream(view)["refused"] == refused, "nobody answers what it asks"
     assert worker(view)["state"] == "ready"
 
@@ -165,7 +167,7 @@ def test_what_strangers_write_is_counted_by_reason_and_changes_nothing(deploymen
         wait_until_equal(all_judges, 1)
         for reason, count in STRANGE.items():
             assert refused_count(view, reason) == counted[reason] + count
-        assert "messages about a worker refused" in view.router.log()
+        view.wait_until(lambda: "messages about a worker refused" in view.router.log())
         refused = agent_count(deployment, "refused")
         assert refused >= 4, "the agent has counted them too"
 
