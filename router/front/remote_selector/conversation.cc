@@ -212,7 +212,9 @@ Task<bool> RemoteSelector::poll(const Router& router) {
 
 void RemoteSelector::publish_served() {
   auto served = table_.served();
+  const bool is_told = served != nullptr;
   if (served != nullptr && *served != *served_.read()) served_.publish(std::move(served));
+  if (is_told) is_told_ = true;
 }
 
 Task<bool> RemoteSelector::tell_notes(const Router& router) {

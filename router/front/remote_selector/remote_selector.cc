@@ -165,6 +165,17 @@ std::shared_ptr<fleet::LifeSign> RemoteSelector::life(selection::ReservationId r
   return holdings_.life(reservation);
 }
 
+Result<Done> RemoteSelector::check() const {
+  SL_TRY(table_.check(RouterTable::Names::Yes));
+  if (is_told_) return Done{};
+  return Error{ErrorCode::Unavailable,
+               Blame::Internal,
+               true,
+               "no router has told yet what its workers serve",
+               "",
+               ""};
+}
+
 void RemoteSelector::refresh_metrics() {
   const auto counts = table_.counts();
   for (std::size_t i = 0; i < counts.size(); ++i) {

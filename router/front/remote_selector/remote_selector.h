@@ -80,8 +80,9 @@ class RemoteSelector : public selection::Selector {
 
   // What the workers serve, as a router told last; of none yet: nothing is served.
   [[nodiscard]] std::shared_ptr<const fleet::Served> served() const { return served_.read(); }
-  // Unavailable, naming each router and its trouble, if none can be asked.
-  [[nodiscard]] Result<Done> check() const { return table_.check(RouterTable::Names::Yes); }
+  // Unavailable, naming each router and its trouble, if none can be asked, and as long as none has
+  // told what is served.
+  [[nodiscard]] Result<Done> check() const;
   // Before each scrape.
   void refresh_metrics();
 
@@ -143,6 +144,7 @@ class RemoteSelector : public selection::Selector {
   Instant alive_at_{};
   bool is_stopping_ = false;
 
+  std::atomic<bool> is_told_ = false;  // what is served
   std::atomic<bool> is_woken_ = false;
   std::atomic<bool> must_move_ = false;  // a router has failed
   std::atomic<bool> must_poll_ = false;  // what is known of the workers is out of date
