@@ -30,7 +30,8 @@ std::vector<keys::BlockKey> some_keys() {
 // A router of the workers a and b, which holds the prompt on b, on a port of its own.
 class RouterAtPort {
  public:
-  explicit RouterAtPort(const std::string& identity = "k", std::uint16_t port = 0)
+  explicit RouterAtPort(const std::string& identity = "k", std::uint16_t port = 0,
+                        const std::string& host = "127.0.0.1")
       : api({.selector = selector,
              .fleet = fleet,
              .scheme = scheme,
@@ -57,7 +58,8 @@ class RouterAtPort {
       const auto sent = co_await peer.send(std::move(response));
       static_cast<void>(sent);
     };
-    server = std::move(*http::Server::create(pool, {.port = port}, std::move(answer)));
+    server =
+        std::move(*http::Server::create(pool, {.host = host, .port = port}, std::move(answer)));
   }
   ~RouterAtPort() {
     server.reset();
@@ -143,7 +145,13 @@ class AFrontend : public testing::Test {
   }
 
   IoPool pool{{.io_threads = 2, .compute_threads = 0}};
-  hosts::Lookup names{system_clock()};
+  // The name "routers" has two addresses.
+  static void look_up(const std::string& name, const hosts::Lookup::Done& done) {
+    EXPECT_EQ(name, "routers");
+    done({.addresses = {asio::ip::make_address("127.0.0.1"), asio::ip::make_address("127.0.0.2")}});
+  }
+
+  hosts::Lookup names{{}, look_up, system_clock(), nullptr};
   runtime::Metrics metrics;
   std::unique_ptr<RemoteSelector> selector;
 };
@@ -197,6 +205,18 @@ TEST_F(AFrontend, PassesOverARouterThatIsGoneAndHoldsWhatItHadAtTheNext) {
   ASSERT_TRUE(selected.ok()) << selected.error().message;
   EXPECT_EQ(other->in_flight(), 2U);
   selector->end(selected->reservation, {});
+  EXPECT_TRUE(fakes::eventually([&] { return other->in_flight() == 1; }));
+}
+
+TEST_F(AFrontend, TakesANameForARouterAtEachOfItsAddresses) {
+  auto first = std::make_unique<RouterAtPort>();
+  const std::uint16_t port = first->address().port;
+  auto second = std::make_unique<RouterAtPort>("k", port, "127.0.0.2");
+  ask_of({{"routers", port}});
+  ASSERT_TRUE(select().ok());
+  auto& home = first->in_flight() > 0 ? first : second;
+  auto& other = first->in_flight() > 0 ? second : first;
+  home.reset();
   EXPECT_TRUE(fakes::eventually([&] { return other->in_flight() == 1; }));
 }
 
