@@ -228,5 +228,6 @@ def test_ten_thousand_workers_are_taken_and_given_up_again(build, logs, tokens):
         print(f"answered after {answered:.2f} s, listed after {listed:.2f} s, "
               f"{grown / 10_000:.0f} bytes a worker; given up after {gone:.2f} s")
         assert answered < 5 * SLOWDOWN
-        assert grown < 10_000 * 40_000
+        # Instrumented programs keep shadows of their memory.
+        assert grown < 10_000 * 40_000 * SLOWDOWN
         stack.wait_until(lambda: post(stack.port, chat()).status == 200)
