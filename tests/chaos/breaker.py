@@ -74,8 +74,15 @@ class Breaker(threading.Thread):
                 node.kill()
                 yield
                 node.start()
+                if role == "router":
+                    self._await_ready(node)
             if role == "router":
                 self.router_troubles.append((node.port, begin, time.time()))
+
+    def _await_ready(self, router):
+        """Before that nobody is to send it requests: it has no list of workers yet."""
+        view = self._deployment.view(router)
+        view.wait_until(lambda: view.get(router.admin_port, "/readyz")[0] == 200)
 
     @contextlib.contextmanager
     def _tapped(self, kind):
