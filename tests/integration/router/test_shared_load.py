@@ -2,12 +2,13 @@
 # Copyright The Sightline Authors
 """Routers over NATS: what is booked through one is weighed by the other."""
 
+import contextlib
 import http.client
 import json
 import signal
 
 import pytest
-from nats_server import NatsServer
+from nats_server import NatsServer, free_port
 from stack import Stack
 
 ROUNDS = 8
@@ -19,27 +20,35 @@ class Pair:
 
     def __init__(self, build, logs):
         self.nats = NatsServer(logs)
-        self.nats.start()
         flags = ["--nats", self.nats.url]
         self.engines = Stack(build, engines=2, logs=logs,
                              engine_flags=["--fault", "kind=stall,ms=0"])
-        self.engines.start_engines()
-        self.routers = [Stack(build, workers=self.engines.workers, logs=logs / f"router{i}",
-                              router_flags=[*flags, "--replica-name", f"r{i}"])
+        self.selection_ports = [free_port(), free_port()]
+        self.routers = [Stack(build, workers=[], logs=logs / f"router{i}",
+                              router_flags=[*flags, "--replica-name", f"r{i}",
+                                            "--selection-port", self.selection_ports[i]])
                         for i in range(2)]
 
     def __enter__(self):
-        for router in self.routers:
-            router.start_router()
-        for router in self.routers:
-            router.wait_until(lambda: len(sources(router)) == 1)
+        try:
+            self.nats.start()
+            self.engines.start_engines()
+            for router in self.routers:
+                router.workers = self.engines.workers
+                router.start_router()
+            for router in self.routers:
+                router.wait_until(lambda: len(sources(router)) == 1)
+        except BaseException:
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *_):
-        for router in self.routers:
-            router.stop()
-        self.engines.stop()
-        self.nats.kill()
+        with contextlib.ExitStack() as everything:
+            everything.callback(self.nats.kill)
+            everything.callback(self.engines.stop)
+            for router in self.routers:
+                everything.callback(router.stop)
 
 
 @pytest.fixture
@@ -113,3 +122,30 @@ def test_a_router_that_is_started_again_sees_what_is_booked_at_the_others(pair):
     for connection in held:
         connection.close()
     second.wait_until(lambda: in_flight(second, "others_in_flight") == [0, 0])
+
+
+def reserve(port, attempt):
+    connection = http.client.HTTPConnection("127.0.0.1", port)
+    connection.request("POST", "/select_and_reserve",
+                       json.dumps({"token_ids": list(range(2000, 2064)),
+                                   "reservation": f"front.1.{attempt}"}))
+    answer = connection.getresponse()
+    assert answer.status == 200, answer.read()
+    connection.close()
+
+
+def test_a_reservation_that_moves_to_another_router_counts_once(pair):
+    first, second = pair.routers
+    reserve(pair.selection_ports[0], 0)
+    second.wait_until(lambda: sum(in_flight(second, "others_in_flight")) == 1)
+    # Its caller has lost the first router, which lives.
+    reserve(pair.selection_ports[1], 1)
+    first.wait_until(lambda: sum(in_flight(first, "in_flight")) == 0)
+    first.wait_until(lambda: sum(in_flight(first, "others_in_flight")) == 1)
+    second.wait_until(lambda: sum(in_flight(second, "others_in_flight")) == 0)
+    assert sum(in_flight(second, "in_flight")) == 1
+    assert second.router_count('sightline_load_taken_total{where="here"}') == 1
+    # And back.
+    reserve(pair.selection_ports[0], 2)
+    second.wait_until(lambda: sum(in_flight(second, "in_flight")) == 0)
+    assert sum(in_flight(first, "in_flight")) == 1
