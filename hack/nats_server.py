@@ -4,7 +4,9 @@
 forge or see what a server permits."""
 
 import contextlib
+import itertools
 import json
+import os
 import pathlib
 import shutil
 import signal
@@ -15,12 +17,21 @@ import time
 READY_S = 15
 PIECE_BYTES = 1 << 16
 
+# Below the ports that Linux gives to connections and to listeners on port 0 (from 32768): between
+# the choice of one of these and its use nobody is given it. Each process begins elsewhere, as
+# several run tests at once.
+FIRST_PORT, PORTS = 12000, 20000
+_next_port = itertools.count(os.getpid() * 997)
+
 
 def free_port():
-    """One that was free a moment ago."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """One that nobody listens on, and that no other call in this process has returned lately."""
+    for number in itertools.islice(_next_port, PORTS):
+        port = FIRST_PORT + number % PORTS
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise RuntimeError(f"no port from {FIRST_PORT} to {FIRST_PORT + PORTS - 1} is free")
 
 
 class NatsServer:
