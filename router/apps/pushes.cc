@@ -120,6 +120,12 @@ Result<std::string> Pushes::look_at_learnt() {
   return learnt_.look(*router_->fleet().snapshot(), *list, system_clock().now());
 }
 
+Result<Done> Pushes::check() {
+  SL_TRY(lists_.check());
+  SL_TRY(look_at_learnt());
+  return Done{};
+}
+
 void Pushes::add_admin(runtime::AdminServer& admin) {
   admin.add_noted_check("workers", [this] { return lists_.check(); });
   admin.add_noted_check("learnt", [this] { return look_at_learnt(); });

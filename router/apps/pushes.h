@@ -47,6 +47,9 @@ class Pushes {
   // whose list may be empty. replicas: whom lists are told and asked of, null: nobody; outlives
   // stop().
   void start(bool has_file, process::ReplicaStack* replicas);
+  // Unavailable, with the reason, while there is no list, or not learnt what its workers hold. From
+  // any thread.
+  Result<Done> check();
   void add_admin(runtime::AdminServer& admin);
   // Before each scrape.
   void refresh_metrics();

@@ -75,6 +75,8 @@ struct ServeApp::Parts {
   Result<Done> make_router();
   Result<Done> find_routers();
   void make_front();
+  [[nodiscard]] Result<Done> check_running() const;
+  [[nodiscard]] Result<Done> check_router() const;
   void refresh_metrics();
   Result<Done> listen();
   void add_admin();
@@ -103,7 +105,8 @@ Result<Done> ServeApp::Parts::make_router() {
        .pool = pool,
        .identity = process::keys_identity(identity, model->files_digest,
                                           proxy::scope_model(options.settings)),
-       .descriptor_max = options.open_files.descriptor_max}));
+       .descriptor_max = options.open_files.descriptor_max,
+       .ready = [this] { return check_router(); }}));
   served.emplace(router->fleet());
   return Done{};
 }
@@ -158,6 +161,18 @@ Result<Done> ServeApp::Parts::join_replicas() {
   return Done{};
 }
 
+Result<Done> ServeApp::Parts::check_running() const {
+  if (!stopped) return Done{};
+  return Error{ErrorCode::Unavailable, Blame::Internal, true, "draining", {}, {}};
+}
+
+// For frontends, which can ask another router; /readyz has the same checks one by one.
+Result<Done> ServeApp::Parts::check_router() const {
+  SL_TRY(check_running());
+  SL_TRY(pushes->check());
+  return fleet::check_serving(*router->fleet().snapshot());
+}
+
 void ServeApp::Parts::refresh_metrics() {
   if (router) router->refresh_metrics();
   if (router) pushes->refresh_metrics();
@@ -190,10 +205,7 @@ Result<Done> ServeApp::Parts::listen() {
 
 void ServeApp::Parts::add_admin() {
   admin->add_check("model", [] { return Result<Done>(Done{}); });
-  admin->add_check("listening", [this]() -> Result<Done> {
-    if (!stopped) return Done{};
-    return Error{ErrorCode::Unavailable, Blame::Internal, true, "draining", {}, {}};
-  });
+  admin->add_check("listening", [this] { return check_running(); });
   if (router) router->add_admin(*admin);
   if (remote) remote->add_admin(*admin);
   if (front) front->add_admin(*admin);

@@ -219,7 +219,7 @@ Result<Done> RouterRole::Parts::listen() {
     };
   }
   service = SL_TRY(SelectionService::create(
-      options, {shared.pool, *selector, *fleet, shared.scheme, shared.metrics}));
+      options, {shared.pool, *selector, *fleet, shared.scheme, shared.metrics, shared.ready}));
   return Done{};
 }
 

@@ -39,6 +39,7 @@ class RouterRole {
     IoPool& pool;
     std::string identity;  // what the keys of the deployment depend on, for its frontends
     int descriptor_max;    // of connections of the selection API
+    std::function<Result<Done>()> ready;  // as SelectionApi::Sources
   };
   // Reads nothing and follows nobody until start(). Errors: of the events' sockets.
   static Result<std::unique_ptr<RouterRole>> create(const Shared& shared);

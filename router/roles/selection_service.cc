@@ -48,7 +48,8 @@ struct SelectionService::Parts {
              .served = [this] { return served.read(); },
              .adopt =
                  [this](const selection::Adoption& work) { return around.selector.adopt(work); },
-             .tokens = tokens.get()},
+             .tokens = tokens.get(),
+             .ready = given.ready},
             {.identity = options.identity,
              .scope_model = options.scope_model,
              .leases = {},

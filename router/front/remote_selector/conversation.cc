@@ -122,9 +122,9 @@ void RemoteSelector::resolve() {
 // What is held where nobody answers is held at the first router that does.
 void RemoteSelector::move_held() {
   const auto order = table_.order();
-  if (order.empty() || !table_.is_well(order.front().id)) return;
+  if (order.empty() || !table_.answers(order.front().id)) return;
   const std::uint64_t home = order.front().id;
-  const auto counts = [this](std::uint64_t router) { return table_.is_well(router); };
+  const auto counts = [this](std::uint64_t router) { return table_.answers(router); };
   const std::size_t moved = holdings_.move(counts, home);
   if (moved == 0) return;
   around_.metrics.counter(contract::kReservationsMovedTotal).add(static_cast<double>(moved));
@@ -135,7 +135,7 @@ void RemoteSelector::talk_if_due(const Router& router) {
   Peer& peer = peers_[router.id];
   if (peer.is_talking) return;
   const bool tells = peer.list_due || !peer.alive.empty() || holdings_.has_notes(router.id);
-  if (!peer.poll_due && !(tells && table_.is_well(router.id))) return;
+  if (!peer.poll_due && !(tells && table_.answers(router.id))) return;
   peer.is_talking = true;
   {
     const MutexLock lock(mutex_);
@@ -154,7 +154,7 @@ Task<void> RemoteSelector::talk(Router router) {
       goes_on = co_await poll(router);
       continue;
     }
-    if (!table_.is_well(router.id)) break;
+    if (!table_.answers(router.id)) break;
     if (!peer.alive.empty() || holdings_.has_notes(router.id)) {
       goes_on = co_await tell_notes(router);
     } else if (peer.list_due) {
@@ -177,7 +177,7 @@ Task<bool> RemoteSelector::poll(const Router& router) {
     failed(router, answer.error().message);
     co_return false;
   }
-  if (answer->status == 304 && table_.is_well(router.id)) co_return true;
+  if (answer->status == 304 && table_.answers(router.id)) co_return true;
   peer.tag.clear();
   if (answer->status == 304) {
     peer.poll_due = true;  // it is back: the whole, without a tag
@@ -199,15 +199,25 @@ Task<bool> RemoteSelector::poll(const Router& router) {
   }
   peer.tag = answer->tag;
   if (table_.answered(router.id, *told)) {
-    const bool is_well = table_.is_well(router.id);
-    log(is_well ? LogLevel::Info : LogLevel::Warn, is_well ? "router found" : "router does not fit",
-        {{"router", router.name}, {"its_keys", told->identity}, {"our_keys", options_.identity}});
+    log_state(router, *told);
     // It may hold what it booked before it failed, and lack what others that failed held.
     peer.list_due = true;
     move_held();
   }
   publish_served();
   co_return true;
+}
+
+void RemoteSelector::log_state(const Router& router, const selection_json::Told& told) const {
+  if (!table_.answers(router.id)) {
+    log(LogLevel::Warn, "router does not fit",
+        {{"router", router.name}, {"its_keys", told.identity}, {"our_keys", options_.identity}});
+  } else if (!told.not_ready.empty()) {
+    log(LogLevel::Warn, "router is not ready: others are asked first",
+        {{"router", router.name}, {"reason", told.not_ready}});
+  } else {
+    log(LogLevel::Info, "router found", {{"router", router.name}});
+  }
 }
 
 void RemoteSelector::publish_served() {
@@ -251,7 +261,7 @@ Task<bool> RemoteSelector::put(const Router& router, Caller::Question question) 
 // The process ends: what has ended is to be told.
 Task<void> RemoteSelector::tell_last_notes() {
   for (const Router& router : table_.all()) {
-    while (table_.is_well(router.id) && holdings_.has_notes(router.id)) {
+    while (table_.answers(router.id) && holdings_.has_notes(router.id)) {
       const bool is_told = co_await tell_notes(router);
       if (!is_told) break;
     }

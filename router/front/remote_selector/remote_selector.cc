@@ -88,7 +88,7 @@ Task<Result<RemoteSelector::Asked>> RemoteSelector::ask(const std::string& targe
                                                         const Body& body) {
   const Instant end = around_.clock.now() + options_.ask_time;
   std::uint32_t attempt = 0;
-  std::string trouble;
+  Troubles troubles;
   for (int round = 0; round < kRoundsMax; ++round) {
     for (const Router& router : table_.order()) {
       const Duration left = end - around_.clock.now();
@@ -105,13 +105,15 @@ Task<Result<RemoteSelector::Asked>> RemoteSelector::ask(const std::string& targe
         failed(router, answer.error().message);
         continue;
       }
-      if (auto refusal = refusal_of(router, *answer, trouble)) co_return std::move(*refusal);
+      if (auto refusal = refusal_of(router, *answer, troubles)) co_return std::move(*refusal);
     }
+    if (troubles.refused) co_return std::move(*troubles.refused);
     if (end - around_.clock.now() <= kRoundPause || !around_.pool.running()) break;
     co_await pause(around_.pool, kRoundPause);
   }
-  if (!trouble.empty()) {
-    co_return Error{ErrorCode::Unavailable, Blame::Internal, true, std::move(trouble), "", ""};
+  if (!troubles.other.empty()) {
+    co_return Error{
+        ErrorCode::Unavailable, Blame::Internal, true, std::move(troubles.other), "", ""};
   }
   const auto checked = table_.check(RouterTable::Names::No);
   if (!checked.ok()) co_return checked.error();
@@ -120,13 +122,13 @@ Task<Result<RemoteSelector::Asked>> RemoteSelector::ask(const std::string& targe
 }
 
 std::optional<Error> RemoteSelector::refusal_of(const Router& router, const Caller::Answer& answer,
-                                                std::string& trouble) {
+                                                Troubles& troubles) {
   if (answer.status == 409) {
     // Keys of another identity or block size: what is known of the workers is out of date.
     around_.metrics.counter(contract::kSelectionMismatchesTotal, {"told"}).add();
     must_poll_ = true;
     wake();
-    trouble = "what is known of the workers is out of date: " +
+    troubles.other = "what is known of the workers is out of date: " +
               selection_json::error_message(answer.body) + "; try again shortly";
     return std::nullopt;
   }
@@ -136,7 +138,11 @@ std::optional<Error> RemoteSelector::refusal_of(const Router& router, const Call
   }
   auto error = selection_json::read_error(answer.body);
   if (error && error->code == ErrorCode::Overloaded) {
-    trouble = error->message;
+    troubles.other = error->message;
+    return std::nullopt;
+  }
+  if (error && error->code == ErrorCode::Unavailable) {
+    if (!troubles.refused) troubles.refused = std::move(*error);
     return std::nullopt;
   }
   if (error) return error;

@@ -31,8 +31,8 @@ namespace sightline::remote_selector {
 
 // The router role in other processes, asked over the selection API: the same answers as of the one
 // in this process. A question goes to this frontend's first router (RouterTable); where that does
-// not answer, to the next, as a later attempt of the same reservation, until one does or ask_time
-// has passed. First tokens and ends are noted and told soon after, several at once; nobody waits
+// not answer, or has no worker to name, to the next, as a later attempt of the same reservation,
+// until one does, or all have refused, or ask_time has passed. First tokens and ends are noted and told soon after, several at once; nobody waits
 // for that. All that is held is told every renew_interval, and at once after a router failed: its
 // reservations are then held at the next. A lost note is made good by that list.
 //
@@ -108,9 +108,14 @@ class RemoteSelector : public selection::Selector {
 
   // The body of the first 200; questions as in select().
   Task<Result<Asked>> ask(const std::string& target, const Body& body);
+  // Why no router has answered a question with a 200.
+  struct Troubles {
+    std::optional<Error> refused;  // by a router that has no worker to name: another may have
+    std::string other;             // in words
+  };
   // What an answer says that is no 200. The router's own word, or nothing: another may be asked.
   std::optional<Error> refusal_of(const Router& router, const Caller::Answer& answer,
-                                  std::string& trouble);
+                                  Troubles& troubles);
   void failed(const Router& router, const std::string& reason);
 
   Task<void> drive();
@@ -120,6 +125,7 @@ class RemoteSelector : public selection::Selector {
   void talk_if_due(const Router& router);
   Task<void> talk(Router router);
   Task<bool> poll(const Router& router);
+  void log_state(const Router& router, const selection_json::Told& told) const;
   Task<bool> tell_notes(const Router& router);
   Task<bool> tell_list(const Router& router);
   // True: the router took it.

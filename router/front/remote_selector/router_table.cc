@@ -33,8 +33,8 @@ Error nobody(const std::string& why) {
 }  // namespace
 
 std::string_view name_of(RouterState state) {
-  constexpr std::array<std::string_view, kRouterStates> kNames = {"unheard", "well", "failed",
-                                                                  "unfit"};
+  constexpr std::array<std::string_view, kRouterStates> kNames = {"unheard", "well", "unready",
+                                                                  "failed", "unfit"};
   return kNames[static_cast<std::size_t>(state)];
 }
 
@@ -70,7 +70,8 @@ std::vector<Router> RouterTable::order() const {
   std::vector<Router> routers;
   const MutexLock lock(mutex_);
   routers.reserve(entries_.size());
-  for (const auto state : {RouterState::Well, RouterState::Unheard, RouterState::Failed}) {
+  for (const auto state : {RouterState::Well, RouterState::Unready, RouterState::Unheard,
+                           RouterState::Failed}) {
     for (const Entry& entry : entries_) {
       if (entry.state == state) routers.push_back(entry.router);
     }
@@ -85,10 +86,11 @@ std::vector<Router> RouterTable::all() const {
   return routers;
 }
 
-bool RouterTable::is_well(std::uint64_t id) const {
+bool RouterTable::answers(std::uint64_t id) const {
   const MutexLock lock(mutex_);
   return std::any_of(entries_.begin(), entries_.end(), [id](const Entry& entry) {
-    return entry.router.id == id && entry.state == RouterState::Well;
+    return entry.router.id == id &&
+           (entry.state == RouterState::Well || entry.state == RouterState::Unready);
   });
 }
 
@@ -99,10 +101,16 @@ bool RouterTable::answered(std::uint64_t id, const selection_json::Told& told) {
   Entry* const entry = find(id);
   if (entry == nullptr) return false;
   entry->served = fits ? std::move(served) : nullptr;
-  entry->trouble = fits ? ""
-                        : "its block keys are of `" + told.identity +
-                              "`, those of this frontend of `" + identity_ + "`";
-  const RouterState state = fits ? RouterState::Well : RouterState::Unfit;
+  RouterState state = RouterState::Well;
+  entry->trouble.clear();
+  if (!fits) {
+    state = RouterState::Unfit;
+    entry->trouble = "its block keys are of `" + told.identity + "`, those of this frontend of `" +
+                     identity_ + "`";
+  } else if (!told.not_ready.empty()) {
+    state = RouterState::Unready;
+    entry->trouble = "is not ready: " + told.not_ready;
+  }
   return std::exchange(entry->state, state) != state;
 }
 

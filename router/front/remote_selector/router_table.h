@@ -28,10 +28,11 @@ struct Router {
 enum class RouterState : std::uint8_t {
   Unheard,  // has not answered yet
   Well,
+  Unready,  // answers, but lacks workers, or has not learnt yet what they hold
   Failed,  // did not answer, or not with sense, when it was asked last
   Unfit,   // its block keys are others
 };
-inline constexpr std::size_t kRouterStates = 4;
+inline constexpr std::size_t kRouterStates = 5;
 std::string_view name_of(RouterState state);
 
 // Which routers there are, how they are, and in which order this frontend asks them. The order is
@@ -47,17 +48,18 @@ class RouterTable {
   // Those that there are now. One that was there before stays what it is.
   void set(const std::vector<http::ServerAddress>& addresses);
 
-  // Whom to ask, the best first: those that are well, then those not heard of, then those that
-  // failed, who may be back; never one that is unfit.
+  // Whom to ask, the best first: those that are well, then those that say that they are not ready,
+  // then those not heard of, then those that failed, who may be back; never one that is unfit.
   [[nodiscard]] std::vector<Router> order() const;
   [[nodiscard]] std::vector<Router> all() const;
-  [[nodiscard]] bool is_well(std::uint64_t id) const;
+  // Whether it answered, with sense, when it was asked last; ready or not.
+  [[nodiscard]] bool answers(std::uint64_t id) const;
 
   // What was learnt of a router; true if its state is another one now.
   bool answered(std::uint64_t id, const selection_json::Told& told);
   bool failed(std::uint64_t id, const std::string& reason);
 
-  // Of the first router that is well; null: of none.
+  // Of the first router that is well; null: of none. One that is not ready may lack workers.
   [[nodiscard]] std::shared_ptr<const fleet::Served> served() const;
   // Unavailable, with the reasons, if no router can be asked. With names: for operators.
   enum class Names : bool { No, Yes };

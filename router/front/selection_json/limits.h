@@ -13,6 +13,7 @@ inline constexpr std::size_t kMediaMax = 10'000;         // items of a prompt
 inline constexpr std::size_t kNameBytesMax = 1024;       // a worker's, adapter's, media item's
 inline constexpr std::size_t kTriedMax = 4096;           // workers
 inline constexpr std::size_t kMessageBytesMax = 8192;    // of an error
+inline constexpr std::size_t kReasonBytesMax = 4096;     // why a router is not ready
 inline constexpr std::size_t kExplainedMax = 65'536;     // workers and ranks of an explanation
 inline constexpr std::uint64_t kLeaseSecondsMax = 3600;  // of lease_s
 inline constexpr std::uint64_t kBookedMax = 1 << 30;     // tokens or blocks of a reservation

@@ -43,7 +43,9 @@ std::string write_told(const Told& told) {
   for (const auto family : served.families) {
     out += (out.back() == '[' ? "" : ",") + json::to_quoted(contract::name_of(family));
   }
-  return out + "]}";
+  out += "]";
+  if (!told.not_ready.empty()) out += R"(,"not_ready":)" + json::to_quoted(told.not_ready);
+  return out + "}";
 }
 
 Result<Told> read_told(std::string body) {
@@ -59,6 +61,7 @@ Result<Told> read_told(std::string body) {
       static_cast<std::uint32_t>(fields.number("prompt_tokens_max", kNumber32Max, 0));
   const auto models = fields.list("models", kModelsMax);
   const auto families = fields.list("families", contract::kEngineFamilies.size());
+  told.not_ready = fields.text("not_ready", kReasonBytesMax).value_or("");
   SL_TRY(fields.check());
   if (models) SL_TRY(read_models(*models, told.served.models));
   if (!families) return told;

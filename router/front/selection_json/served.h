@@ -14,6 +14,7 @@ namespace sightline::selection_json {
 struct Told {
   std::string identity;  // what the keys of the deployment depend on
   fleet::Served served;
+  std::string not_ready;  // why others should be asked if there are any; empty: it is ready
 
   bool operator==(const Told&) const = default;
 };

@@ -242,6 +242,25 @@ TEST_F(AFrontend, DoesNotAskARouterOfOtherKeys) {
   EXPECT_EQ(router.in_flight(), 0U);
 }
 
+TEST_F(AFrontend, ARouterWithoutAWorkerToNameIsNotTheLastWord) {
+  RouterAtPort first;
+  RouterAtPort second;
+  ask_of({first.address(), second.address()});
+  ASSERT_TRUE(select().ok());
+  auto& home = first.in_flight() > 0 ? first : second;
+  auto& other = first.in_flight() > 0 ? second : first;
+  // Nothing tells the frontend of it but the answer.
+  home.fleet.set_workers({});
+  const auto selected = select();
+  ASSERT_TRUE(selected.ok()) << selected.error().message;
+  EXPECT_EQ(other.in_flight(), 1U);
+  other.fleet.set_workers({});
+  const auto refused = select();
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::Unavailable);
+  EXPECT_NE(refused.error().message.find("worker"), std::string::npos) << refused.error().message;
+}
+
 TEST_F(AFrontend, WhatARouterLostIsBookedThereAgainByTheNextList) {
   RouterAtPort router;
   ask_of({router.address()});

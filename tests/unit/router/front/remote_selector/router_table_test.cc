@@ -54,7 +54,7 @@ TEST(RouterTable, ThoseThatAreWellAreAskedFirstAndUnfitOnesNever) {
   EXPECT_EQ(order[0].id, before[2].id);
   EXPECT_EQ(order[1].id, before[0].id);
   EXPECT_TRUE(table.check(RouterTable::Names::No).ok());
-  EXPECT_EQ(table.counts(), (std::array<std::size_t, kRouterStates>{0, 1, 1, 1}));
+  EXPECT_EQ(table.counts(), (std::array<std::size_t, kRouterStates>{0, 1, 0, 1, 1}));
 }
 
 TEST(RouterTable, ARefusalNamesBothKeys) {
@@ -68,6 +68,26 @@ TEST(RouterTable, ARefusalNamesBothKeys) {
     EXPECT_NE(checked.error().message.find(part), std::string::npos) << checked.error().message;
   }
   EXPECT_EQ(table.served(), nullptr);
+}
+
+TEST(RouterTable, ARouterThatIsNotReadyIsAskedAfterThoseThatAreAndNotBelievedOnWhatIsServed) {
+  RouterTable table("f", "k");
+  table.set(addresses(2));
+  const auto order = table.order();
+  auto word = told("k", 16);
+  word.not_ready = "there is no list of workers yet";
+  table.answered(order[0].id, word);
+  EXPECT_EQ(table.served(), nullptr);
+  const auto checked = table.check(RouterTable::Names::Yes);
+  ASSERT_FALSE(checked.ok());
+  EXPECT_NE(checked.error().message.find("no list of workers"), std::string::npos);
+  table.answered(order[1].id, told("k", 32));
+  EXPECT_EQ(table.order()[0].id, order[1].id);
+  EXPECT_EQ(table.order()[1].id, order[0].id);
+  EXPECT_TRUE(table.answers(order[0].id)) << "it is told of what it has booked";
+  EXPECT_EQ(table.served()->block_size, 32U);
+  table.answered(order[0].id, told("k", 16));
+  EXPECT_EQ(table.order()[0].id, order[0].id);
 }
 
 TEST(RouterTable, WhatIsServedIsTheWordOfTheFirstThatIsWell) {

@@ -151,6 +151,7 @@ class SelectionOverHttp : public testing::Test {
        .metrics = metrics,
        .clock = clock}};
   InterruptedSelector interrupted{selector};
+  std::string not_ready;  // what the router says of itself; empty: that it is ready
   [[nodiscard]] SelectionApi::Sources sources() {
     return {.selector = interrupted,
             .fleet = fleet,
@@ -159,7 +160,11 @@ class SelectionOverHttp : public testing::Test {
             .clock = clock,
             .served = [this] { return served.read(); },
             .adopt = [this](const selection::Adoption& work) { return selector.adopt(work); },
-            .tokens = nullptr};
+            .tokens = nullptr,
+            .ready = [this]() -> Result<Done> {
+              if (not_ready.empty()) return Done{};
+              return Error{ErrorCode::Unavailable, Blame::Internal, true, not_ready, "", ""};
+            }};
   }
   [[nodiscard]] SelectionApi::Options options() {
     return {.identity = "key=1",
@@ -389,6 +394,18 @@ TEST_F(SelectionOverHttp, ALaterAttemptIsToldOfAndEndsTheEarlierElsewhere) {
   api.supersede({"f", 1, 2});
   EXPECT_EQ(ask("PUT", "/reservations", list_of({1}, 1, "b", 2)).body, R"({"ended":0,"booked":1})")
       << "what was superseded may come back";
+}
+
+TEST_F(SelectionOverHttp, ARouterThatIsNotReadyTellsWhyWithWhatIsServed) {
+  not_ready = "there is no list of workers yet";
+  const auto told = selection_json::read_told(ask("GET", "/served").body);
+  ASSERT_TRUE(told.ok());
+  EXPECT_EQ(told->not_ready, "there is no list of workers yet");
+  EXPECT_EQ(ask("POST", "/select", key_ask("key=1", 16, "f.1.0")).status, 200)
+      << "whoever has nobody else to ask is answered";
+  not_ready = std::string(100'000, 'x');
+  EXPECT_EQ(selection_json::read_told(ask("GET", "/served").body)->not_ready,
+            "see /readyz?verbose there");
 }
 
 TEST_F(SelectionOverHttp, WhatIsServedIsToldOnceUntilItChanges) {
