@@ -41,7 +41,7 @@ instrumented-build: setup
 demo: demo-build ## two simulated engines and the router: see a picture's second request go home
 	@$(PYTHON) hack/demo --build $(BUILD)
 
-demo-replicas: demo-build ## NATS, two agents, two routers: what one learns the other knows
+demo-replicas: demo-build ## NATS, two agents, two routers, a frontend: what one learns all know
 	@$(PYTHON) hack/demo-replicas --build $(BUILD)
 
 serve: demo-build ## the same set-up, kept running for curl until Ctrl-C

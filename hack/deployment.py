@@ -119,6 +119,8 @@ class Deployment:
                 node.wait()
             for router in self.routers:
                 self.wait_until_ready(router)
+            for frontend in self.frontends:
+                self.wait_until_healthy(frontend)
         except BaseException:
             self.__exit__()
             raise
@@ -139,6 +141,11 @@ class Deployment:
         view = self.view(router)
         view.wait_until(lambda: [w["state"] for w in view.worker_states()]
                         == ["ready"] * len(self.agents))
+
+    def wait_until_healthy(self, node):
+        """Until it is ready to be sent requests, by its own judgement."""
+        view = self.view(node)
+        view.wait_until(lambda: view.get(node.admin_port, "/readyz")[0] == 200)
 
     def wait_until_heard(self):
         """Until every router that runs has as many blocks of each engine as the engine holds."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
 """Breaks a deployment at random: NATS, what it delivers, agents, routers. One thing at a time is
-broken, so that every request can be served by another router."""
+broken, so that every request can be served by another router or frontend."""
 
 import collections
 import contextlib
@@ -16,7 +16,7 @@ from nats_tap import Faults
 SILENCE_S_MAX = 7.0
 DOWN_S_MAX = 2.0
 KINDS = ("nats killed", "nats frozen", "cut off", "in silence", "messages lost", "agent killed",
-         "agent frozen", "router killed", "router frozen")
+         "agent frozen", "router killed", "router frozen", "frontend killed", "frontend frozen")
 
 
 class Breaker(threading.Thread):
@@ -29,7 +29,8 @@ class Breaker(threading.Thread):
         self._stop_event = stop
         self._rng = random.Random(seed)
         self.counts = collections.Counter(dict.fromkeys(KINDS, 0))
-        self.router_troubles = []  # (port, Unix times from and to)
+        self.troubles = []  # (port of a router or frontend, Unix times from and to)
+        self.away = set()  # ports of those that run but are not ready yet: no one is sent there
         self.failure = None
 
     def run(self):
@@ -73,16 +74,14 @@ class Breaker(threading.Thread):
             else:
                 node.kill()
                 yield
+                if role != "agent":
+                    self.away.add(node.port)
                 node.start()
-                if role == "router":
-                    self._await_ready(node)
-            if role == "router":
-                self.router_troubles.append((node.port, begin, time.time()))
-
-    def _await_ready(self, router):
-        """Before that nobody is to send it requests: it has no list of workers yet."""
-        view = self._deployment.view(router)
-        view.wait_until(lambda: view.get(router.admin_port, "/readyz")[0] == 200)
+                if role != "agent":
+                    deployment.wait_until_healthy(node)
+                    self.away.discard(node.port)
+            if role != "agent":
+                self.troubles.append((node.port, begin, time.time()))
 
     @contextlib.contextmanager
     def _tapped(self, kind):
