@@ -129,7 +129,7 @@ std::optional<Error> RemoteSelector::refusal_of(const Router& router, const Call
     must_poll_ = true;
     wake();
     troubles.other = "what is known of the workers is out of date: " +
-              selection_json::error_message(answer.body) + "; try again shortly";
+                     selection_json::error_message(answer.body) + "; try again shortly";
     return std::nullopt;
   }
   if (answer.status == 401) {

@@ -32,9 +32,10 @@ namespace sightline::remote_selector {
 // The router role in other processes, asked over the selection API: the same answers as of the one
 // in this process. A question goes to this frontend's first router (RouterTable); where that does
 // not answer, or has no worker to name, to the next, as a later attempt of the same reservation,
-// until one does, or all have refused, or ask_time has passed. First tokens and ends are noted and told soon after, several at once; nobody waits
-// for that. All that is held is told every renew_interval, and at once after a router failed: its
-// reservations are then held at the next. A lost note is made good by that list.
+// until one does, or all have refused, or ask_time has passed. First tokens and ends are noted and
+// told soon after, several at once; nobody waits for that. All that is held is told every
+// renew_interval, and at once after a router failed: its reservations are then held at the next. A
+// lost note is made good by that list.
 //
 // It runs on the pool's first I/O thread between start() and stop().
 // Thread safety: the methods of Selector on I/O threads, but for end() and first_token() from any;

@@ -70,8 +70,8 @@ std::vector<Router> RouterTable::order() const {
   std::vector<Router> routers;
   const MutexLock lock(mutex_);
   routers.reserve(entries_.size());
-  for (const auto state : {RouterState::Well, RouterState::Unready, RouterState::Unheard,
-                           RouterState::Failed}) {
+  for (const auto state :
+       {RouterState::Well, RouterState::Unready, RouterState::Unheard, RouterState::Failed}) {
     for (const Entry& entry : entries_) {
       if (entry.state == state) routers.push_back(entry.router);
     }

@@ -29,8 +29,8 @@ enum class RouterState : std::uint8_t {
   Unheard,  // has not answered yet
   Well,
   Unready,  // answers, but lacks workers, or has not learnt yet what they hold
-  Failed,  // did not answer, or not with sense, when it was asked last
-  Unfit,   // its block keys are others
+  Failed,   // did not answer, or not with sense, when it was asked last
+  Unfit,    // its block keys are others
 };
 inline constexpr std::size_t kRouterStates = 5;
 std::string_view name_of(RouterState state);

@@ -52,8 +52,8 @@ class SelectionApi {
     std::function<std::optional<selection::Selection>(const selection::Adoption&)> adopt;
     // Of whose tokens a request must bring one; null: no request needs any.
     runtime::TokenFile* tokens = nullptr;
-    // Unavailable, with the reason, while frontends should rather ask another router: told with what
-    // is served. Empty: always ready. From any I/O thread.
+    // Unavailable, with the reason, while frontends should rather ask another router: told with
+    // what is served. Empty: always ready. From any I/O thread.
     std::function<Result<Done>()> ready = {};
   };
   struct Options {
