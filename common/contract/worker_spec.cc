@@ -39,12 +39,6 @@ bool is_name(std::string_view text) {
   });
 }
 
-bool is_host(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
-    return c > ' ' && c < 127 && std::string_view("/?#@\"\\<>[]").find(c) == std::string_view::npos;
-  });
-}
-
 // host[:port] of the URL, into spec.
 bool read_authority(std::string_view authority, WorkerSpec& spec) {
   std::string_view host = authority;
@@ -64,7 +58,7 @@ bool read_authority(std::string_view authority, WorkerSpec& spec) {
     return false;
   }
   const auto number = whole_number(port);
-  if (!is_host(host) || !number || *number == 0 || *number > kPortMax) return false;
+  if (!is_url_host(host) || !number || *number == 0 || *number > kPortMax) return false;
   spec.host = host;
   spec.port = static_cast<std::uint16_t>(*number);
   return true;
@@ -203,6 +197,12 @@ std::string name_of_address(const std::string& host, std::uint16_t port) {
 }
 
 }  // namespace
+
+bool is_url_host(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return c > ' ' && c < 127 && std::string_view("/?#@\"\\<>[]").find(c) == std::string_view::npos;
+  });
+}
 
 std::span<const std::string_view> worker_fields() { return kFields; }
 

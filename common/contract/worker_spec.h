@@ -59,6 +59,9 @@ struct WorkerSpec {
   bool operator==(const WorkerSpec&) const = default;
 };
 
+// May stand as host in a URL, and in a request's Host field.
+bool is_url_host(std::string_view text);
+
 struct NamedField {
   std::string name;
   std::string value;

@@ -45,7 +45,8 @@ void run(ByteView input) {
   const auto write = [](const selection::Selection& s) {
     return messages::write_selection(s, std::nullopt);
   };
-  check_message(text, messages::read_selection, write);
+  const auto read = [](std::string body) { return messages::read_selection(std::move(body)); };
+  check_message(text, read, write);
   check_message(text, messages::read_ending, messages::write_ending);
   check_message(text, messages::read_explanation, messages::write_explanation);
   check_message(text, messages::read_renewal, messages::write_renewal);

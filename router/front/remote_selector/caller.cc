@@ -3,7 +3,6 @@
 #include "router/front/remote_selector/caller.h"
 
 #include <array>
-#include <chrono>
 #include <utility>
 
 #include "common/runtime/deadlines.h"
@@ -12,11 +11,6 @@ namespace sightline::remote_selector {
 namespace {
 
 using http::Failure;
-
-constexpr std::size_t kAnswerBytesMax = 32 << 20;  // an explanation of 65,536 ranks
-
-// A router keeps a connection that nothing comes on for 75 s.
-http::ClientOptions client_options() { return {.idle_age_max = std::chrono::seconds(60)}; }
 
 std::string words_of(const http::Exchange& exchange, const Error& error) {
   if (error.blame == Blame::Internal) return error.message;
@@ -37,8 +31,8 @@ std::string words_of(const http::Exchange& exchange, const Error& error) {
 
 }  // namespace
 
-Caller::Caller(IoPool& pool, hosts::Lookup& names, runtime::TokenFile* tokens)
-    : pool_(pool), client_(pool, client_options(), names), tokens_(tokens) {}
+Caller::Caller(const Around& around, const http::ClientOptions& options)
+    : around_(around), client_(around.pool, options, around.names) {}
 
 Task<Result<Caller::Answer>> Caller::call(const http::ServerAddress& router,
                                           const Question& question, Duration time_max) {
@@ -48,33 +42,37 @@ Task<Result<Caller::Answer>> Caller::call(const http::ServerAddress& router,
   call.head.target = question.target;
   if (!question.body.empty()) call.head.headers.set("content-type", "application/json");
   if (!question.known_tag.empty()) call.head.headers.set("if-none-match", question.known_tag);
-  if (tokens_ != nullptr) call.head.headers.set("authorization", "Bearer " + tokens_->first());
+  if (around_.tokens != nullptr) {
+    call.head.headers.set("authorization", "Bearer " + around_.tokens->first());
+  }
   const std::array<std::string_view, 1> body = {question.body};
   call.body = body;
   call.timeouts = {
       .connect = time_max, .write = time_max, .first_byte = time_max, .between_bytes = time_max};
+  const Instant end = around_.clock.now() + time_max;
   bool was_closed = false;
-  auto answer = co_await try_once(call, time_max, was_closed);
-  if (answer.ok() || !was_closed) co_return answer;
+  auto answer = co_await try_once({call, question.answer_bytes_max, time_max}, was_closed);
+  const Duration left = end - around_.clock.now();
+  if (answer.ok() || !was_closed || left <= Duration::zero()) co_return answer;
   call.fresh = true;
-  auto again = co_await try_once(call, time_max, was_closed);
+  auto again = co_await try_once({call, question.answer_bytes_max, left}, was_closed);
   co_return again;
 }
 
-Task<Result<Caller::Answer>> Caller::try_once(const http::Call& call, Duration time_max,
-                                              bool& was_closed) {
+Task<Result<Caller::Answer>> Caller::try_once(const Try& now, bool& was_closed) {
   http::Exchange exchange(client_);
-  Deadline deadline(pool_.deadlines(pool_.index_here()), [&exchange] { exchange.cancel(); });
-  deadline.set(time_max);
+  Deadline deadline(around_.pool.deadlines(around_.pool.index_here()),
+                    [&exchange] { exchange.cancel(); });
+  deadline.set(now.time_max);
   const auto unavailable = [&exchange](const Error& error) {
     return Error{ErrorCode::Unavailable, Blame::Internal, true, words_of(exchange, error), "", ""};
   };
-  const auto started = co_await exchange.start(call);
+  const auto started = co_await exchange.start(now.call);
   was_closed = exchange.kept_connection_closed();
   if (!started.ok()) co_return unavailable(started.error());
   Answer answer{.status = exchange.status(), .body = {}, .tag = {}};
   answer.tag = exchange.headers().find("etag").value_or("");
-  auto body = co_await http::read_all(exchange, kAnswerBytesMax);
+  auto body = co_await http::read_all(exchange, now.answer_bytes_max);
   if (!body.ok()) co_return unavailable(body.error());
   answer.body = std::move(*body);
   co_return answer;

@@ -2,6 +2,7 @@
 // Copyright The Sightline Authors
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 #include "common/base/clock.h"
@@ -19,14 +20,25 @@ namespace sightline::remote_selector {
 // Thread safety: call() on the pool's I/O threads.
 class Caller {
  public:
-  // Both outlive it. The first of the tokens is brought along; null: none.
-  Caller(IoPool& pool, hosts::Lookup& names, runtime::TokenFile* tokens);
+  // Of an answer: a selection or an error, whose texts are bounded; what grows with the workers.
+  static constexpr std::size_t kShortAnswerBytesMax = 128 << 10;
+  static constexpr std::size_t kLongAnswerBytesMax = 32 << 20;
+
+  // All outlive it. The first of the tokens is brought along; null: none.
+  struct Around {
+    IoPool& pool;
+    hosts::Lookup& names;
+    runtime::TokenFile* tokens;
+    const Clock& clock;
+  };
+  Caller(const Around& around, const http::ClientOptions& options);
 
   struct Question {
     std::string method;
     std::string target;
     std::string body = {};
     std::string known_tag = {};  // entity tag of the answer that is known; empty: none
+    std::size_t answer_bytes_max = kShortAnswerBytesMax;
   };
   struct Answer {
     int status = 0;
@@ -40,11 +52,15 @@ class Caller {
                             Duration time_max);
 
  private:
-  Task<Result<Answer>> try_once(const http::Call& call, Duration time_max, bool& was_closed);
+  struct Try {
+    const http::Call& call;
+    std::size_t answer_bytes_max;
+    Duration time_max;
+  };
+  Task<Result<Answer>> try_once(const Try& now, bool& was_closed);
 
-  IoPool& pool_;
+  const Around around_;
   http::Client client_;
-  runtime::TokenFile* const tokens_;
 };
 
 }  // namespace sightline::remote_selector

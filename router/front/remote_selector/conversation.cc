@@ -11,6 +11,7 @@
 
 #include "router/front/remote_selector/remote_selector.h"
 #include "router/front/remote_selector/running.h"
+#include "router/front/selection_json/endings.h"
 #include "router/front/selection_json/renewal.h"
 #include "router/front/selection_json/served.h"
 
@@ -19,8 +20,11 @@ namespace {
 
 // Workers whose answers go on are told of so often: more often than routers probe them.
 constexpr std::chrono::seconds kAliveInterval{1};
+// What each request may find out of date is asked for so often at most.
+constexpr std::chrono::milliseconds kAskAgainInterval{50};
 // A router may be long about a list of what it has to book.
 constexpr std::chrono::seconds kListTime{2};
+constexpr std::size_t kAddressesMax = 64;  // of one name
 
 }  // namespace
 
@@ -71,7 +75,8 @@ Task<void> RemoteSelector::drive() {
     is_woken_ = false;
     const Instant now = around_.clock.now();
     take_turn(now);
-    next.set(std::min({poll_at_, list_at_, alive_at_}) - now);
+    const Instant polls_at = must_poll_ ? std::min(poll_at_, asked_again_at_) : poll_at_;
+    next.set(std::min({polls_at, list_at_, alive_at_}) - now);
     co_await turn_.wait();
   }
   co_await tell_last_notes();
@@ -79,9 +84,14 @@ Task<void> RemoteSelector::drive() {
 }
 
 void RemoteSelector::take_turn(Instant now) {
-  const bool polls = must_poll_.exchange(false) || now >= poll_at_;
+  bool polls = now >= poll_at_;
+  if (now >= asked_again_at_ && must_poll_.exchange(false)) {
+    polls = true;
+    asked_again_at_ = now + kAskAgainInterval;
+  }
   if (polls) poll_at_ = now + options_.poll_interval;
   if (polls) resolve();
+  if (polls) holdings_.drop_old_notes(now);
   if (must_move_.exchange(false)) move_held();
   const bool lists = now >= list_at_;
   if (lists) list_at_ = now + options_.renew_interval;
@@ -99,15 +109,28 @@ void RemoteSelector::take_turn(Instant now) {
   }
 }
 
-// A name that is not looked up yet, or not any more, leaves what is known of its addresses.
+const std::vector<http::ServerAddress>& RemoteSelector::find(std::size_t router) {
+  const http::ServerAddress& named = options_.routers[router];
+  std::vector<http::ServerAddress>& found = found_[router];
+  const auto answer = around_.names.find(named.host, [this](const hosts::Resolved&) { wake(); });
+  if (answer.found.addresses.empty() && answer.asked_at) return found;
+  found.clear();
+  for (const auto& address : answer.found.addresses) {
+    if (found.size() == kAddressesMax) {
+      around_.metrics.counter(contract::kLimitHitsTotal, {"routers"}).add();
+      break;
+    }
+    found.push_back({address.to_string(), named.port});
+  }
+  return found;
+}
+
+// A name of which nothing is known does not hold up the others.
 void RemoteSelector::resolve() {
   std::vector<http::ServerAddress> addresses;
-  for (const http::ServerAddress& router : options_.routers) {
-    const auto answer = around_.names.find(router.host, [this](const hosts::Resolved&) { wake(); });
-    if (answer.found.addresses.empty() && answer.asked_at) return;
-    for (const auto& address : answer.found.addresses) {
-      addresses.push_back({address.to_string(), router.port});
-    }
+  for (std::size_t i = 0; i < options_.routers.size(); ++i) {
+    const auto& found = find(i);
+    addresses.insert(addresses.end(), found.begin(), found.end());
   }
   table_.set(addresses);
   std::set<std::uint64_t> ids;
@@ -169,6 +192,7 @@ Task<void> RemoteSelector::talk(Router router) {
 
 Task<bool> RemoteSelector::poll(const Router& router) {
   Caller::Question question{.method = "GET", .target = "/served"};
+  question.answer_bytes_max = Caller::kLongAnswerBytesMax;
   question.known_tag = peers_[router.id].tag;
   const auto answer = co_await caller_.call(router.address, question, options_.call_time);
   Peer& peer = peers_[router.id];
@@ -177,9 +201,10 @@ Task<bool> RemoteSelector::poll(const Router& router) {
     failed(router, answer.error().message);
     co_return false;
   }
-  if (answer->status == 304 && table_.answers(router.id)) co_return true;
+  const bool is_known = answer->status == 304 && !question.known_tag.empty();
+  if (is_known && table_.answers(router.id)) co_return true;
   peer.tag.clear();
-  if (answer->status == 304) {
+  if (is_known) {
     peer.poll_due = true;  // it is back: the whole, without a tag
     co_return true;
   }
@@ -229,13 +254,15 @@ void RemoteSelector::publish_served() {
 
 Task<bool> RemoteSelector::tell_notes(const Router& router) {
   selection_json::Notes notes{.instance = options_.instance, .notes = {}, .alive = {}};
-  notes.notes = holdings_.take_notes(router.id, selection_json::kNotesMax, around_.clock.now());
+  auto taken = holdings_.take_notes(router.id, selection_json::kNotesMax, around_.clock.now());
+  for (const auto& noted : taken) notes.notes.push_back(noted.note);
   notes.alive = std::exchange(peers_[router.id].alive, {});
   Caller::Question question{.method = "POST", .target = "/reservations"};
   question.body = selection_json::write_notes(notes);
-  const bool is_told = co_await put(router, std::move(question));
-  if (!is_told) holdings_.put_back(router.id, std::move(notes.notes), around_.clock.now());
-  co_return is_told;
+  const Put done = co_await put(router, std::move(question));
+  if (done == Put::Refused) holdings_.count_dropped(taken.size());  // the next list heals it
+  if (done == Put::Failed) holdings_.put_back(router.id, std::move(taken));
+  co_return done != Put::Failed;
 }
 
 Task<bool> RemoteSelector::tell_list(const Router& router) {
@@ -243,19 +270,24 @@ Task<bool> RemoteSelector::tell_list(const Router& router) {
   for (const auto& part : holdings_.list_for(router.id)) {
     Caller::Question question{.method = "PUT", .target = "/reservations"};
     question.body = selection_json::write_renewal(part);
-    const bool is_told = co_await put(router, std::move(question));
-    if (!is_told) co_return false;
+    const Put done = co_await put(router, std::move(question));
+    if (done == Put::Failed) co_return false;
   }
   co_return true;
 }
 
-Task<bool> RemoteSelector::put(const Router& router, Caller::Question question) {
+Task<RemoteSelector::Put> RemoteSelector::put(const Router& router, Caller::Question question) {
   const Duration time = question.method == "PUT" ? Duration(kListTime) : options_.call_time;
   const auto answer = co_await caller_.call(router.address, question, time);
-  if (answer.ok() && answer->status == 200) co_return true;
+  if (answer.ok() && answer->status == 200) co_return Put::Taken;
+  if (answer.ok() && answer->status == 400) {
+    log(LogLevel::Error, "a router cannot read what it is told of reservations",
+        {{"router", router.name}, {"reason", selection_json::error_message(answer->body)}});
+    co_return Put::Refused;
+  }
   failed(router, answer.ok() ? "answers with status " + std::to_string(answer->status)
                              : answer.error().message);
-  co_return false;
+  co_return Put::Failed;
 }
 
 // The process ends: what has ended is to be told.

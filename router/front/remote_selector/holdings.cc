@@ -78,18 +78,15 @@ std::shared_ptr<fleet::LifeSign> Holdings::life(std::uint64_t number) {
   return entry->second.life;
 }
 
-std::vector<Note> Holdings::take_notes(std::uint64_t router, std::size_t count_max, Instant now) {
-  std::vector<Note> taken;
+std::vector<Holdings::Noted> Holdings::take_notes(std::uint64_t router, std::size_t count_max,
+                                                  Instant now) {
+  std::vector<Noted> taken;
   const MutexLock lock(mutex_);
   const auto queue = notes_.find(router);
   if (queue == notes_.end()) return taken;
+  drop_old(queue->second, now);
   while (!queue->second.empty() && taken.size() < count_max) {
-    Noted& first = queue->second.front();
-    if (now - first.at < limits_.note_age_max) {
-      taken.push_back(std::move(first.note));
-    } else {
-      ++dropped_;
-    }
+    taken.push_back(std::move(queue->second.front()));
     queue->second.pop_front();
     --waiting_;
   }
@@ -97,18 +94,39 @@ std::vector<Note> Holdings::take_notes(std::uint64_t router, std::size_t count_m
   return taken;
 }
 
-void Holdings::put_back(std::uint64_t router, std::vector<Note> notes, Instant now) {
+void Holdings::put_back(std::uint64_t router, std::vector<Noted> notes) {
   const MutexLock lock(mutex_);
-  auto& queue = notes_[router];
+  Queue& queue = notes_[router];
   for (auto note = notes.rbegin(); note != notes.rend(); ++note) {
     if (waiting_ >= limits_.notes_max) {
       ++dropped_;
       continue;
     }
-    queue.push_front({std::move(*note), now});
+    queue.push_front(std::move(*note));
     ++waiting_;
   }
   if (queue.empty()) notes_.erase(router);
+}
+
+void Holdings::drop_old(Queue& queue, Instant now) {
+  while (!queue.empty() && now - queue.front().at >= limits_.note_age_max) {
+    queue.pop_front();
+    --waiting_;
+    ++dropped_;
+  }
+}
+
+void Holdings::drop_old_notes(Instant now) {
+  const MutexLock lock(mutex_);
+  for (auto queue = notes_.begin(); queue != notes_.end();) {
+    drop_old(queue->second, now);
+    queue = queue->second.empty() ? notes_.erase(queue) : std::next(queue);
+  }
+}
+
+void Holdings::count_dropped(std::size_t notes) {
+  const MutexLock lock(mutex_);
+  dropped_ += notes;
 }
 
 bool Holdings::has_notes(std::uint64_t router) const {

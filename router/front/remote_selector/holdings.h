@@ -51,11 +51,18 @@ class Holdings {
   // Of the reservation's worker; not null.
   std::shared_ptr<fleet::LifeSign> life(std::uint64_t number);
 
+  struct Noted {
+    selection_json::Note note;
+    Instant at{};
+  };
   // The oldest notes for a router, at most so many; those too old are dropped.
-  std::vector<selection_json::Note> take_notes(std::uint64_t router, std::size_t count_max,
-                                               Instant now);
-  // They could not be told.
-  void put_back(std::uint64_t router, std::vector<selection_json::Note> notes, Instant now);
+  std::vector<Noted> take_notes(std::uint64_t router, std::size_t count_max, Instant now);
+  // They could not be told, and go on growing old.
+  void put_back(std::uint64_t router, std::vector<Noted> notes);
+  // Drops those too old, of all routers: one that does not answer takes nobody's room for long.
+  void drop_old_notes(Instant now);
+  // A router refused them.
+  void count_dropped(std::size_t notes);
   [[nodiscard]] bool has_notes(std::uint64_t router) const;
 
   // All that is held at a router, in parts that follow each other; at least one.
@@ -80,11 +87,9 @@ class Holdings {
     selection::Adoption work;
     std::shared_ptr<fleet::LifeSign> life;
   };
-  struct Noted {
-    selection_json::Note note;
-    Instant at{};
-  };
+  using Queue = std::deque<Noted>;  // the oldest first
   void note(std::uint64_t router, selection_json::Note note, Instant now) SL_REQUIRES(mutex_);
+  void drop_old(Queue& queue, Instant now) SL_REQUIRES(mutex_);
   std::shared_ptr<fleet::LifeSign> sign_of(const std::string& worker) SL_REQUIRES(mutex_);
 
   const std::string instance_;
@@ -92,8 +97,8 @@ class Holdings {
   mutable Mutex mutex_;
   std::map<std::uint64_t, Entry> entries_ SL_GUARDED_BY(mutex_);  // by number
   std::uint64_t next_ SL_GUARDED_BY(mutex_) = 1;
-  std::map<std::uint64_t, std::deque<Noted>> notes_ SL_GUARDED_BY(mutex_);  // by router
-  std::size_t waiting_ SL_GUARDED_BY(mutex_) = 0;                           // notes of all routers
+  std::map<std::uint64_t, Queue> notes_ SL_GUARDED_BY(mutex_);  // by router
+  std::size_t waiting_ SL_GUARDED_BY(mutex_) = 0;               // notes of all routers
   std::uint64_t dropped_ SL_GUARDED_BY(mutex_) = 0;
   std::map<std::string, std::shared_ptr<fleet::LifeSign>> signs_ SL_GUARDED_BY(mutex_);
 };

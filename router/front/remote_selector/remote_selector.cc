@@ -20,6 +20,8 @@ namespace {
 // Between rounds: a router that restarts may be back.
 constexpr std::chrono::milliseconds kRoundPause{100};
 constexpr int kRoundsMax = 3;
+// A line of the log for what each request may meet.
+constexpr std::chrono::seconds kMismatchLogInterval{10};
 
 }  // namespace
 
@@ -28,7 +30,8 @@ RemoteSelector::RemoteSelector(Options options, const Around& around)
       around_(around),
       table_(options_.instance, options_.identity),
       holdings_(options_.instance),
-      caller_(around.pool, around.names, around.tokens) {}
+      caller_({around.pool, around.names, around.tokens, around.clock}, around.connections),
+      found_(options_.routers.size()) {}
 
 RemoteSelector::~RemoteSelector() { stop(); }
 
@@ -40,34 +43,30 @@ Task<Result<selection::Selection>> RemoteSelector::select(const selection::Inqui
                           .identity = options_.identity,
                           .reservation = leases::Name{options_.instance, number, 0},
                           .lease = std::nullopt};
+  Result<selection::Selection> selected = Error{};
+  const auto book = [&](std::string body, const Holdings::Place& place) -> Result<Done> {
+    selected = selection_json::read_selection(std::move(body), ask.reservation);
+    if (!selected.ok()) return with_context(selected.error(), "answers what is no selection");
+    // The keys are the prompt's whole blocks: nobody can reuse more.
+    const std::uint64_t reused = std::min(
+        {selected->overlap_blocks, selected->prompt_blocks, std::uint64_t{inquiry.keys->size()}});
+    fleet::Booking booking;
+    if (inquiry.is_read) booking = selection::booking_of(inquiry, reused);
+    holdings_.book(number, place,
+                   {.worker = selected->worker, .rank = selected->rank, .booking = booking});
+    selected->reservation = number;
+    return Done{};
+  };
   const auto body = [&ask](std::uint32_t attempt) {
     ask.reservation->attempt = attempt;
     return selection_json::write_ask(ask);
   };
-  auto asked = co_await this->ask("/select_and_reserve", body);
-  if (!asked.ok()) {
-    holdings_.abandon(number);
-    co_return std::move(asked).error();
-  }
-  auto selected = selection_json::read_selection(std::move(asked->body));
-  if (!selected.ok()) {
-    // What it booked is not on the next list.
-    holdings_.abandon(number);
-    failed(asked->router, "answers what is no selection: " + selected.error().message);
-    co_return Error{ErrorCode::Unavailable,
-                    Blame::Internal,
-                    true,
-                    "a router answered what is no selection",
-                    "",
-                    ""};
-  }
-  const std::uint64_t reused = std::min(selected->overlap_blocks, selected->prompt_blocks);
-  fleet::Booking booking;
-  if (inquiry.is_read) booking = selection::booking_of(inquiry, reused);
-  holdings_.book(number, {.router = asked->router.id, .attempt = asked->attempt},
-                 {.worker = selected->worker, .rank = selected->rank, .booking = booking});
-  selected->reservation = number;
-  co_return selected;
+  const Asked asked{.target = "/select_and_reserve", .body = body, .take = book};
+  const auto done = co_await this->ask(asked);
+  if (done.ok()) co_return selected;
+  // What was booked meanwhile is not on the next list.
+  holdings_.abandon(number);
+  co_return done.error();
 }
 
 Task<Result<selection::Explanation>> RemoteSelector::explain(const selection::Inquiry& inquiry) {
@@ -77,15 +76,23 @@ Task<Result<selection::Explanation>> RemoteSelector::explain(const selection::In
                                 .identity = options_.identity,
                                 .reservation = std::nullopt,
                                 .lease = std::nullopt};
+  Result<selection::Explanation> explained = Error{};
+  const auto take = [&](std::string body, const Holdings::Place&) -> Result<Done> {
+    explained = selection_json::read_explanation(std::move(body));
+    if (explained.ok()) return Done{};
+    return with_context(explained.error(), "answers what is no explanation");
+  };
   const auto body = [&ask](std::uint32_t) { return selection_json::write_ask(ask); };
-  auto asked = co_await this->ask("/explain", body);
-  if (!asked.ok()) co_return std::move(asked).error();
-  auto explanation = selection_json::read_explanation(std::move(asked->body));
-  co_return explanation;
+  const Asked asked{.target = "/explain",
+                    .body = body,
+                    .take = take,
+                    .answer_bytes_max = Caller::kLongAnswerBytesMax};
+  const auto done = co_await this->ask(asked);
+  if (!done.ok()) co_return done.error();
+  co_return explained;
 }
 
-Task<Result<RemoteSelector::Asked>> RemoteSelector::ask(const std::string& target,
-                                                        const Body& body) {
+Task<Result<Done>> RemoteSelector::ask(const Asked& asked) {
   const Instant end = around_.clock.now() + options_.ask_time;
   std::uint32_t attempt = 0;
   Troubles troubles;
@@ -94,18 +101,15 @@ Task<Result<RemoteSelector::Asked>> RemoteSelector::ask(const std::string& targe
       const Duration left = end - around_.clock.now();
       if (left <= Duration::zero()) break;
       if (attempt > 0) around_.metrics.counter(contract::kSelectionFailoversTotal).add();
-      Caller::Question question{.method = "POST", .target = target, .body = body(attempt)};
+      Caller::Question question{.method = "POST",
+                                .target = asked.target,
+                                .body = asked.body(attempt),
+                                .answer_bytes_max = asked.answer_bytes_max};
       auto answer =
           co_await caller_.call(router.address, question, std::min(left, options_.call_time));
-      if (answer.ok() && answer->status == 200) {
-        co_return Asked{router, attempt, std::move(answer->body)};
-      }
-      ++attempt;
-      if (!answer.ok()) {
-        failed(router, answer.error().message);
-        continue;
-      }
-      if (auto refusal = refusal_of(router, *answer, troubles)) co_return std::move(*refusal);
+      const Holdings::Place place{.router = router.id, .attempt = attempt++};
+      const auto done = take(asked, {router, place}, std::move(answer), troubles);
+      if (done) co_return *done;
     }
     if (troubles.refused) co_return std::move(*troubles.refused);
     if (end - around_.clock.now() <= kRoundPause || !around_.pool.running()) break;
@@ -117,19 +121,41 @@ Task<Result<RemoteSelector::Asked>> RemoteSelector::ask(const std::string& targe
   }
   const auto checked = table_.check(RouterTable::Names::No);
   if (!checked.ok()) co_return checked.error();
-  co_return Error{
-      ErrorCode::Unavailable, Blame::Internal, true, "no router answered in time", "", ""};
+  // One is well again by now.
+  co_return Error{ErrorCode::Unavailable,
+                  Blame::Internal,
+                  true,
+                  "no router answered: " + troubles.failed,
+                  "",
+                  ""};
+}
+
+std::optional<Result<Done>> RemoteSelector::take(const Asked& asked, const From& from,
+                                                 Result<Caller::Answer> answer,
+                                                 Troubles& troubles) {
+  if (!answer.ok()) {
+    failed(from.router, troubles.failed = answer.error().message);
+    return std::nullopt;
+  }
+  if (answer->status != 200) {
+    troubles.failed = "status " + std::to_string(answer->status);
+    auto refusal = refusal_of(from.router, *answer, troubles);
+    if (!refusal) return std::nullopt;
+    return Result<Done>(std::move(*refusal));
+  }
+  const auto taken = asked.take(std::move(answer->body), from.place);
+  if (taken.ok()) return Result<Done>(Done{});
+  failed(from.router, troubles.failed = taken.error().message);
+  return std::nullopt;
 }
 
 std::optional<Error> RemoteSelector::refusal_of(const Router& router, const Caller::Answer& answer,
                                                 Troubles& troubles) {
   if (answer.status == 409) {
-    // Keys of another identity or block size: what is known of the workers is out of date.
-    around_.metrics.counter(contract::kSelectionMismatchesTotal, {"told"}).add();
-    must_poll_ = true;
-    wake();
-    troubles.other = "what is known of the workers is out of date: " +
-                     selection_json::error_message(answer.body) + "; try again shortly";
+    const std::string message = selection_json::error_message(answer.body);
+    mismatched(router, message);
+    troubles.other =
+        "what is known of the workers is out of date: " + message + "; try again shortly";
     return std::nullopt;
   }
   if (answer.status == 401) {
@@ -148,6 +174,19 @@ std::optional<Error> RemoteSelector::refusal_of(const Router& router, const Call
   if (error) return error;
   failed(router, "answers with status " + std::to_string(answer.status));
   return std::nullopt;
+}
+
+// Keys of another identity or block size, which both sides name.
+void RemoteSelector::mismatched(const Router& router, const std::string& message) {
+  around_.metrics.counter(contract::kSelectionMismatchesTotal, {"told"}).add();
+  must_poll_ = true;
+  wake();
+  const Instant now = around_.clock.now();
+  Instant told = told_mismatch_at_;
+  if (told != Instant{} && now - told < kMismatchLogInterval) return;
+  if (!told_mismatch_at_.compare_exchange_strong(told, now)) return;
+  log(LogLevel::Warn, "a router has other keys than this frontend",
+      {{"router", router.name}, {"reason", message}});
 }
 
 void RemoteSelector::failed(const Router& router, const std::string& reason) {

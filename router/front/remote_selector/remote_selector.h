@@ -58,7 +58,12 @@ class RemoteSelector : public selection::Selector {
     runtime::TokenFile* tokens;  // null: none are asked for
     runtime::Metrics& metrics;
     const Clock& clock;
+    http::ClientOptions connections = kept_connections();
   };
+  // A router keeps a connection that nothing comes on for 75 s.
+  static http::ClientOptions kept_connections() {
+    return {.idle_age_max = std::chrono::seconds(60)};
+  }
   RemoteSelector(Options options, const Around& around);
   ~RemoteSelector() override;  // as stop()
   RemoteSelector(const RemoteSelector&) = delete;
@@ -100,28 +105,40 @@ class RemoteSelector : public selection::Selector {
     std::vector<std::string> alive;  // workers to be told of
     std::string tag;                 // of what it told last
   };
-  using Body = std::function<std::string(std::uint32_t attempt)>;
   struct Asked {
-    Router router;
-    std::uint32_t attempt = 0;
-    std::string body;
+    std::string target;
+    std::function<std::string(std::uint32_t attempt)> body;
+    // Takes the body of a 200. Errors: it makes no sense, and another router is to be asked.
+    std::function<Result<Done>(std::string, const Holdings::Place&)> take;
+    std::size_t answer_bytes_max = Caller::kShortAnswerBytesMax;
   };
 
-  // The body of the first 200; questions as in select().
-  Task<Result<Asked>> ask(const std::string& target, const Body& body);
+  // Until one answer is taken; questions as in select().
+  Task<Result<Done>> ask(const Asked& asked);
   // Why no router has answered a question with a 200.
   struct Troubles {
     std::optional<Error> refused;  // by a router that has no worker to name: another may have
     std::string other;             // in words
+    std::string failed;            // why the last one that failed did
   };
-  // What an answer says that is no 200. The router's own word, or nothing: another may be asked.
+  struct From {
+    const Router& router;
+    Holdings::Place place;
+  };
+  // How the question ends by this answer; nothing: another router may be asked.
+  std::optional<Result<Done>> take(const Asked& asked, const From& from,
+                                   Result<Caller::Answer> answer, Troubles& troubles);
+  // What an answer says that is not taken. The router's own word, or nothing: another may be asked.
   std::optional<Error> refusal_of(const Router& router, const Caller::Answer& answer,
                                   Troubles& troubles);
+  void mismatched(const Router& router, const std::string& message);
   void failed(const Router& router, const std::string& reason);
 
   Task<void> drive();
   void take_turn(Instant now);
   void resolve();
+  // The addresses of a router's name; as they were where nothing newer is known.
+  const std::vector<http::ServerAddress>& find(std::size_t router);
   void move_held();
   void talk_if_due(const Router& router);
   Task<void> talk(Router router);
@@ -129,8 +146,9 @@ class RemoteSelector : public selection::Selector {
   void log_state(const Router& router, const selection_json::Told& told) const;
   Task<bool> tell_notes(const Router& router);
   Task<bool> tell_list(const Router& router);
-  // True: the router took it.
-  Task<bool> put(const Router& router, Caller::Question question);
+  enum class Put : std::uint8_t { Taken, Refused, Failed };
+  // Refused: the router is well, and cannot read it.
+  Task<Put> put(const Router& router, Caller::Question question);
   Task<void> tell_last_notes();
   void publish_served();
   void wake();
@@ -144,18 +162,21 @@ class RemoteSelector : public selection::Selector {
   Published<fleet::Served> served_{std::make_shared<const fleet::Served>()};
 
   // On the first I/O thread only.
-  std::map<std::uint64_t, Peer> peers_;  // by the router's id
+  std::map<std::uint64_t, Peer> peers_;                  // by the router's id
+  std::vector<std::vector<http::ServerAddress>> found_;  // by the place in Options::routers
   Gate turn_;
   Instant poll_at_{};
+  Instant asked_again_at_{};  // on must_poll_
   Instant list_at_{};
   Instant alive_at_{};
   bool is_stopping_ = false;
 
   std::atomic<bool> is_told_ = false;  // what is served
   std::atomic<bool> is_woken_ = false;
-  std::atomic<bool> must_move_ = false;  // a router has failed
-  std::atomic<bool> must_poll_ = false;  // what is known of the workers is out of date
-  std::uint64_t dropped_told_ = 0;       // of the notes; scrapes come one by one
+  std::atomic<bool> must_move_ = false;               // a router has failed
+  std::atomic<bool> must_poll_ = false;               // what is known of the workers is out of date
+  std::atomic<Instant> told_mismatch_at_{Instant{}};  // in the log
+  std::uint64_t dropped_told_ = 0;                    // of the notes; scrapes come one by one
   Mutex mutex_;
   CondVar idle_;
   std::size_t running_ SL_GUARDED_BY(mutex_) = 0;

@@ -7,6 +7,8 @@
 #include <optional>
 #include <utility>
 
+#include "common/base/bytes.h"
+
 #include "router/front/selection_json/fields.h"
 #include "router/front/selection_json/limits.h"
 #include "router/openai/error_body.h"
@@ -20,6 +22,22 @@ constexpr std::array<std::string_view, 3> kEndingNames = {"unused", "answered", 
 
 std::string quoted(std::string_view text) { return json::to_quoted(text); }
 
+// What a peer takes: at most so many bytes of UTF-8. A text with other bytes, as clients and
+// engines may send them, keeps its ASCII.
+std::string told(std::string_view text, std::size_t bytes_max) {
+  if (text.size() > bytes_max) {
+    std::size_t end = bytes_max;
+    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
+    text = text.substr(0, end);
+  }
+  std::string kept(text);
+  if (is_utf8(kept)) return quoted(kept);
+  for (char& c : kept) {
+    if (static_cast<unsigned char>(c) >= 0x80U) c = '?';
+  }
+  return quoted(kept);
+}
+
 template <class Code>
 std::optional<Code> code_named(std::string_view name, Code last) {
   for (int i = 0; i <= static_cast<int>(last); ++i) {
@@ -31,8 +49,8 @@ std::optional<Code> code_named(std::string_view name, Code last) {
 std::string cause_json(const Error& error) {
   return R"({"code":)" + quoted(name_of(error.code)) + R"(,"blame":)" +
          quoted(name_of(error.blame)) + R"(,"retryable":)" + (error.retryable ? "true" : "false") +
-         R"(,"message":)" + quoted(error.message) + R"(,"param":)" + quoted(error.param) +
-         R"(,"limit":)" + quoted(error.limit) + "}";
+         R"(,"message":)" + told(error.message, kMessageBytesMax) + R"(,"param":)" +
+         told(error.param, kNameBytesMax) + R"(,"limit":)" + told(error.limit, kNameBytesMax) + "}";
 }
 
 std::optional<Error> read_cause(json::Value value) {
@@ -64,7 +82,7 @@ std::string write_ending(const selection::Ending& ending) {
          R"(,"status":)" + std::to_string(ending.status) + R"(,"usage":)" +
          (ending.usage ? usage_json(*ending.usage) : "null") + R"(,"failure":)" +
          (ending.failure ? cause_json(*ending.failure) : "null") + R"(,"request_id":)" +
-         quoted(ending.request_id) + "}";
+         told(ending.request_id, kNameBytesMax) + "}";
 }
 
 Result<selection::Ending> ending_in(json::Value object) {

@@ -236,13 +236,19 @@ std::string write_selection(const selection::Selection& selection,
          (reservation ? quoted(leases::text_of(*reservation)) : "null") + "}";
 }
 
-Result<selection::Selection> read_selection(std::string body) {
+Result<selection::Selection> read_selection(std::string body,
+                                            const std::optional<leases::Name>& reserved) {
   const json::Document document = SL_TRY(parse_object(std::move(body)));
   Fields fields(document.root());
   selection::Selection selection;
   selection.worker = fields.needed_text("worker", kNameBytesMax);
   selection.host = fields.needed_text("host", kNameBytesMax);
+  if (!contract::is_url_host(selection.host)) fields.refuse("host", "must be a host");
   selection.port = static_cast<std::uint16_t>(fields.number("port", 65'535));
+  if (selection.port == 0) fields.refuse("port", "must not be 0");
+  if (reserved && fields.text("reservation", kNameBytesMax) != leases::text_of(*reserved)) {
+    fields.refuse("reservation", "must be " + leases::text_of(*reserved));
+  }
   selection.rank = read_rank(fields);
   const auto family = family_named(fields.needed_text("family", kNameBytesMax));
   if (!family) fields.refuse("family", "must be an engine family");

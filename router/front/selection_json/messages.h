@@ -46,8 +46,10 @@ Result<Ask> read_ask(std::string body);
 // A selection with the name it is reserved under, if it is.
 std::string write_selection(const selection::Selection& selection,
                             const std::optional<leases::Name>& reservation);
-// Its reservation is 0: that is the caller's own business.
-Result<selection::Selection> read_selection(std::string body);
+// Its reservation is 0: that is the caller's own business. Given a name, it must be reserved under
+// this one.
+Result<selection::Selection> read_selection(std::string body,
+                                            const std::optional<leases::Name>& reserved = {});
 
 std::string write_explanation(const selection::Explanation& explanation);
 Result<selection::Explanation> read_explanation(std::string body);

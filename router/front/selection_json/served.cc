@@ -34,7 +34,10 @@ std::string write_told(const Told& told) {
                     (served.block_size ? std::to_string(*served.block_size) : "null") +
                     R"(,"prompt_tokens_max":)" + std::to_string(served.prompt_tokens_max) +
                     R"(,"models":[)";
+  std::size_t count = 0;
   for (const auto& model : served.models.all()) {
+    const bool fits = model.id.size() <= kNameBytesMax && model.parent.size() <= kNameBytesMax;
+    if (!fits || ++count > kModelsMax) continue;
     out += (out.back() == '[' ? R"({"id":)" : R"(,{"id":)") + json::to_quoted(model.id);
     if (!model.parent.empty()) out += R"(,"parent":)" + json::to_quoted(model.parent);
     out += "}";

@@ -18,6 +18,8 @@ struct Told {
 
   bool operator==(const Told&) const = default;
 };
+// Models beyond the limits, in number or by the length of a name, are left out: no frontend takes
+// requests for them.
 std::string write_told(const Told& told);
 Result<Told> read_told(std::string body);
 

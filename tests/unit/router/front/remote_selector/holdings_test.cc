@@ -66,8 +66,8 @@ TEST_F(Held, WhatHappensIsNotedForTheRouterThatHasIt) {
   EXPECT_FALSE(holdings.has_notes(kB));
   const auto notes = holdings.take_notes(kA, 10, now);
   ASSERT_EQ(notes.size(), 2U);
-  EXPECT_FALSE(notes[0].ending);
-  EXPECT_TRUE(notes[1].ending);
+  EXPECT_FALSE(notes[0].note.ending);
+  EXPECT_TRUE(notes[1].note.ending);
   EXPECT_EQ(holdings.open(), 0U);
 }
 
@@ -89,11 +89,11 @@ TEST_F(Held, NotesAreBoundedGrowOldAndComeBackInTheirOrder) {
   EXPECT_EQ(holdings.dropped(), 1U);
   auto notes = holdings.take_notes(kA, 2, now);
   ASSERT_EQ(notes.size(), 2U);
-  holdings.put_back(kA, std::move(notes), now);
+  holdings.put_back(kA, std::move(notes));
   notes = holdings.take_notes(kA, 10, now);
   ASSERT_EQ(notes.size(), 3U);
-  EXPECT_EQ(notes[0].number, numbers[0]);
-  EXPECT_EQ(notes[2].number, numbers[2]);
+  EXPECT_EQ(notes[0].note.number, numbers[0]);
+  EXPECT_EQ(notes[2].note.number, numbers[2]);
   holdings.end(booked(kA), {}, now);
   EXPECT_TRUE(holdings.take_notes(kA, 10, now + seconds(15)).empty());
   EXPECT_EQ(holdings.dropped(), 2U);
@@ -101,6 +101,19 @@ TEST_F(Held, NotesAreBoundedGrowOldAndComeBackInTheirOrder) {
   holdings.drop_notes([](std::uint64_t) { return false; });
   EXPECT_FALSE(holdings.has_notes(kA));
   EXPECT_EQ(holdings.dropped(), 3U);
+}
+
+TEST_F(Held, NotesForARouterThatDoesNotAnswerGrowOldAndTakeNobodysRoom) {
+  for (int i = 0; i < 3; ++i) holdings.end(booked(kA), {}, now);
+  auto notes = holdings.take_notes(kA, 10, now + seconds(10));
+  holdings.put_back(kA, std::move(notes));
+  holdings.drop_old_notes(now + seconds(14));
+  EXPECT_TRUE(holdings.has_notes(kA));
+  holdings.drop_old_notes(now + seconds(15));
+  EXPECT_FALSE(holdings.has_notes(kA));
+  EXPECT_EQ(holdings.dropped(), 3U);
+  holdings.end(booked(kB), {}, now + seconds(15));
+  EXPECT_TRUE(holdings.has_notes(kB));
 }
 
 TEST_F(Held, WorkersWhoseAnswersGoOnAreToldOfOnce) {

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "common/http/server.h"
+
+#include "router/cache/index/exact_index.h"
+#include "router/front/remote_selector/remote_selector.h"
+#include "router/front/selection/local_selector.h"
+#include "router/front/selection_api/selection_api.h"
+#include "tests/fakes/run_task.h"
+
+// A frontend's selector, and routers on ports of their own, for tests.
+namespace sightline::remote_selector {
+
+inline constexpr std::uint32_t kBlockSize = 16;
+
+inline std::vector<keys::BlockKey> some_keys() {
+  return {{1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}, {9}, {10}};
+}
+
+// A router of the workers a and b, which holds the prompt on b, on a port of its own.
+class RouterAtPort {
+ public:
+  explicit RouterAtPort(const std::string& identity = "k", std::uint16_t port = 0,
+                        const std::string& host = "127.0.0.1")
+      : api({.selector = selector,
+             .fleet = fleet,
+             .scheme = scheme,
+             .metrics = metrics,
+             .clock = system_clock(),
+             .served = [this] { return served.read(); },
+             .adopt = [this](const selection::Adoption& work) { return selector.adopt(work); },
+             .tokens = nullptr},
+            {.identity = identity, .scope_model = "m", .leases = {}, .on_taken = {}}) {
+    std::vector<contract::WorkerSpec> specs;
+    for (const std::string name : {"a", "b"}) {
+      specs.push_back(*contract::parse_worker("name=" + name + ",url=http://" + name + ":8000"));
+      fleet.set_workers(specs);
+      fleet::Probe probe;
+      probe.models = std::vector<fleet::ServedModel>{{.id = "m", .parent = ""}};
+      probe.sources = std::vector<fleet::EventSource>{
+          {.rank = 0, .enabled = true, .endpoint = "tcp://*:5557", .replay_endpoint = ""}};
+      probe.load = fleet::ServerLoad{.block_size = kBlockSize, .ranks = {{.number = 0}}};
+      fleet.apply_probe(specs.back(), probe);
+    }
+    index.store(caches.at("b"), operations::Tier::Gpu, some_keys());
+    auto answer = [this](http::Request& request, http::ResponseWriter& peer) -> Task<void> {
+      auto response = co_await api.answer(request);
+      const auto sent = co_await peer.send(std::move(response));
+      static_cast<void>(sent);
+    };
+    server =
+        std::move(*http::Server::create(pool, {.host = host, .port = port}, std::move(answer)));
+  }
+  ~RouterAtPort() {
+    server.reset();
+    pool.stop();
+  }
+
+  [[nodiscard]] http::ServerAddress address() const { return {"127.0.0.1", server->port()}; }
+  [[nodiscard]] fleet::Load load(const std::string& worker) const {
+    return fleet.snapshot()->find(worker)->ranks[0].load->read(system_clock().now());
+  }
+  [[nodiscard]] std::uint32_t in_flight() const {
+    return load("a").in_flight + load("b").in_flight;
+  }
+
+  runtime::Metrics metrics;
+  std::map<std::string, CacheId> caches;
+  fleet::Fleet fleet{{},
+                     {[this](const fleet::Worker& worker, const fleet::Rank& rank) {
+                        const CacheId cache = rank.feed->cache;
+                        caches[worker.spec.name] = cache;
+                        fleet.take_facts(cache, {.health = operations::FeedHealth::Verified,
+                                                 .block_size = kBlockSize,
+                                                 .sequence = 1});
+                      },
+                      [](CacheId) {}, [](CacheId) { return Instant{}; }},
+                     metrics,
+                     system_clock()};
+  index::ExactIndex index;
+  index::RemovalJournal removals;
+  Published<contract::ServeSettings> settings{std::make_shared<const contract::ServeSettings>()};
+  std::atomic<std::uint64_t> predicted = 0;  // of the answer that was compared last
+  keys::Scheme scheme{contract::development_identity_key()};
+  selection::LocalSelector selector{
+      {.settings = settings,
+       .fleet = fleet,
+       .index = index,
+       .removals = removals,
+       .compare = [this](const audit::Answered& a) { predicted = a.predicted; },
+       .metrics = metrics,
+       .clock = system_clock()}};
+  fleet::ServedView served{fleet};
+  IoPool pool{{.io_threads = 1, .compute_threads = 0}};
+  selection_api::SelectionApi api;
+  std::unique_ptr<http::Server> server;
+};
+
+class AFrontend : public testing::Test {
+ protected:
+  // Until one of the routers, if any is to be, has told what is served.
+  void ask_of(const std::vector<http::ServerAddress>& routers, bool is_found = true) {
+    selector = std::make_unique<RemoteSelector>(
+        RemoteSelector::Options{.routers = routers,
+                                .instance = instance,
+                                .identity = "k",
+                                .poll_interval = std::chrono::milliseconds(50),
+                                .renew_interval = std::chrono::milliseconds(50)},
+        RemoteSelector::Around{pool, names, nullptr, metrics, system_clock()});
+    selector->start();
+    if (!is_found) return;
+    EXPECT_TRUE(fakes::eventually([&] { return selector->check().ok(); }));
+  }
+  void TearDown() override {
+    stop();
+    names.stop();
+    pool.stop();
+    stopped.clear();
+  }
+  static selection::Inquiry inquiry() {
+    selection::Inquiry asked;
+    asked.keys = std::make_shared<const std::vector<keys::BlockKey>>(some_keys());
+    asked.job = {.prompt_tokens = 165, .block_size = kBlockSize};
+    asked.first_prompt_tokens = 165;
+    asked.is_exact = true;
+    return asked;
+  }
+  Result<selection::Selection> select() {
+    Result<selection::Selection> result = Error{};
+    fakes::run_task(pool, [&]() -> Task<void> {
+      const auto asked = inquiry();
+      auto selected = co_await selector->select(asked);
+      result = std::move(selected);
+    });
+    return result;
+  }
+
+  IoPool pool{{.io_threads = 2, .compute_threads = 0}};
+  // The name "routers" has two addresses, others have none.
+  static void look_up(const std::string& name, const hosts::Lookup::Done& done) {
+    if (name != "routers") return done({.addresses = {}, .trouble = hosts::LookupFailure::Unknown});
+    done({.addresses = {asio::ip::make_address("127.0.0.1"), asio::ip::make_address("127.0.0.2")}});
+  }
+
+  hosts::Lookup names{{}, look_up, system_clock(), nullptr};
+  runtime::Metrics metrics;
+  // What it keeps open to routers goes when the pool has stopped.
+  void stop() {
+    if (!selector) return;
+    selector->stop();
+    stopped.push_back(std::move(selector));
+  }
+
+  std::string instance = "f";
+  std::unique_ptr<RemoteSelector> selector;
+  std::vector<std::unique_ptr<RemoteSelector>> stopped;
+};
+
+}  // namespace sightline::remote_selector

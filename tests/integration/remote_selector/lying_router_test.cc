@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+//
+// What a router may answer that is not as it should be, or not at all.
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "router/front/selection_json/endings.h"
+#include "router/front/selection_json/served.h"
+#include "tests/integration/remote_selector/a_frontend.h"
+
+namespace sightline::remote_selector {
+namespace {
+
+using std::chrono::milliseconds;
+
+http::Response json_of(int status, std::string body) {
+  http::Response response;
+  response.status = status;
+  response.headers.set("content-type", "application/json");
+  response.body = std::move(body);
+  return response;
+}
+
+std::string served_json(const std::string& identity = "k") {
+  selection_json::Told told;
+  told.identity = identity;
+  told.served.block_size = kBlockSize;
+  return selection_json::write_told(told);
+}
+
+// What a router says of itself is good; to the rest it answers as the test says.
+class LyingRouter {
+ public:
+  using Answer = std::function<http::Response(const http::Request&)>;
+  explicit LyingRouter(Answer answer, Answer served = {})
+      : answer_(std::move(answer)), served_(std::move(served)) {
+    auto handle = [this](http::Request& request, http::ResponseWriter& peer) -> Task<void> {
+      const bool is_poll = request.path() == "/served";
+      ++(is_poll ? polls : asked);
+      http::Response response;
+      if (!is_poll) {
+        response = answer_(request);
+      } else {
+        response = served_ ? served_(request) : json_of(200, served_json());
+      }
+      const auto sent = co_await peer.send(std::move(response));
+      static_cast<void>(sent);
+    };
+    server = std::move(*http::Server::create(pool, {.host = "127.0.0.1", .port = 0}, handle));
+  }
+  ~LyingRouter() {
+    server.reset();
+    pool.stop();
+  }
+  [[nodiscard]] http::ServerAddress address() const { return {"127.0.0.1", server->port()}; }
+
+  std::atomic<int> polls = 0;
+  std::atomic<int> asked = 0;
+
+ private:
+  const Answer answer_;
+  const Answer served_;
+  IoPool pool{{.io_threads = 1, .compute_threads = 0}};
+  std::unique_ptr<http::Server> server;
+};
+
+std::string selection_json_of(const std::string& reservation, const std::string& host = "b") {
+  selection::Selection selection{.worker = "b", .host = host, .port = 8000, .reason = "cost"};
+  std::string body = selection_json::write_selection(selection, std::nullopt);
+  const std::string none = R"("reservation":null)";
+  body.replace(body.find(none), none.size(), R"("reservation":)" + reservation);
+  return body;
+}
+
+std::string reservation_in(const http::Request& request) {
+  const std::string key = R"("reservation":)";
+  const std::size_t at = request.body.find(key) + key.size();
+  return std::string(request.body.substr(at, request.body.find('"', at + 1) + 1 - at));
+}
+
+class ARouterThatLies : public AFrontend {
+ protected:
+  // Beside it is a good one; until the lying one was asked. What the client gets is the good one's.
+  void expect_passed_over(const LyingRouter& liar, const std::string& trouble) {
+    RouterAtPort good;
+    ask_of({liar.address(), good.address()});
+    for (int i = 0; i < 40 && liar.asked == 0; ++i) {
+      const auto selected = select();
+      ASSERT_TRUE(selected.ok()) << selected.error().message;
+      EXPECT_EQ(selected->worker, "b");
+      EXPECT_EQ(selected->overlap_blocks, 10U);
+      // Another frontend, that may have the other router first.
+      if (liar.asked == 0) restart({liar.address(), good.address()});
+    }
+    EXPECT_GT(liar.asked, 0);
+    stop();
+    ask_of({liar.address()}, false);
+    EXPECT_TRUE(fakes::eventually([&] { return selector->served()->block_size == kBlockSize; }));
+    const auto selected = select();
+    ASSERT_FALSE(selected.ok());
+    EXPECT_EQ(selected.error().code, ErrorCode::Unavailable);
+    EXPECT_NE(selected.error().message.find(trouble), std::string::npos)
+        << selected.error().message;
+    EXPECT_EQ(selector->holdings().open(), 0U);
+  }
+  void restart(const std::vector<http::ServerAddress>& routers) {
+    stop();
+    instance += "f";
+    ask_of(routers);
+  }
+};
+
+TEST_F(ARouterThatLies, RubbishIsPassedOver) {
+  const LyingRouter liar([](const auto&) { return json_of(200, "{\"worker\":["); });
+  expect_passed_over(liar, "answers what is no selection");
+}
+
+TEST_F(ARouterThatLies, ASelectionUnderAnotherNameIsPassedOver) {
+  const LyingRouter liar([](const auto&) { return json_of(200, selection_json_of("\"x.1.0\"")); });
+  expect_passed_over(liar, "`reservation` must be f");
+}
+
+TEST_F(ARouterThatLies, AHostThatIsNoneIsPassedOver) {
+  const LyingRouter liar([](const http::Request& request) {
+    return json_of(200, selection_json_of(reservation_in(request), "b\\r\\nx: y"));
+  });
+  expect_passed_over(liar, "`host`");
+}
+
+TEST_F(ARouterThatLies, AnAnswerWithoutEndIsPassedOver) {
+  const LyingRouter liar([](const auto&) {
+    return json_of(200, "{\"worker\":\"" + std::string(Caller::kShortAnswerBytesMax, 'x'));
+  });
+  expect_passed_over(liar, "");
+}
+
+TEST_F(ARouterThatLies, AStrangersServerIsPassedOver) {
+  const LyingRouter liar([](const auto&) { return json_of(404, "no such page"); });
+  expect_passed_over(liar, "status 404");
+}
+
+TEST_F(ARouterThatLies, OtherKeysAreNamedAndNothingIsBooked) {
+  const LyingRouter liar([](const auto&) {
+    return json_of(409, R"({"error":{"message":"the keys are of blocks of 16 tokens, the workers )"
+                        R"(have blocks of 32"}})");
+  });
+  expect_passed_over(liar, "the workers have blocks of 32; try again shortly");
+  EXPECT_NE(metrics.scrape().find(R"(sightline_selection_mismatches_total{difference="told"})"),
+            std::string::npos)
+      << metrics.scrape();
+}
+
+TEST_F(ARouterThatLies, AnExplanationThatIsNoneIsNotTheClientsFault) {
+  const LyingRouter liar([](const auto&) { return json_of(200, "{}"); });
+  ask_of({liar.address()});
+  Result<selection::Explanation> result = Error{};
+  fakes::run_task(pool, [&]() -> Task<void> {
+    const auto asked = inquiry();
+    auto explained = co_await selector->explain(asked);
+    result = std::move(explained);
+  });
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().code, ErrorCode::Unavailable);
+  EXPECT_EQ(result.error().blame, Blame::Internal);
+}
+
+TEST_F(ARouterThatLies, NotModifiedOfNothingIsNoReasonToAskWithoutPause) {
+  const LyingRouter liar([](const auto&) { return json_of(200, "{}"); },
+                         [](const auto&) { return http::Response{.status = 304}; });
+  ask_of({liar.address()}, false);
+  EXPECT_TRUE(fakes::eventually([&] {
+    const auto checked = selector->check();
+    return !checked.ok() && checked.error().message.find("status 304") != std::string::npos;
+  }));
+  EXPECT_TRUE(fakes::eventually([&] { return liar.polls >= 3; }));
+  EXPECT_LT(liar.polls, 1000) << "once an interval";
+}
+
+TEST_F(ARouterThatLies, MoreOverlapThanThePromptHasCountsAsAllOfIt) {
+  const LyingRouter liar([](const http::Request& request) {
+    std::string body = selection_json_of(reservation_in(request));
+    for (const std::string name : {R"("overlap_blocks":)", R"("prompt_blocks":)"}) {
+      body.insert(body.find(name) + name.size(), "99999");
+    }
+    return request.path() == "/reservations" ? json_of(200, "{}") : json_of(200, std::move(body));
+  });
+  ask_of({liar.address()});
+  ASSERT_TRUE(select().ok());
+  const auto list = selector->holdings().list_for(1);
+  ASSERT_EQ(list.front().open.size(), 1U);
+  EXPECT_EQ(list.front().open[0].work.booking.blocks, 1U);
+  EXPECT_EQ(list.front().open[0].work.booking.prefill_tokens, 5U);
+}
+
+TEST_F(ARouterThatLies, ARefusedNoteIsDroppedAndTheRouterStaysWell) {
+  const LyingRouter liar([](const http::Request& request) {
+    if (request.path() != "/reservations") {
+      return json_of(200, selection_json_of(reservation_in(request)));
+    }
+    return json_of(request.method == "POST" ? 400 : 200, "{}");
+  });
+  ask_of({liar.address()});
+  const auto selected = select();
+  ASSERT_TRUE(selected.ok()) << selected.error().message;
+  selector->end(selected->reservation, {});
+  EXPECT_TRUE(fakes::eventually([&] { return selector->holdings().dropped() == 1; }));
+  EXPECT_TRUE(selector->check().ok());
+  EXPECT_FALSE(selector->holdings().has_notes(1));
+}
+
+TEST_F(AFrontend, AClientsBytesThatAreNoTextKeepNobodyFromReleasing) {
+  RouterAtPort router;
+  ask_of({router.address()});
+  const auto selected = select();
+  ASSERT_TRUE(selected.ok());
+  selector->end(selected->reservation,
+                {.kind = selection::Ending::Kind::Failed,
+                 .failure = Error{ErrorCode::Unavailable, Blame::Worker, true,
+                                  std::string(20'000, 'x') + "\xff", "", ""},
+                 .request_id = "\xff\xfe"});
+  EXPECT_TRUE(fakes::eventually([&] { return router.in_flight() == 0; }));
+  EXPECT_EQ(selector->holdings().dropped(), 0U);
+  EXPECT_EQ(router.metrics.scrape().find(R"(selection_requests_total{code="400"})"),
+            std::string::npos);
+}
+
+TEST_F(AFrontend, ANameThatIsUnknownHoldsUpNoOther) {
+  RouterAtPort router;
+  ask_of({{"nobody", 8092}, router.address()});
+  EXPECT_TRUE(select().ok());
+}
+
+}  // namespace
+}  // namespace sightline::remote_selector
