@@ -120,7 +120,7 @@ void AgentApp::Parts::make_fleet() {
 
 void AgentApp::Parts::make_streams() {
   agent::AgentStreams::Options with;
-  with.agent = {.name = replicas->name(), .number = replicas->instance()};
+  with.agent = replicas->name();
   with.draw = process::number_nobody_knows;
   agent::AgentStreams::Wishes wishes;
   wishes.look = [this](CacheId cache) { subscriber->look(cache); };

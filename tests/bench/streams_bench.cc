@@ -130,7 +130,7 @@ struct Process {
 struct Agent {
   explicit Agent(const test::NatsServer& server) : process(server, membership::Role::Agent) {
     agent::AgentStreams::Options options;
-    options.agent = {.name = "agent", .number = process.stack->instance()};
+    options.agent = "agent";
     options.draw = [this] {
       const MutexLock lock(mutex);
       return rng.next();

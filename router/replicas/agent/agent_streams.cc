@@ -101,7 +101,7 @@ struct AgentStreams::State {
   void hear_some(Instant until);
   void hear(const nats::Message& message);
   void look_around(Instant now);
-  void retire(Entry& entry);
+  void say_bye(Entry& entry);
   void learn_limit();
   void serve(Entry& entry, Instant now);
   void send(Entry& entry, const publisher::Outgoing& message);
@@ -140,7 +140,8 @@ std::shared_ptr<Entry> AgentStreams::State::entry_of(const frames::StreamName& n
   entry->asks = around.subjects.asks(name.worker, name.rank);
   RankStream::Setup setup;
   setup.name = name;
-  setup.agent = options.agent;
+  // Of this stream alone: where it ends routers forget the number, and another may begin later.
+  setup.agent = {.name = options.agent, .number = options.draw()};
   setup.options = options.publisher;
   setup.draw = options.draw;
   setup.told_due = [this](Instant due) {
@@ -165,7 +166,10 @@ void AgentStreams::State::run(const std::stop_token& stop) {
     }
   }
   renew_present();
-  for (const auto& [subject, entry] : present) retire(*entry);
+  for (const auto& [subject, entry] : present) {
+    around.control.unsubscribe(entry->asks, inbox);
+    say_bye(*entry);
+  }
 }
 
 void AgentStreams::State::renew_present() {
@@ -235,17 +239,18 @@ void AgentStreams::State::look_around(Instant now) {
       if (wanted.contains(one.first) || open.contains(entry.get()) || entry->stream->has_feed()) {
         return false;
       }
+      // Before anybody can open another stream of the name, which is to hear what is asked.
+      around.control.unsubscribe(entry->asks, inbox);
       ended.push_back(entry);
       return true;
     });
     if (!ended.empty()) ++changes;
   }
-  for (const auto& entry : ended) retire(*entry);
+  for (const auto& entry : ended) say_bye(*entry);
   renew_present();
 }
 
-void AgentStreams::State::retire(Entry& entry) {
-  around.control.unsubscribe(entry.asks, inbox);
+void AgentStreams::State::say_bye(Entry& entry) {
   for (const auto& message : entry.stream->bye()) send(entry, message);
 }
 

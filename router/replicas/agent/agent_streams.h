@@ -39,7 +39,7 @@ struct WantedStream {
 class AgentStreams {
  public:
   struct Options {
-    frames::Instance agent;
+    std::string agent;  // its name, for people
     // payload_bytes_max is lowered to what the server takes, once that is known.
     publisher::PublisherOptions publisher = {};
     std::function<std::uint64_t()> draw;             // random 64 bits, from any thread

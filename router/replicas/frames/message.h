@@ -17,10 +17,11 @@
 // agent's words form a stream: epochs, each with positions from 1 on. Plain values.
 namespace sightline::frames {
 
-// One run of an agent.
+// One stream of one run of an agent. One that has ended does not go on: where the agent is given
+// the worker back, it is another one.
 struct Instance {
-  std::string name;          // for people
-  std::uint64_t number = 0;  // drawn when it starts
+  std::string name;          // of the agent, for people
+  std::uint64_t number = 0;  // drawn when the stream begins
 
   bool operator==(const Instance&) const = default;
 };
@@ -50,7 +51,7 @@ struct Frame {
   bool operator==(const Frame&) const = default;
 };
 
-// Agent to all: it ends.
+// Agent to all: the stream ends.
 struct Bye {
   std::uint64_t instance = 0;
 

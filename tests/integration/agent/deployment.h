@@ -127,7 +127,7 @@ struct Agent {
   Agent(const NatsServer& server, std::uint64_t number, publisher::PublisherOptions options = {})
       : draw(number), host(server, "agent-" + std::to_string(number)) {
     AgentStreams::Options with;
-    with.agent = {.name = "agent-" + std::to_string(number), .number = number};
+    with.agent = "agent-" + std::to_string(number);
     with.publisher = std::move(options);
     with.draw = [this] { return draw.next(); };
     with.look_around = std::chrono::milliseconds(20);

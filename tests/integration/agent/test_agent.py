@@ -18,6 +18,7 @@ from truth import Judge
 
 BLOCK = 16
 CACHE_BLOCKS = 256
+ENDED = "its agent has not answered"
 QUICK = ["--fleet-probe-interval", "200ms"]
 
 
@@ -315,6 +316,36 @@ def test_workers_of_the_file_come_and_go_without_a_restart(build, logs):
         stack.wait_until(lambda: streams() == ["w0", "w1"])
         write(stack.workers[1:])
         stack.wait_until(lambda: streams() == ["w1"])
+
+
+def test_a_worker_that_an_agent_is_given_back_is_followed_again(build, logs):
+    logs.mkdir(parents=True, exist_ok=True)
+    config = logs / "agent.yaml"
+    engines = Stack(build, engines=2, logs=logs)
+
+    def write(workers):
+        lines = [f"  - {{name: {w['name']}, url: \"{w['url']}\"}}\n" for w in workers]
+        config.write_text("workers:\n" + "".join(lines))
+
+    with NatsServer(logs) as nats, contextlib.ExitStack() as programs:
+        programs.callback(engines.stop)
+        engines.start_engines()
+        write(engines.workers)
+        common = ["--nats", nats.url, "--model-path", engines.model_path, "--served-model-name",
+                  engines.name, "--admin-port", 0]
+        agent = Program([engines.build / "bin/sightline", "agent", "--config", config, *common],
+                        logs / "agent.log")
+        programs.callback(agent.stop)
+        agent.wait_for("^ready: ")
+        workers = [{"name": w["name"], "url": w["url"]} for w in engines.workers]
+        router = Stack(build, workers=workers, worker_extra=",agent=true", logs=logs,
+                       served_model_name=engines.name, router_flags=["--nats", nats.url])
+        with router:
+            write(engines.workers[1:])
+            # The agent has said on this stream that it ends.
+            router.wait_until(lambda: router.worker_states()[0]["reason"] == ENDED)
+            write(engines.workers)
+            router.wait_until(lambda: router.worker_states()[0]["state"] == "ready")
 
 
 @pytest.mark.parametrize("flags,missing", [
