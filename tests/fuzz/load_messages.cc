@@ -7,6 +7,7 @@
 
 #include "router/replicas/load/others_load.h"
 #include "router/replicas/load/own_load.h"
+#include "router/replicas/load/taken_names.h"
 #include "tests/fuzz/target.h"
 
 namespace sightline::fuzz {
@@ -41,6 +42,21 @@ void check_ask(const load::Ask& ask) {
   SL_CHECK(own.turn(kNow + std::chrono::milliseconds(20)).size() == (is_for_us ? 1U : 0U));
 }
 
+// Of what is booked here, what was taken elsewhere later ends, and nothing else.
+void check_taken(const load::Taken& theirs) {
+  load::TakenNames taken(kMe);
+  std::vector<load::ReservationName> ours;
+  for (const auto& [name, turn] : theirs.names) ours.push_back(name);
+  taken.take(ours, kNow);
+  const auto ended = taken.hear(theirs);
+  SL_CHECK(ended.size() <= theirs.names.size());
+  SL_CHECK(theirs.instance != kMe || ended.empty());
+  for (const std::string& told : taken.tell(load::TakenNames::Again::ToAskers, kNow)) {
+    const auto read = load::decode(told);
+    SL_CHECK(read.ok() && std::get<load::Taken>(*read).names.size() <= ours.size());
+  }
+}
+
 }  // namespace
 
 void run(ByteView bytes) {
@@ -60,6 +76,7 @@ void run(ByteView bytes) {
     SL_CHECK(told->ranks.size() * load::kRankBytes <= copy.size());
     check_told(*told);
   }
+  if (const auto* taken = std::get_if<load::Taken>(&*message)) check_taken(*taken);
   if (const auto* ask = std::get_if<load::Ask>(&*message)) check_ask(*ask);
 }
 
