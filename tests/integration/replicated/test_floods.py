@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Sightline Authors
+"""Peers that have the key, and ask for or tell what nobody needs: they are refused and counted,
+they cost a bounded amount of memory, and everybody else is served as before."""
+
+import contextlib
+import pathlib
+import re
+import struct
+import threading
+import time
+
+import pytest
+
+import sealing
+from deployment import Deployment
+from nats_server import NatsClient
+from pictures import png
+from predictions import picture_body, send_all
+from replicated import another_router, judges, member, stream, wait_until_equal
+from sealing import Sealer
+from stack import SLOWDOWN
+
+PREFIX = "sl.default.default.0."
+ASKS = PREFIX + "ask.w0.0"
+PEER = "peer-1"
+PEERS_ANSWERS = PREFIX + "to." + PEER
+MANY = 2**32 - 1
+# An agent answers one reader so often in a second (see ReaderLimitOptions).
+ASKS_MAX = 500
+LATE_S = 2
+# Of a deployment without a key file (see common/contract/identity_key.cc).
+KEY = b"sightline-development-key-000001"
+MIB = 1 << 20
+
+
+@pytest.fixture(scope="module")
+def deployment(build, shared_logs):
+    with Deployment(build, engines=1, routers=1, logs=shared_logs / "floods") as running:
+        send_all(running.view(running.routers[0]),
+                 [picture_body(png(224, 224, seed=i)) for i in range(6)])
+        running.wait_until_heard()
+        yield running
+
+
+@pytest.fixture
+def view(deployment):
+    return deployment.view(deployment.routers[0])
+
+
+class Peer:
+    """Somebody with the key, who is no router of ours."""
+
+    def __init__(self, deployment, view):
+        self.deployment = deployment
+        self.sealer = Sealer(KEY, member(view, "agent0"))
+        self.client = NatsClient(deployment.nats)
+        self.client.subscribe(PEERS_ANSWERS)
+        self.epoch = int(stream(view)["epoch"], 16)
+
+    def sealed(self, message):
+        return self.sealer.seal(ASKS, message)
+
+    def ask(self, *messages):
+        for message in messages:
+            self.client.publish(ASKS, self.sealed(message))
+        self.client.flush()
+
+    def answer(self, kind, seconds=5):
+        """The next of the kind; None if there is none."""
+        deadline = time.monotonic() + seconds
+        while (left := deadline - time.monotonic()) > 0:
+            heard = self.client.next(left)
+            if heard is None:
+                return None
+            # A chunk is longer than our own BLAKE3 reads; what it says is not looked at here.
+            opened = heard[1][1:-16]
+            if len(heard[1]) < 900:
+                opened = self.sealer.opened(*heard)
+                assert opened is not None, "the agent's tag is not what this test computes"
+            if sealing.kind_of(opened) == kind:
+                return sealing.body_of(opened)
+        return None
+
+
+@pytest.fixture
+def peer(deployment, view):
+    view.wait_until(lambda: member(view, "agent0"))
+    made = Peer(deployment, view)
+    with made.client:
+        yield made
+
+
+def agent_value(deployment, series):
+    text = deployment.engines.get(deployment.agents[0].admin_port, "/metrics")[1].decode()
+    found = re.search(rf"^{re.escape(series)} (\S+)$", text, re.MULTILINE)
+    return float(found.group(1)) if found else 0
+
+
+def refused(deployment, reason):
+    return agent_value(deployment, f'sightline_agent_asks_refused_total{{reason="{reason}"}}')
+
+
+def replies(deployment, kind):
+    return agent_value(deployment,
+                       f'sightline_agent_replies_total{{worker="w0",kind="{kind}"}}')
+
+
+def memory(deployment):
+    """Of the agent, in bytes."""
+    status = pathlib.Path(f"/proc/{deployment.agents[0].pid}/status").read_text()
+    return int(re.search(r"VmRSS:\s+(\d+) kB", status).group(1)) << 10
+
+
+def test_a_peer_with_the_key_is_answered_so_its_floods_are_judged_by_what_they_ask(peer):
+    peer.ask(sealing.question(PEER, 7))
+    nonce, = struct.unpack_from("<Q", peer.answer(sealing.ANSWER))
+    assert nonce == 7
+
+
+def test_asks_for_what_never_was_are_counted_and_bring_nothing(deployment, view, peer):
+    foreign, gone = refused(deployment, "foreign"), replies(deployment, "dump-gone")
+    malformed, large = refused(deployment, "malformed"), refused(deployment, "too-large")
+    # A range behind the end, chunks of no dump, chunks that the dump does not have.
+    peer.ask(sealing.range_ask(PEER, peer.epoch, 2**63, 2**64 - 1))
+    peer.ask(sealing.chunk_ask(PEER, 2**64 - 1, [0, MANY]))
+    assert peer.answer(sealing.GONE) is not None
+    peer.ask(sealing.dump_ask(PEER, peer.epoch))
+    offer = peer.answer(sealing.OFFER)
+    dump, = struct.unpack_from("<Q", offer)
+    peer.ask(sealing.chunk_ask(PEER, dump, [MANY] * 64))
+    view.wait_until(lambda: refused(deployment, "foreign") == foreign + 1 + 64)
+    assert replies(deployment, "dump-gone") == gone + 1
+    # More chunks than an ask may name, fewer than it says, and an ask of a megabyte.
+    peer.ask(sealing.chunk_ask(PEER, dump, [0] * 65))
+    counts_only = sealing.message(sealing.CHUNK_ASK,
+                                  b"\x06\0" + PEER.encode() + struct.pack("<QI", dump, MANY))
+    backwards = sealing.range_ask(PEER, peer.epoch, 9, 3)
+    peer.ask(counts_only, backwards)
+    peer.client.publish(ASKS, b"\x01" + bytes(900_000))
+    view.wait_until(lambda: refused(deployment, "malformed") == malformed + 3)
+    view.wait_until(lambda: refused(deployment, "too-large") == large + 1)
+    assert peer.answer(sealing.CHUNK, seconds=0.2) is None
+
+
+def test_a_whole_range_however_long_is_what_the_ring_has(deployment, peer):
+    ranges = replies(deployment, "range")
+    peer.ask(sealing.range_ask(PEER, peer.epoch, 0, 2**64 - 1))
+    assert peer.answer(0) is not None, "the frames that there are"
+    assert replies(deployment, "range") == ranges + 1
+
+
+def test_a_thousand_oversized_asks_a_second_are_refused_and_hold_up_nobody(deployment, view, peer):
+    peer.ask(sealing.dump_ask(PEER, peer.epoch))
+    dump, = struct.unpack_from("<Q", peer.answer(sealing.OFFER))
+    asks = [peer.sealed(one) for one in (
+        sealing.dump_ask(PEER, peer.epoch), sealing.chunk_ask(PEER, dump, [0] * 64),
+        sealing.range_ask(PEER, peer.epoch, 0, 2**64 - 1),
+        sealing.chunk_ask(PEER, dump, [MANY] * 64))]
+    before, counted = memory(deployment), refused(deployment, "reader-limit")
+    with flood(deployment, asks) as told, judges(deployment) as all_judges:
+        # A new router learns all meanwhile, and what happens is heard at once.
+        with another_router(deployment, "late", states=("ready",)) as late:
+            for seed in range(100, 103):
+                send_all(view, [picture_body(png(224, 224, seed=seed))])
+                assert wait_until_equal(all_judges, 1) < LATE_S * SLOWDOWN
+            assert stream(late)["health"] == "verified"
+        view.wait_until(lambda: told.seconds() > 2)
+        most = max(told.memory)
+    assert told.sent / told.seconds() > 1_000
+    admitted = ASKS_MAX * (told.seconds() + 1)
+    view.wait_until(lambda: refused(deployment, "reader-limit") - counted >= told.sent - admitted)
+    assert most - before < 64 * MIB, f"{(most - before) / MIB:.0f} MiB more"
+    assert stream(view)["health"] == "verified"
+
+
+class Flood:
+    """What was sent, and the agent's memory meanwhile."""
+
+    def __init__(self):
+        self.start = time.monotonic()
+        self.end = None
+        self.sent = 0
+        self.memory = []
+
+    def seconds(self):
+        return (self.end or time.monotonic()) - self.start
+
+
+@contextlib.contextmanager
+def flood(deployment, asks):
+    """The asks, over and over, 2,000 in a second; their answers go to nobody who reads."""
+    told, ended = Flood(), threading.Event()
+
+    def send():
+        with NatsClient(deployment.nats) as client:
+            while not ended.is_set():
+                for ask in asks * 25:
+                    client.publish(ASKS, ask)
+                client.flush()
+                told.sent += len(asks) * 25
+                told.memory.append(memory(deployment))
+                ended.wait(told.start + told.sent / 2_000 - time.monotonic())
+        told.end = time.monotonic()
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    try:
+        yield told
+    finally:
+        ended.set()
+        thread.join()
