@@ -60,6 +60,7 @@ struct SelectionService::Parts {
   fleet::ServedView served;
   selection_api::SelectionApi api;
   std::unique_ptr<http::Server> server;
+  std::optional<Deadline> sweeps;  // on the first I/O thread, as long as it runs
 
   Result<Done> listen(const Options& options);
 };
@@ -86,17 +87,15 @@ Result<Done> SelectionService::Parts::listen(const Options& options) {
                         "--selection-port)");
   }
   server = std::move(*made);
-  auto sweep = [](IoPool& pool, selection_api::SelectionApi& swept) -> Task<void> {
-    Gate again;
-    Deadline second(pool.deadlines(0), [&again] { again.open(); });
-    while (pool.running()) {
-      again.close();
-      second.set(kSweepInterval);
-      co_await again.wait();
-      swept.sweep();
-    }
+  auto begin = [](Parts& parts) -> Task<void> {
+    parts.sweeps.emplace(parts.around.pool.deadlines(0), [&parts] {
+      parts.api.sweep();
+      parts.sweeps->set(kSweepInterval);
+    });
+    parts.sweeps->set(kSweepInterval);
+    co_return;
   };
-  spawn(around.pool.context(0).get_executor(), sweep(around.pool, api));
+  spawn(around.pool.context(0).get_executor(), begin(*this));
   return Done{};
 }
 

@@ -57,6 +57,9 @@ class Judge:
         meanwhile()
         start = time.monotonic()
         self.stack.start_router()
+        # One that hears of its workers over NATS asks its peers for their list first.
+        self.stack.wait_until(
+            lambda: self.stack.get(self.stack.admin_port, "/readyz")[0] == 200)
         print(f"     the new router is ready after {time.monotonic() - start:.1f} s", flush=True)
         self.stack.wait_until(lambda: all(
             w["events"]["seq"] is not None for w in self.stack.worker_states()))
