@@ -201,7 +201,8 @@ Result<Done> AgentApp::Parts::watch_config() {
 void AgentApp::Parts::refresh_metrics() {
   streams->refresh_metrics();
   event_metrics.tell_held(subscriber->held_bytes(), subscriber->held_hits());
-  for (const auto& worker : fleet->snapshot()->workers) {
+  const auto now = fleet->snapshot();
+  for (const auto& worker : now->workers) {
     std::vector<events::FeedStatus> heard;
     for (const fleet::Rank& rank : worker->ranks) {
       const auto status = rank.feed ? subscriber->status(rank.feed->cache) : std::nullopt;
