@@ -17,7 +17,8 @@ RULES = {
 }
 
 _SUPPRESSION = re.compile(
-    r"[a-z_]+:(lib[\w+-]+\.so|std::basic_streambuf<char, std::char_traits<char> >::xsputn|"
+    r"[a-z_]+:(lib[\w+-]+\.so|nats[A-Z]\w+|"
+    r"std::basic_streambuf<char, std::char_traits<char> >::xsputn|"
     r"(std::_Sp_counted_ptr_inplace<)?(web|pplx|boost|__gnu_cxx)(::\w+)+)")
 _CALL = re.compile(r"\bsl_(module|test|bench)\s*\(\s*(\w+)([^)]*)\)")
 
@@ -103,6 +104,6 @@ def _suppressions(tree):
         for number, line in enumerate(tree.lines(path), 1):
             if line and not line.startswith("#") and not (reason and _SUPPRESSION.fullmatch(line)):
                 yield Finding(path, number, "suppression",
-                              "write kind:libNAME.so or kind:boost::NAME below a comment with "
-                              "the reason; mend the report if it is about own code")
+                              "write kind:libNAME.so, kind:boost::NAME or kind:natsNAME below a "
+                              "comment with the reason; mend the report if it is about own code")
             reason = bool(line) and (reason or line.startswith("#"))
