@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include <nats/nats.h>
 
@@ -21,6 +22,10 @@ using std::chrono::milliseconds;
 // Held by NATS between its receiving thread and ours, of each subscription; ours only moves it on.
 constexpr int kPendingMessagesMax = 1 << 20;
 constexpr int kPendingBytesMax = 64 << 20;
+
+// Given up, and kept until the server was heard again.
+constexpr std::size_t kGivenUpMax = 256;
+constexpr Duration kGivenUpFlushTime = std::chrono::seconds(2);
 
 std::int64_t count_ms(Duration time) { return duration_cast<milliseconds>(time).count(); }
 
@@ -209,6 +214,10 @@ struct Link::State {
   std::shared_ptr<Told> told = std::make_shared<Told>();
   natsConnection* connection = nullptr;
   std::map<std::string, natsSubscription*> subscriptions;
+  // Of no subject any more. NATS' receiving thread looks a subscription up, and uses it without
+  // owning it (cnats 3.4.1, natsConn_processMsg): it may be freed only once that thread has come
+  // past what it read before the end.
+  std::vector<natsSubscription*> given_up;
 
   State() = default;
   State(const State&) = delete;
@@ -218,11 +227,15 @@ struct Link::State {
       const MutexLock lock(told->mutex);
       told->is_open = false;
     }
-    for (const auto& [subject, subscription] : subscriptions) {
-      natsSubscription_Destroy(subscription);
-    }
+    natsConnection_Close(connection);  // waits for the receiving thread
+    for (const auto& [subject, subscription] : subscriptions) given_up.push_back(subscription);
+    destroy(given_up);
     natsConnection_Destroy(connection);
     keep_for_late_callbacks(told);
+  }
+
+  static void destroy(const std::vector<natsSubscription*>& subscriptions) {
+    for (natsSubscription* subscription : subscriptions) natsSubscription_Destroy(subscription);
   }
 };
 
@@ -269,8 +282,10 @@ void Link::unsubscribe(const std::string& subject) {
   const auto found = state_->subscriptions.find(subject);
   if (found == state_->subscriptions.end()) return;
   natsSubscription_Unsubscribe(found->second);
-  natsSubscription_Destroy(found->second);
+  state_->given_up.push_back(found->second);
   state_->subscriptions.erase(found);
+  // Where the server does not answer the link is about to end.
+  if (state_->given_up.size() >= kGivenUpMax) static_cast<void>(flush(kGivenUpFlushTime));
 }
 
 Result<Done> Link::publish(const std::string& subject, std::string_view payload) {
@@ -282,6 +297,8 @@ Result<Done> Link::publish(const std::string& subject, std::string_view payload)
 
 Result<Done> Link::flush(Duration time_max) {
   const natsStatus status = natsConnection_FlushTimeout(state_->connection, count_ms(time_max));
+  // The answer came by the receiving thread, which is past all messages before it.
+  if (status == NATS_OK) State::destroy(std::exchange(state_->given_up, {}));
   if (status != NATS_OK) return failed(status, "waiting for the server");
   return Done{};
 }

@@ -50,6 +50,7 @@ class Link {
 
   // Counts from the next flush. One subscription per subject.
   Result<Done> subscribe(const std::string& subject, Listener listener);
+  // Messages on their way may still come. Sometimes waits for the server, as flush() does.
   void unsubscribe(const std::string& subject);
   // May wait for a server that does not read, for kWriteDeadline. After an error the link is of no
   // more use.

@@ -214,5 +214,28 @@ TEST(Troubles, TwoConnectionsOfAProcessBothSpeakAndAFloodOfEventsHoldsUpNoQuesti
   std::cout << "a question beside " << kEvents << " events: " << ms_of(answered) << " ms\n";
 }
 
+// NATS' receiving thread may be at a message of just that subject.
+TEST(Troubles, SubjectsAndConnectionsMayEndInAFloodOfTheirMessages) {
+  const NatsServer server;
+  Peer writer(server.url(), {}, {}, Sending::InBatches);
+  ASSERT_TRUE(eventually([&] { return writer.connection->connected(); }));
+  WorkerThread flood("flood", [&](const std::stop_token& stop) {
+    const std::string filling(100, 'x');
+    while (!stop.stop_requested()) writer.connection->publish("events", filling);
+  });
+  for (int i = 0; i < 60; ++i) {
+    Peer reader(server.url());
+    for (int j = 0; j < 20; ++j) {
+      reader.connection->subscribe("events", reader.inbox);
+      ASSERT_NE(reader.next(), "nothing");
+      reader.connection->unsubscribe("events", reader.inbox);
+    }
+    reader.connection->subscribe("events", reader.inbox);
+    ASSERT_NE(reader.next(), "nothing");
+  }
+  flood.request_stop();
+  flood.join();
+}
+
 }  // namespace
 }  // namespace sightline::nats
