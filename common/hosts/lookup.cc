@@ -10,6 +10,8 @@
 
 #include "common/base/log.h"
 #include "common/base/mutex.h"
+#include "common/contract/metrics_process.h"
+#include "common/contract/metrics_requests.h"
 #include "common/hosts/servers.h"
 
 namespace sightline::hosts {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/base/log.h"
+#include "common/contract/metrics_replicas.h"
 #include "common/nats/connection_state.h"
 
 namespace sightline::nats {

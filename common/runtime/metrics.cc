@@ -17,6 +17,7 @@
 
 #include "common/base/check.h"
 #include "common/base/mutex.h"
+#include "common/contract/metrics_process.h"
 
 namespace sightline::runtime {
 

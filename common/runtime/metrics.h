@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "common/contract/metric_table.h"
+#include "common/contract/metric_spec.h"
 
 namespace sightline::runtime {
 

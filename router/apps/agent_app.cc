@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "common/base/log.h"
-#include "common/contract/metric_table.h"
+#include "common/contract/metrics_process.h"
 #include "common/contract/names.h"
 #include "common/hosts/lookup.h"
 #include "common/runtime/admin_server.h"

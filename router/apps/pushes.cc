@@ -9,7 +9,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "common/contract/metric_table.h"
+#include "common/contract/metrics_process.h"
 #include "common/contract/names.h"
 
 #include "router/front/push/put_guard.h"

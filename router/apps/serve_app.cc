@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "common/base/log.h"
-#include "common/contract/metric_table.h"
+#include "common/contract/metrics_process.h"
 #include "common/hosts/lookup.h"
 #include "common/runtime/admin_server.h"
 #include "common/runtime/io_pool.h"

@@ -11,7 +11,7 @@
 
 #include "common/base/check.h"
 #include "common/base/log.h"
-#include "common/contract/metric_table.h"
+#include "common/contract/metrics_requests.h"
 #include "common/contract/names.h"
 #include "common/http/client.h"
 #include "common/http/server.h"

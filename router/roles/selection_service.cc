@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "common/contract/metric_table.h"
+#include "common/contract/metrics_requests.h"
 #include "common/http/server.h"
 #include "common/runtime/deadlines.h"
 #include "common/runtime/token_file.h"

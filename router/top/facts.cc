@@ -8,7 +8,8 @@
 #include <utility>
 
 #include "common/base/json.h"
-#include "common/contract/metric_table.h"
+#include "common/contract/metrics_process.h"
+#include "common/contract/metrics_requests.h"
 
 namespace sightline::top {
 namespace {

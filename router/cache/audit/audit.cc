@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "common/base/log.h"
-#include "common/contract/metric_table.h"
+#include "common/contract/metrics_requests.h"
 
 namespace sightline::audit {
 

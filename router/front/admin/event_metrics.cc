@@ -6,7 +6,9 @@
 #include <chrono>
 #include <utility>
 
-#include "common/contract/metric_table.h"
+#include "common/contract/metric_spec.h"
+#include "common/contract/metrics_requests.h"
+#include "common/contract/metrics_workers.h"
 
 namespace sightline::admin {
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "common/base/json.h"
-#include "common/contract/metric_table.h"
+#include "common/contract/metrics_requests.h"
 
 #include "router/openai/error_body.h"
 

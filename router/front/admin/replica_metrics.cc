@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <chrono>
 
-#include "common/contract/metric_table.h"
+#include "common/contract/metric_spec.h"
+#include "common/contract/metrics_replicas.h"
 
 namespace sightline::admin {
 namespace {

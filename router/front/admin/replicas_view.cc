@@ -10,7 +10,7 @@
 
 #include "common/base/bytes.h"
 #include "common/base/json.h"
-#include "common/contract/metric_table.h"
+#include "common/contract/metrics_replicas.h"
 
 namespace sightline::admin {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "common/base/json.h"
-#include "common/contract/metric_table.h"
+#include "common/contract/metrics_workers.h"
 
 #include "router/front/admin/replica_metrics.h"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "common/contract/metric_table.h"
+#include "common/contract/metrics_requests.h"
 #include "common/contract/names.h"
 
 namespace sightline::proxy {

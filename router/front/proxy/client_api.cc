@@ -9,7 +9,7 @@
 #include "common/base/json.h"
 #include "common/base/log.h"
 #include "common/base/rng.h"
-#include "common/contract/metric_table.h"
+#include "common/contract/metrics_requests.h"
 #include "common/contract/names.h"
 
 #include "router/openai/api_target.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "common/contract/metric_table.h"
+#include "common/contract/metrics_requests.h"
 #include "common/runtime/io_pool.h"
 
 #include "router/engine/families/families.h"

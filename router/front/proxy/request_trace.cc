@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "common/base/log.h"
-#include "common/contract/metric_table.h"
+#include "common/contract/metrics_requests.h"
 
 namespace sightline::proxy {
 

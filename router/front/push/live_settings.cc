@@ -6,7 +6,7 @@
 
 #include "common/base/json.h"
 #include "common/base/log.h"
-#include "common/contract/metric_table.h"
+#include "common/contract/metrics_process.h"
 
 namespace sightline::push {
 

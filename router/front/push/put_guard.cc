@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "common/contract/metric_table.h"
+#include "common/contract/metrics_process.h"
 
 namespace sightline::push {
 

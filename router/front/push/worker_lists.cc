@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "common/base/log.h"
-#include "common/contract/metric_table.h"
+#include "common/contract/metrics_process.h"
 
 namespace sightline::push {
 

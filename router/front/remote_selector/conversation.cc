@@ -7,7 +7,8 @@
 #include <utility>
 
 #include "common/base/log.h"
-#include "common/contract/metric_table.h"
+#include "common/contract/metrics_requests.h"
+#include "common/contract/metrics_selection.h"
 
 #include "router/front/remote_selector/remote_selector.h"
 #include "router/front/remote_selector/running.h"

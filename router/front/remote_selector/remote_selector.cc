@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "common/base/log.h"
-#include "common/contract/metric_table.h"
+#include "common/contract/metrics_selection.h"
 #include "common/runtime/deadlines.h"
 
 #include "router/front/leases/lease_book.h"

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "common/base/log.h"
-#include "common/contract/metric_table.h"
+#include "common/contract/metrics_requests.h"
 
 #include "router/engine/families/families.h"
 

@@ -5,7 +5,8 @@
 #include <memory>
 #include <utility>
 
-#include "common/contract/metric_table.h"
+#include "common/contract/metrics_requests.h"
+#include "common/contract/metrics_selection.h"
 
 #include "router/front/selection_api/answers.h"
 #include "router/front/selection_api/selection_api.h"

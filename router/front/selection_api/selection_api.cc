@@ -6,7 +6,8 @@
 #include <memory>
 
 #include "common/base/bytes.h"
-#include "common/contract/metric_table.h"
+#include "common/contract/metrics_requests.h"
+#include "common/contract/metrics_selection.h"
 
 #include "router/front/selection_api/answers.h"
 #include "router/front/selection_json/served.h"

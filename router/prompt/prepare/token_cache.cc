@@ -8,7 +8,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "common/contract/metric_table.h"
+#include "common/contract/metrics_requests.h"
 
 namespace sightline::prepare {
 namespace {

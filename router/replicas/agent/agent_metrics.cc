@@ -7,7 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "common/contract/metric_table.h"
+#include "common/contract/metric_spec.h"
+#include "common/contract/metrics_agents.h"
+#include "common/contract/metrics_requests.h"
 
 #include "router/cache/operations/operation.h"
 

@@ -14,7 +14,7 @@
 
 #include "common/base/log.h"
 #include "common/base/mutex.h"
-#include "common/contract/metric_table.h"
+#include "common/contract/metrics_agents.h"
 #include "common/nats/inbox.h"
 #include "common/runtime/worker_thread.h"
 

@@ -10,7 +10,8 @@
 
 #include "common/base/bytes.h"
 #include "common/base/log.h"
-#include "common/contract/metric_table.h"
+#include "common/contract/metrics_process.h"
+#include "common/contract/metrics_requests.h"
 #include "common/runtime/worker_thread.h"
 
 namespace sightline::lists_exchange {

@@ -4,6 +4,8 @@
 
 #include <chrono>
 
+#include "common/contract/metrics_replicas.h"
+
 namespace sightline::load_exchange {
 namespace {
 

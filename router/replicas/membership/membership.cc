@@ -10,7 +10,7 @@
 
 #include "common/base/log.h"
 #include "common/base/mutex.h"
-#include "common/contract/metric_table.h"
+#include "common/contract/metrics_replicas.h"
 #include "common/contract/subjects.h"
 #include "common/runtime/worker_thread.h"
 

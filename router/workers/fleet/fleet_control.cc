@@ -13,6 +13,7 @@
 
 #include "common/base/log.h"
 #include "common/base/mutex.h"
+#include "common/contract/metrics_process.h"
 #include "common/runtime/worker_thread.h"
 
 #include "router/engine/families/families.h"

@@ -9,6 +9,8 @@
 #include <unordered_set>
 
 #include "common/base/log.h"
+#include "common/contract/metrics_requests.h"
+#include "common/contract/metrics_workers.h"
 
 #include "router/workers/fleet/served.h"
 

@@ -12,6 +12,8 @@
 
 #include <gtest/gtest.h>
 
+#include "common/contract/metrics_requests.h"
+
 #include "tests/support/eventually.h"
 #include "tests/support/loopback.h"
 

@@ -170,7 +170,8 @@ def test_a_thousand_oversized_asks_a_second_are_refused_and_hold_up_nobody(deplo
     assert told.sent / told.seconds() > 1_000
     admitted = ASKS_MAX * (told.seconds() + 1)
     view.wait_until(lambda: refused(deployment, "reader-limit") - counted >= told.sent - admitted)
-    assert most - before < 64 * MIB, f"{(most - before) / MIB:.0f} MiB more"
+    # Instrumented programs keep what was given back for a while, to see that nobody uses it.
+    assert most - before < 64 * MIB * SLOWDOWN, f"{(most - before) / MIB:.0f} MiB more"
     assert stream(view)["health"] == "verified"
 
 

@@ -10,7 +10,6 @@
 #include <gtest/gtest.h>
 
 #include "common/contract/identity_key.h"
-#include "common/contract/metric_table.h"
 #include "common/contract/names.h"
 
 #include "tests/fakes/manual_clock.h"

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <array>
+
+#include "common/contract/metric_spec.h"
+
+// Of an agent.
+namespace sightline::contract {
+
+inline constexpr MetricSpec kAgentStreamsOpen{
+    "sightline_agent_streams_open",
+    MetricType::Gauge,
+    "Ranks of the worker of which all is known and told to routers.",
+    {kWorkerLabel}};
+inline constexpr MetricSpec kAgentBlocks{"sightline_agent_blocks",
+                                         MetricType::Gauge,
+                                         "Blocks that the worker holds, as routers are told.",
+                                         {kWorkerLabel, "tier"}};
+inline constexpr MetricSpec kAgentMemoryBytes{
+    "sightline_agent_memory_bytes",
+    MetricType::Gauge,
+    "Memory of what is told of the worker: blocks, frames and dumps that can be had again.",
+    {kWorkerLabel}};
+inline constexpr MetricSpec kAgentEpochsTotal{
+    "sightline_agent_epochs_total",
+    MetricType::Counter,
+    "Times that what is told of the worker began anew: its continuity was not proved.",
+    {kWorkerLabel}};
+inline constexpr MetricSpec kAgentFramesTotal{"sightline_agent_frames_total",
+                                              MetricType::Counter,
+                                              "Frames made of the worker's events.",
+                                              {kWorkerLabel}};
+inline constexpr MetricSpec kAgentUnsentTotal{
+    "sightline_agent_unsent_total",
+    MetricType::Counter,
+    "Frames and replies not sent, as NATS was away or took too little: routers ask again.",
+    {kWorkerLabel}};
+inline constexpr MetricSpec kAgentRepliesTotal{
+    "sightline_agent_replies_total",
+    MetricType::Counter,
+    "Replies to routers: answer, range, chunk; range-gone, epoch-gone, dump-gone.",
+    {kWorkerLabel, "kind"}};
+inline constexpr MetricSpec kAgentDumpsTotal{
+    "sightline_agent_dumps_total",
+    MetricType::Counter,
+    "Dumps of all that the worker holds: made, or begun again (anew) as too much changed.",
+    {kWorkerLabel, "outcome"}};
+inline constexpr MetricSpec kAgentAsksRefusedTotal{
+    "sightline_agent_asks_refused_total",
+    MetricType::Counter,
+    "Messages to the agent that got no reply, by reason.",
+    {"reason"}};
+inline constexpr MetricSpec kAgentRelearnsTotal{
+    "sightline_agent_relearns_total",
+    MetricType::Counter,
+    "Times the worker was asked anew for all that it holds, as routers wished.",
+    {kWorkerLabel}};
+
+inline constexpr std::array kAgentsMetrics = {
+    &kAgentStreamsOpen,      &kAgentBlocks,        &kAgentMemoryBytes,  &kAgentEpochsTotal,
+    &kAgentFramesTotal,      &kAgentUnsentTotal,   &kAgentRepliesTotal, &kAgentDumpsTotal,
+    &kAgentAsksRefusedTotal, &kAgentRelearnsTotal,
+};
+
+}  // namespace sightline::contract

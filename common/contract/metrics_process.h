@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <array>
+
+#include "common/contract/metric_spec.h"
+
+// Of a process: its settings, lists, log and build.
+namespace sightline::contract {
+
+inline constexpr MetricSpec kConfigReloadsTotal{
+    "sightline_config_reloads_total",
+    MetricType::Counter,
+    "Changes of the configuration file, by result: applied, refused, outranked by a pushed list.",
+    {"result"}};
+inline constexpr MetricSpec kPushesTotal{
+    "sightline_pushes_total",
+    MetricType::Counter,
+    "Lists of workers and settings pushed here, or told by peers, by what became of them.",
+    {"what", "result"}};
+inline constexpr MetricSpec kWorkerListGeneration{
+    "sightline_worker_list_generation", MetricType::Gauge,
+    "Generation of the pushed list of workers in force; 0: none was pushed."};
+inline constexpr MetricSpec kWorkerListSource{
+    "sightline_worker_list_source",
+    MetricType::Gauge,
+    "Where the list of workers in force comes from (1): none, file, peers, push.",
+    {"source"}};
+inline constexpr MetricSpec kSettingsPushed{"sightline_settings_pushed", MetricType::Gauge,
+                                            "Settings whose value was pushed."};
+inline constexpr MetricSpec kLearnt{
+    "sightline_learnt", MetricType::Gauge,
+    "1: what could be learnt of the workers at the start is learnt, or its time is over."};
+inline constexpr MetricSpec kLogDroppedLinesTotal{
+    "sightline_log_dropped_lines_total", MetricType::Counter,
+    "Lines of the log dropped because whoever reads it was too slow or had gone."};
+inline constexpr MetricSpec kNameLookupsTotal{
+    "sightline_name_lookups_total",
+    MetricType::Counter,
+    "Look-ups of engines' host names, by outcome: found, unknown, unanswered.",
+    {"outcome"}};
+inline constexpr MetricSpec kMetricOverflowTotal{
+    "sightline_metric_overflow_total",
+    MetricType::Counter,
+    "Label sets beyond a metric's limit, counted in its series with the labels \"other\".",
+    {"metric"}};
+inline constexpr MetricSpec kBuildInfo{
+    "sightline_build_info", MetricType::Gauge, "1; the label is the version.", {"version"}};
+
+inline constexpr std::array kProcessMetrics = {
+    &kConfigReloadsTotal,  &kPushesTotal, &kWorkerListGeneration, &kWorkerListSource,
+    &kSettingsPushed,      &kLearnt,      &kLogDroppedLinesTotal, &kNameLookupsTotal,
+    &kMetricOverflowTotal, &kBuildInfo,
+};
+
+}  // namespace sightline::contract

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <array>
+
+#include "common/contract/metric_spec.h"
+
+// Of NATS and what comes over it: streams of agents, members, load of other routers.
+namespace sightline::contract {
+
+inline constexpr MetricSpec kNatsConnected{
+    "sightline_nats_connected",
+    MetricType::Gauge,
+    "1 while connected to NATS, by connection: control or events.",
+    {"connection"}};
+inline constexpr MetricSpec kNatsConnectsTotal{"sightline_nats_connects_total",
+                                               MetricType::Counter,
+                                               "Connections to NATS made, the first included.",
+                                               {"connection"}};
+inline constexpr MetricSpec kNatsMessagesTotal{"sightline_nats_messages_total",
+                                               MetricType::Counter,
+                                               "Messages of NATS that came in or went out.",
+                                               {"connection", "direction"}};
+inline constexpr MetricSpec kNatsBytesTotal{"sightline_nats_bytes_total",
+                                            MetricType::Counter,
+                                            "Their payloads in bytes.",
+                                            {"connection", "direction"}};
+inline constexpr MetricSpec kNatsDroppedTotal{
+    "sightline_nats_dropped_total",
+    MetricType::Counter,
+    "Messages of NATS neither sent nor read, and subjects refused, by reason.",
+    {"connection", "reason"}};
+inline constexpr MetricSpec kReplicaFramesTotal{"sightline_replica_frames_total",
+                                                MetricType::Counter,
+                                                "Frames of agents applied to the index.",
+                                                {"worker"}};
+inline constexpr MetricSpec kReplicaOperationsTotal{
+    "sightline_replica_operations_total",
+    MetricType::Counter,
+    "Operations of agents, of frames and dumps, applied to the index.",
+    {"worker"}};
+inline constexpr MetricSpec kReplicaStreamEventsTotal{
+    "sightline_replica_stream_events_total",
+    MetricType::Counter,
+    "What befell an agent's stream: epoch, gap, loss, contest, forgotten, relearn-put-off.",
+    {"worker", "event"}};
+inline constexpr MetricSpec kReplicaAsksTotal{
+    "sightline_replica_asks_total",
+    MetricType::Counter,
+    "What agents were asked for: question, range, dump, chunk, relearn.",
+    {"worker", "kind"}};
+inline constexpr MetricSpec kReplicaDumpsTotal{"sightline_replica_dumps_total",
+                                               MetricType::Counter,
+                                               "Dumps of agents, by result: whole or failed.",
+                                               {"worker", "result"}};
+inline constexpr MetricSpec kReplicaDigestsTotal{
+    "sightline_replica_digests_total",
+    MetricType::Counter,
+    "Comparisons of the index with an agent's digest: equal, unequal, capped.",
+    {"worker", "result"}};
+inline constexpr MetricSpec kReplicaDroppedTotal{
+    "sightline_replica_dropped_total",
+    MetricType::Counter,
+    "Messages of agents that were read and not used, by reason.",
+    {"worker", "reason"}};
+inline constexpr MetricSpec kReplicaRefusedTotal{
+    "sightline_replica_refused_total",
+    MetricType::Counter,
+    "Messages on agents' subjects that were not read, by reason.",
+    {"worker", "reason"}};
+inline constexpr MetricSpec kReplicaWaitingBytes{
+    "sightline_replica_waiting_bytes",
+    MetricType::Gauge,
+    "Frames of agents that wait for those in front of them.",
+    {"worker"}};
+inline constexpr MetricSpec kReplicaBehindFrames{"sightline_replica_behind_frames",
+                                                 MetricType::Gauge,
+                                                 "Frames of an agent known of and not applied.",
+                                                 {"worker"}};
+inline constexpr MetricSpec kReplicaLagSeconds{
+    "sightline_replica_lag_seconds",
+    MetricType::Gauge,
+    "Age of an engine's last events at its agent, by two machines' clocks.",
+    {"worker"}};
+inline constexpr MetricSpec kReplicaDigestEqualTimestampSeconds{
+    "sightline_replica_digest_equal_timestamp_seconds",
+    MetricType::Gauge,
+    "When the index last equalled the agent's digest, of the rank where that is longest ago; 0: "
+    "never.",
+    {"worker"}};
+inline constexpr MetricSpec kReplicaHeldBytes{"sightline_replica_held_bytes", MetricType::Gauge,
+                                              "Messages of agents received and not read."};
+inline constexpr MetricSpec kReplicaThreadTurnSeconds{
+    "sightline_replica_thread_turn_seconds", MetricType::Gauge,
+    "How long the thread that follows agents has been busy without a pause."};
+inline constexpr MetricSpec kReplicaMembers{
+    "sightline_replica_members",
+    MetricType::Gauge,
+    "Other processes that announce themselves over NATS and fit to this one, by role.",
+    {"role"}};
+inline constexpr MetricSpec kReplicaMembersUnfit{
+    "sightline_replica_members_unfit",
+    MetricType::Gauge,
+    "Other processes that announce themselves and do not fit, by what differs.",
+    {"difference"}};
+inline constexpr MetricSpec kReplicaMembersRefusedTotal{
+    "sightline_replica_members_refused_total",
+    MetricType::Counter,
+    "Announcements left aside: malformed, or beyond members-max.",
+    {"reason"}};
+inline constexpr MetricSpec kLoadMessagesTotal{
+    "sightline_load_messages_total",
+    MetricType::Counter,
+    "Messages on booked load told to other routers, and heard of them.",
+    {"direction"}};
+inline constexpr MetricSpec kLoadSnapshotsTotal{
+    "sightline_load_snapshots_total",
+    MetricType::Counter,
+    "Of these, whole tellings of all that a router has booked.",
+    {"direction"}};
+inline constexpr MetricSpec kLoadGapsTotal{
+    "sightline_load_gaps_total",
+    MetricType::Counter,
+    "Times that words of another router on its load were missing, seen by sequence or nats.",
+    {"seen_by"}};
+inline constexpr MetricSpec kLoadLeftAsideTotal{
+    "sightline_load_left_aside_total",
+    MetricType::Counter,
+    "Messages on load, or ranks in them, that did not count, by reason.",
+    {"reason"}};
+inline constexpr MetricSpec kLoadSources{
+    "sightline_load_sources", MetricType::Gauge,
+    "Other routers whose booked load counts here like one's own."};
+inline constexpr MetricSpec kLoadSourcesGoneTotal{
+    "sightline_load_sources_gone_total",
+    MetricType::Counter,
+    "Routers whose load counts no more: they said that they end, or were silent for 3 s.",
+    {"reason"}};
+inline constexpr MetricSpec kLoadSourceAgeSeconds{
+    "sightline_load_source_age_seconds", MetricType::Gauge,
+    "Since the router that was silent for longest was heard, of those that count."};
+inline constexpr MetricSpec kLoadTakenTotal{
+    "sightline_load_taken_total",
+    MetricType::Counter,
+    "Reservations taken over from another router, by where: here, elsewhere; or untold.",
+    {"where"}};
+
+inline constexpr std::array kReplicasMetrics = {
+    &kNatsConnected,
+    &kNatsConnectsTotal,
+    &kNatsMessagesTotal,
+    &kNatsBytesTotal,
+    &kNatsDroppedTotal,
+    &kReplicaFramesTotal,
+    &kReplicaOperationsTotal,
+    &kReplicaStreamEventsTotal,
+    &kReplicaAsksTotal,
+    &kReplicaDumpsTotal,
+    &kReplicaDigestsTotal,
+    &kReplicaDroppedTotal,
+    &kReplicaRefusedTotal,
+    &kReplicaWaitingBytes,
+    &kReplicaBehindFrames,
+    &kReplicaLagSeconds,
+    &kReplicaDigestEqualTimestampSeconds,
+    &kReplicaHeldBytes,
+    &kReplicaThreadTurnSeconds,
+    &kReplicaMembers,
+    &kReplicaMembersUnfit,
+    &kReplicaMembersRefusedTotal,
+    &kLoadMessagesTotal,
+    &kLoadSnapshotsTotal,
+    &kLoadGapsTotal,
+    &kLoadLeftAsideTotal,
+    &kLoadSources,
+    &kLoadSourcesGoneTotal,
+    &kLoadSourceAgeSeconds,
+    &kLoadTakenTotal,
+};
+
+}  // namespace sightline::contract

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <array>
+
+#include "common/contract/metric_spec.h"
+
+// Of requests: what became of them, what was predicted of them, what preparing them took.
+namespace sightline::contract {
+
+inline constexpr MetricSpec kRequestsTotal{
+    "sightline_requests_total",
+    MetricType::Counter,
+    "Requests answered on the client port, by route and HTTP status.",
+    {"route", "code"}};
+inline constexpr MetricSpec kRequestErrorsTotal{
+    "sightline_request_errors_total",
+    MetricType::Counter,
+    "Requests that ended in an error, by error code and whose fault it was.",
+    {"code", "blame"}};
+inline constexpr MetricSpec kRequestDurationSeconds{
+    "sightline_request_duration_seconds",
+    MetricType::Histogram,
+    "Time of a request in each phase: prepare, queue, prefill, total.",
+    {"phase"},
+    kDurationBuckets};
+inline constexpr MetricSpec kRequestsActive{"sightline_requests_active", MetricType::Gauge,
+                                            "Requests being worked on."};
+inline constexpr MetricSpec kOverlapBlocksTotal{
+    "sightline_overlap_blocks_total",
+    MetricType::Counter,
+    "Blocks that the chosen worker was expected to reuse.",
+    {kWorkerLabel}};
+inline constexpr MetricSpec kPromptBlocksTotal{"sightline_prompt_blocks_total",
+                                               MetricType::Counter,
+                                               "Whole blocks of the prompts sent to the worker.",
+                                               {kWorkerLabel}};
+inline constexpr MetricSpec kPredictionErrorTokens{
+    "sightline_prediction_error_tokens",
+    MetricType::Histogram,
+    "Distance between predicted and reported cached tokens of a request.",
+    {kWorkerLabel},
+    kTokenErrorBuckets};
+inline constexpr MetricSpec kPredictionsTotal{
+    "sightline_predictions_total",
+    MetricType::Counter,
+    "Predictions compared with the engine's cached_tokens: equal, over, under, untold.",
+    {kWorkerLabel, "result"}};
+inline constexpr MetricSpec kPredictionMissesTotal{
+    "sightline_prediction_misses_total",
+    MetricType::Counter,
+    "Predictions over or under the engine's cached_tokens, by cause.",
+    {kWorkerLabel, "result", "cause"}};
+inline constexpr MetricSpec kRelearnsTotal{
+    "sightline_relearns_total",
+    MetricType::Counter,
+    "Times the audit had the worker's blocks forgotten and learned anew.",
+    {kWorkerLabel}};
+inline constexpr MetricSpec kRelearnsPostponedTotal{
+    "sightline_relearns_postponed_total",
+    MetricType::Counter,
+    "Times it did not have them learned anew, as they had been too lately.",
+    {kWorkerLabel}};
+inline constexpr MetricSpec kOverfullTotal{
+    "sightline_overfull_total",
+    MetricType::Counter,
+    "Times more blocks of an engine of the worker were claimed than it has.",
+    {kWorkerLabel}};
+inline constexpr MetricSpec kPromptTokenMismatchTotal{
+    "sightline_prompt_token_mismatch_total",
+    MetricType::Counter,
+    "Answers whose prompt_tokens differ from the router's own count of an exactly known prompt.",
+    {kWorkerLabel}};
+inline constexpr MetricSpec kUnroutedOverlapTotal{
+    "sightline_unrouted_overlap_total",
+    MetricType::Counter,
+    "Requests routed without overlap because their blocks could not be known, by reason.",
+    {"reason"}};
+inline constexpr MetricSpec kTokenCacheTextBytesTotal{
+    "sightline_token_cache_text_bytes_total",
+    MetricType::Counter,
+    "Bytes of prompt text whose tokens were known (hit) or had to be computed (miss).",
+    {"result"}};
+inline constexpr MetricSpec kTokenCacheEvictionsTotal{
+    "sightline_token_cache_evictions_total", MetricType::Counter,
+    "Pieces of text that the token cache gave up for others."};
+inline constexpr MetricSpec kTokenCacheBytes{"sightline_token_cache_bytes", MetricType::Gauge,
+                                             "Memory that the token cache takes."};
+inline constexpr MetricSpec kMediaItemsTotal{"sightline_media_items_total",
+                                             MetricType::Counter,
+                                             "Media items of requests, by what became of them.",
+                                             {"outcome"}};
+inline constexpr MetricSpec kLimitHitsTotal{
+    "sightline_limit_hits_total",
+    MetricType::Counter,
+    "Requests or peers refused by a limit, by the name of the setting or of the fixed limit.",
+    {"limit"}};
+inline constexpr MetricSpec kRetriesTotal{
+    "sightline_retries_total",
+    MetricType::Counter,
+    "Requests sent again before their first byte, by the worker that failed them and the reason.",
+    {kWorkerLabel, "reason"}};
+inline constexpr MetricSpec kRetriesRefusedTotal{
+    "sightline_retries_refused_total", MetricType::Counter,
+    "Requests not sent again because a fifth of the live ones, and three, were already."};
+inline constexpr MetricSpec kLostRequestsTotal{
+    "sightline_lost_requests_total",
+    MetricType::Counter,
+    "Requests that engines gave no answer to twice: stopped after that, or refused when repeated.",
+    {"outcome"}};
+inline constexpr MetricSpec kClientDisconnectsTotal{
+    "sightline_client_disconnects_total", MetricType::Counter,
+    "Clients that left before their answer was complete."};
+
+inline constexpr std::array kRequestsMetrics = {
+    &kRequestsTotal,
+    &kRequestErrorsTotal,
+    &kRequestDurationSeconds,
+    &kRequestsActive,
+    &kOverlapBlocksTotal,
+    &kPromptBlocksTotal,
+    &kPredictionErrorTokens,
+    &kPredictionsTotal,
+    &kPredictionMissesTotal,
+    &kRelearnsTotal,
+    &kRelearnsPostponedTotal,
+    &kOverfullTotal,
+    &kPromptTokenMismatchTotal,
+    &kUnroutedOverlapTotal,
+    &kTokenCacheTextBytesTotal,
+    &kTokenCacheEvictionsTotal,
+    &kTokenCacheBytes,
+    &kMediaItemsTotal,
+    &kLimitHitsTotal,
+    &kRetriesTotal,
+    &kRetriesRefusedTotal,
+    &kLostRequestsTotal,
+    &kClientDisconnectsTotal,
+};
+
+}  // namespace sightline::contract

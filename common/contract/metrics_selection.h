@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <array>
+
+#include "common/contract/metric_spec.h"
+
+// Of the selection API and of the frontends that ask it.
+namespace sightline::contract {
+
+inline constexpr MetricSpec kSelectionRequestsTotal{
+    "sightline_selection_requests_total",
+    MetricType::Counter,
+    "Requests answered by the selection API, by HTTP status.",
+    {"code"}};
+inline constexpr MetricSpec kSelectionMismatchesTotal{
+    "sightline_selection_mismatches_total",
+    MetricType::Counter,
+    "Questions refused because the keys were made for others, by what differs.",
+    {"difference"}};
+inline constexpr MetricSpec kReservationsOpen{"sightline_reservations_open", MetricType::Gauge,
+                                              "Reservations that other processes hold here."};
+inline constexpr MetricSpec kReservationsAdoptedTotal{
+    "sightline_reservations_adopted_total", MetricType::Counter,
+    "Reservations that a frontend held, made elsewhere, and that were booked here anew."};
+inline constexpr MetricSpec kReservationsEndedTotal{
+    "sightline_reservations_ended_total",
+    MetricType::Counter,
+    "Reservations of other processes that ended, by why.",
+    {"reason"}};
+inline constexpr MetricSpec kSelectionFailoversTotal{
+    "sightline_selection_failovers_total", MetricType::Counter,
+    "Questions of this frontend that went to another router, or again to one."};
+inline constexpr MetricSpec kRoutersKnown{"sightline_routers_known",
+                                          MetricType::Gauge,
+                                          "Routers that this frontend may ask, by state.",
+                                          {"state"}};
+inline constexpr MetricSpec kRouterFailuresTotal{
+    "sightline_router_failures_total", MetricType::Counter,
+    "Calls of this frontend that a router did not answer, or not with sense."};
+inline constexpr MetricSpec kReservationsHeld{"sightline_reservations_held", MetricType::Gauge,
+                                              "Reservations of this frontend at its routers."};
+inline constexpr MetricSpec kReservationsMovedTotal{
+    "sightline_reservations_moved_total", MetricType::Counter,
+    "Reservations of this frontend held at another router after theirs failed."};
+inline constexpr MetricSpec kSelectionNotesDroppedTotal{
+    "sightline_selection_notes_dropped_total", MetricType::Counter,
+    "First tokens and ends that no router was told of; the next list makes them good."};
+
+inline constexpr std::array kSelectionMetrics = {
+    &kSelectionRequestsTotal,
+    &kSelectionMismatchesTotal,
+    &kReservationsOpen,
+    &kReservationsAdoptedTotal,
+    &kReservationsEndedTotal,
+    &kSelectionFailoversTotal,
+    &kRoutersKnown,
+    &kRouterFailuresTotal,
+    &kReservationsHeld,
+    &kReservationsMovedTotal,
+    &kSelectionNotesDroppedTotal,
+};
+
+}  // namespace sightline::contract

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <array>
+
+#include "common/contract/metric_spec.h"
+
+// Of workers: their state, what they hold, and the events that tell it.
+namespace sightline::contract {
+
+inline constexpr MetricSpec kWorkerState{"sightline_worker_state",
+                                         MetricType::Gauge,
+                                         "1 for the state the worker is in, 0 for the others.",
+                                         {kWorkerLabel, "state"}};
+inline constexpr MetricSpec kWorkersKeptRouted{
+    "sightline_workers_kept_routed", MetricType::Gauge,
+    "Workers that do not answer in time and stay routed because most are so; 0 otherwise."};
+inline constexpr MetricSpec kWorkerInflight{"sightline_worker_inflight",
+                                            MetricType::Gauge,
+                                            "Requests that this router has running on the worker.",
+                                            {kWorkerLabel}};
+inline constexpr MetricSpec kIndexBlocks{"sightline_index_blocks",
+                                         MetricType::Gauge,
+                                         "Blocks that the worker is known to hold on the GPU.",
+                                         {kWorkerLabel}};
+inline constexpr MetricSpec kIndexKeys{
+    "sightline_index_keys", MetricType::Gauge,
+    "Distinct blocks that the index holds, of all workers and tiers together."};
+inline constexpr MetricSpec kIndexRefusedBlocksTotal{
+    "sightline_index_refused_blocks_total", MetricType::Counter,
+    "Announced blocks that found no room in the index."};
+inline constexpr MetricSpec kEventsAppliedTotal{"sightline_events_applied_total",
+                                                MetricType::Counter,
+                                                "KV events of the worker applied to the index.",
+                                                {kWorkerLabel}};
+inline constexpr MetricSpec kEventGapsTotal{"sightline_event_gaps_total",
+                                            MetricType::Counter,
+                                            "Gaps in the sequence numbers of the worker's events.",
+                                            {kWorkerLabel}};
+inline constexpr MetricSpec kEventConnectionsLostTotal{
+    "sightline_event_connections_lost_total",
+    MetricType::Counter,
+    "Times the connection to the worker's events was lost, by its end or its silence.",
+    {kWorkerLabel}};
+inline constexpr MetricSpec kEventRestartsTotal{"sightline_event_restarts_total",
+                                                MetricType::Counter,
+                                                "Times the worker's events began a new count.",
+                                                {kWorkerLabel}};
+inline constexpr MetricSpec kEventRelearnsTotal{"sightline_event_relearns_total",
+                                                MetricType::Counter,
+                                                "Times the worker's blocks were learned anew.",
+                                                {kWorkerLabel}};
+inline constexpr MetricSpec kEventWaitingBlocks{
+    "sightline_event_waiting_blocks",
+    MetricType::Gauge,
+    "Announced blocks of the worker that wait for their parent.",
+    {kWorkerLabel}};
+inline constexpr MetricSpec kEventHeldBytes{
+    "sightline_event_held_bytes", MetricType::Gauge,
+    "Bytes of KV events received and not yet applied, of all workers together."};
+inline constexpr MetricSpec kEventErrorsTotal{"sightline_event_errors_total",
+                                              MetricType::Counter,
+                                              "KV events that could not be used, by kind.",
+                                              {kWorkerLabel, "kind"}};
+inline constexpr MetricSpec kEventsIgnoredTotal{"sightline_events_ignored_total",
+                                                MetricType::Counter,
+                                                "KV events that rightly change nothing, by reason.",
+                                                {kWorkerLabel, "reason"}};
+inline constexpr MetricSpec kEventLagSeconds{
+    "sightline_event_lag_seconds",
+    MetricType::Gauge,
+    "Time from the engine's batch timestamp to its application, last batch, slowest rank.",
+    {kWorkerLabel}};
+inline constexpr MetricSpec kEventThreadTurnSeconds{
+    "sightline_event_thread_turn_seconds", MetricType::Gauge,
+    "Age of the turn at which the thread is that reads all workers' events; 0 while it waits."};
+inline constexpr MetricSpec kBlockSizeMismatchTotal{
+    "sightline_block_size_mismatch_total",
+    MetricType::Counter,
+    "Times the worker's events told another block size than was known of it.",
+    {kWorkerLabel}};
+inline constexpr MetricSpec kRankMismatchTotal{
+    "sightline_rank_mismatch_total",
+    MetricType::Counter,
+    "Times the worker told another number of data-parallel ranks than its configuration.",
+    {kWorkerLabel}};
+
+inline constexpr std::array kWorkersMetrics = {
+    &kWorkerState,
+    &kWorkersKeptRouted,
+    &kWorkerInflight,
+    &kIndexBlocks,
+    &kIndexKeys,
+    &kIndexRefusedBlocksTotal,
+    &kEventsAppliedTotal,
+    &kEventGapsTotal,
+    &kEventConnectionsLostTotal,
+    &kEventRestartsTotal,
+    &kEventRelearnsTotal,
+    &kEventWaitingBlocks,
+    &kEventHeldBytes,
+    &kEventErrorsTotal,
+    &kEventsIgnoredTotal,
+    &kEventLagSeconds,
+    &kEventThreadTurnSeconds,
+    &kBlockSizeMismatchTotal,
+    &kRankMismatchTotal,
+};
+
+}  // namespace sightline::contract
