@@ -19,8 +19,11 @@ SLOWLY = ("--decode-tokens-per-s", "40")
 class Parted:
     """Simulated engines, routers before them, and a frontend that asks the routers."""
 
-    def __init__(self, build, logs, routers=2, token_file=None, engine_flags=()):
+    def __init__(self, build, logs, routers=2, token_file=None, engine_flags=(),
+                 frontend_flags=None):
         self.build, self.logs, self.token_file = build, logs, token_file
+        # Given: the frontend does not fit its routers, and does not become ready.
+        self.frontend_flags = frontend_flags
         self.engines = Stack(build, engines=2, logs=logs, served_model_name=NAME,
                              engine_flags=list(engine_flags))
         self.selection_ports = [0] * routers  # any free one; again the same at a restart
@@ -66,12 +69,13 @@ class Parted:
 
     def start_frontend(self):
         urls = ",".join(f"http://127.0.0.1:{port}" for port in self.selection_ports)
-        command = self._serve("--roles", "frontend", "--routers", urls, "--port", "0")
+        command = self._serve("--roles", "frontend", "--routers", urls, "--port", "0",
+                              *(self.frontend_flags or []))
         self.frontend = Program(command, self.logs / "frontend.log")
         found = self.frontend.wait_for(
             r"^ready: http://[^:]+:(\d+)/v1 \(admin http://[^:]+:(\d+)\)")
         self.port, self.admin_port = int(found.group(1)), int(found.group(2))
-        if all(self.routers):
+        if all(self.routers) and self.frontend_flags is None:
             self.wait_until(lambda: self.get(self.admin_port, "/readyz")[0] == 200)
 
     def get(self, port, path):
@@ -226,8 +230,44 @@ def test_a_wrong_token_is_refused_and_named(build, logs, tmp_path):
         assert parted.get(parted.admin_port, "/v1/workers")[0] == 404
 
 
+def expect_refused_by_its_router(parted, *names):
+    """Both the client and the admin port are told why; nothing is sent to an engine."""
+    def told(answer):
+        return answer[0] == 503 and all(name in answer[1] for name in names)
+
+    parted.wait_until(lambda: told(parted.get(parted.admin_port, "/readyz?verbose")))
+    answer = post(parted.port, body("hello"))
+    assert answer.status == 503, answer.body
+    assert b"no router can be asked" in answer.body
+    assert parted.in_flight(0) == 0 and not parted.has_chosen(0)
+
+
+def test_a_frontend_of_another_identity_key_is_told_so_and_asks_nobody(build, logs, tmp_path):
+    key = tmp_path / "key"
+    key.write_bytes(bytes(range(32)))
+    with Parted(build, logs, routers=1,
+                frontend_flags=["--identity-key-file", key]) as parted:
+        expect_refused_by_its_router(parted, b"its block keys are of", b"those of this frontend")
+
+
+def test_a_frontend_with_a_wrong_token_is_told_so_and_asks_nobody(build, logs, tmp_path):
+    tokens, others = tmp_path / "tokens", tmp_path / "others"
+    tokens.write_text("a-token-of-enough-bytes\n")
+    others.write_text("another-token-of-enough-bytes\n")
+    with Parted(build, logs, routers=1, token_file=tokens,
+                frontend_flags=["--selection-token-file", others]) as parted:
+        parted.wait_until(lambda: b"refuses the token of this frontend (selection.token_file)"
+                          in parted.get(parted.admin_port, "/readyz?verbose")[1])
+        assert post(parted.port, body("hello")).status == 503
+        metrics = parted.get(parted.admin_ports[0], "/metrics")[1]
+        assert b'sightline_selection_requests_total{code="401"}' in metrics
+        assert not parted.has_chosen(0)
+
+
 @pytest.mark.parametrize("flags, fix", [
     (["--roles", "frontend"], "--routers"),
+    (["--roles", "frontend", "--routers", "http://h:1", "--admin-token-file", "t"],
+     "push to its routers"),
     (["--roles", "router", "--routers", "http://h:1", "--worker", "url=http://h:1"],
      "--roles frontend"),
     (["--worker", "url=http://h:1", "--selection-host", "0.0.0.0"], "--selection-token-file"),
