@@ -105,7 +105,7 @@ Result<Done> ServeApp::Parts::make_router() {
        .pool = pool,
        .identity = process::keys_identity(identity, model->files_digest,
                                           proxy::scope_model(options.settings)),
-       .descriptor_max = options.open_files.descriptor_max,
+       .open_files = options.open_files,
        .ready = [this] { return check_router(); }}));
   served.emplace(router->fleet());
   return Done{};
@@ -118,7 +118,8 @@ Result<Done> ServeApp::Parts::find_routers() {
       {.settings = settings.selection,
        .instance = process::instance_name(name),
        .identity =
-           process::keys_identity(identity, model->files_digest, proxy::scope_model(settings))},
+           process::keys_identity(identity, model->files_digest, proxy::scope_model(settings)),
+       .open_files = options.open_files},
       {.pool = pool, .names = names, .metrics = metrics}));
   return Done{};
 }

@@ -29,6 +29,8 @@ constexpr std::size_t kLaterEnginesMin = 8;
 // A download has a connection, and a pair of sockets while its host's name is looked up.
 constexpr std::size_t kOpenFilesPerDownload = 3;
 constexpr std::size_t kIdlePerThread = 256;  // or one for each engine, if these are more
+// On the selection port: a frontend keeps some of each of its I/O threads.
+constexpr std::size_t kFrontendConnections = 4096;
 // Fewer clients would be no router; the spare descriptors are all that is certain then.
 constexpr std::size_t kClientsMin = 8;
 
@@ -65,16 +67,23 @@ OpenFilesPlan plan_open_files(std::size_t limit, const contract::ServeSettings& 
   const std::size_t followed = std::min(engines * kOpenFilesPerEngine, limit / 4);
   const std::size_t downloads =
       std::min<std::size_t>(settings.media.downloads_max * kOpenFilesPerDownload, limit / 8);
-  const std::size_t taken = spare + own + followed + downloads;
+  // A router that has no clients of its own is there for frontends.
+  const std::size_t frontends_share = contract::is_frontend(settings.roles) ? 16 : 2;
+  const std::size_t frontends = contract::is_router(settings.roles)
+                                    ? std::min(kFrontendConnections, limit / frontends_share)
+                                    : 0;
+  const std::size_t taken = spare + own + followed + downloads + frontends;
   const std::size_t rest = limit - std::min(limit, taken);
   const std::size_t idle =
       std::clamp<std::size_t>(rest / 8 / io_threads, 1, std::max(kIdlePerThread, engines));
-  const std::size_t shared = rest - std::min(rest, idle * io_threads);
+  const std::size_t kinds = contract::is_router(settings.roles) ? 1 : 2;  // engines, and routers
+  const std::size_t shared = rest - std::min(rest, idle * io_threads * kinds);
   // A client has its own connection, and one to an engine while its request runs.
   const std::size_t requests =
       std::min<std::size_t>(settings.server.concurrent_requests_max, shared / 2);
   const std::size_t clients = std::max(shared - requests, kClientsMin);
   return {.clients_max = std::min<std::size_t>(clients, settings.server.connections_max),
+          .frontends_max = frontends,
           .idle_per_thread_max = idle,
           .descriptor_max = static_cast<int>(limit - spare)};
 }
@@ -83,8 +92,8 @@ void tell_plan(std::size_t limit, const OpenFilesPlan& plan, std::size_t clients
   if (plan.clients_max >= clients_wanted) return;
   log(LogLevel::Warn,
       "fewer connections of clients than server.connections_max, so that engines and the admin "
-      "port "
-      "have theirs: raise the limit of open files with ulimit -n, LimitNOFILE= of the unit, or the "
+      "port have theirs: raise the limit of open files with ulimit -n, LimitNOFILE= of the unit, "
+      "or the "
       "container's ulimits",
       {{"limit", limit}, {"connections_max", plan.clients_max}, {"wanted", clients_wanted}});
 }

@@ -18,8 +18,10 @@ void check_open_files(std::size_t limit, std::size_t engines);
 
 // What a router may open at the same time, so that it has a descriptor for all of it.
 struct OpenFilesPlan {
-  std::size_t clients_max = 0;          // connections on the client port
-  std::size_t idle_per_thread_max = 0;  // kept connections to engines, of each I/O thread
+  std::size_t clients_max = 0;    // connections on the client port
+  std::size_t frontends_max = 0;  // connections on the selection port; none without a router role
+  // Kept connections of each I/O thread to engines, and as many to routers where these are others.
+  std::size_t idle_per_thread_max = 0;
   // Clients, requests and downloads use only descriptors below: those above are for the admin port,
   // probes, logs and files, whatever was counted wrong.
   int descriptor_max = 0;

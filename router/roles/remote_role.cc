@@ -14,10 +14,10 @@ namespace sightline::roles {
 
 struct RemoteRole::Parts {
   Parts(std::unique_ptr<runtime::TokenFile> file, remote_selector::RemoteSelector::Options options,
-        const Around& around)
+        const http::ClientOptions& connections, const Around& around)
       : tokens(std::move(file)),
-        selector(std::move(options),
-                 {around.pool, around.names, tokens.get(), around.metrics, system_clock()}) {}
+        selector(std::move(options), {around.pool, around.names, tokens.get(), around.metrics,
+                                      system_clock(), connections}) {}
 
   std::unique_ptr<runtime::TokenFile> tokens;
   remote_selector::RemoteSelector selector;
@@ -43,8 +43,11 @@ Result<std::unique_ptr<RemoteRole>> RemoteRole::create(const Options& options,
   for (const auto& router : SL_TRY(contract::router_addresses(settings.routers))) {
     asked.routers.push_back({router.host, router.port});
   }
+  http::ClientOptions connections = remote_selector::RemoteSelector::kept_connections();
+  connections.idle_per_thread_max = options.open_files.idle_per_thread_max;
+  connections.descriptor_max = options.open_files.descriptor_max;
   return std::make_unique<RemoteRole>(
-      std::make_unique<Parts>(std::move(tokens), std::move(asked), around));
+      std::make_unique<Parts>(std::move(tokens), std::move(asked), connections, around));
 }
 
 void RemoteRole::start() { parts_->selector.start(); }

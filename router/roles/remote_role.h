@@ -13,6 +13,7 @@
 #include "common/runtime/metrics.h"
 
 #include "router/front/selection/selector.h"
+#include "router/process/open_files.h"
 #include "router/workers/fleet/served.h"
 
 namespace sightline::roles {
@@ -26,6 +27,7 @@ class RemoteRole {
     const contract::SelectionSettings& settings;
     std::string instance;  // of this process, as in leases::Name
     std::string identity;  // what its block keys depend on
+    const process::OpenFilesPlan& open_files;
   };
   // All outlive it. The names are stopped before the pool is destroyed.
   struct Around {

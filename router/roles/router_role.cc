@@ -209,7 +209,7 @@ Result<Done> RouterRole::Parts::listen() {
   SelectionService::Options options{.settings = settings.selection,
                                     .identity = shared.identity,
                                     .scope_model = proxy::scope_model(settings),
-                                    .descriptor_max = shared.descriptor_max};
+                                    .open_files = shared.open_files};
   if (booked) {
     options.on_taken = [queue = booked](const std::vector<leases::Name>& names) {
       std::vector<load::ReservationName> taken;

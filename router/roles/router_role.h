@@ -18,6 +18,7 @@
 
 #include "router/cache/keys/block_key.h"
 #include "router/front/selection/selector.h"
+#include "router/process/open_files.h"
 #include "router/process/replica_stack.h"
 #include "router/prompt/prepare/model.h"
 #include "router/workers/fleet/fleet.h"
@@ -38,7 +39,7 @@ class RouterRole {
     process::ReplicaStack* replicas;  // null: one process alone
     IoPool& pool;
     std::string identity;  // what the keys of the deployment depend on, for its frontends
-    int descriptor_max;    // of connections of the selection API
+    process::OpenFilesPlan open_files;
     std::function<Result<Done>()> ready;  // as SelectionApi::Sources
   };
   // Reads nothing and follows nobody until start(). Errors: of the events' sockets.

@@ -17,18 +17,17 @@
 namespace sightline::roles {
 namespace {
 
-constexpr std::size_t kConnectionsMax = 4096;
 constexpr std::size_t kBodyBytesMax = 48 << 20;  // kTokensMax ids, or as many keys
 constexpr std::size_t kTotalBodyBytesMax = 512 << 20;
 constexpr std::chrono::seconds kSweepInterval{1};
 constexpr std::chrono::seconds kDrainTime{1};
 
-http::ServerLimits limits(int descriptor_max) {
+http::ServerLimits limits(const process::OpenFilesPlan& plan) {
   http::ServerLimits limits;
   limits.body_bytes_max = kBodyBytesMax;
   limits.total_body_bytes_max = kTotalBodyBytesMax;
-  limits.connections_max = kConnectionsMax;
-  limits.descriptor_max = descriptor_max;
+  limits.connections_max = plan.frontends_max;
+  limits.descriptor_max = plan.descriptor_max;
   return limits;
 }
 
@@ -68,12 +67,15 @@ struct SelectionService::Parts {
 Result<Done> SelectionService::Parts::listen(const Options& options) {
   http::ServerOptions server_options{.host = options.settings.host,
                                      .port = options.settings.port,
-                                     .limits = limits(options.descriptor_max)};
+                                     .limits = limits(options.open_files)};
   server_options.refusal = [this](int status, const Error& error) {
     if (!error.limit.empty()) {
       around.metrics.counter(contract::kLimitHitsTotal, {error.limit}).add();
     }
     return selection_api::refusal(status, error);
+  };
+  server_options.accept_failed = [this] {
+    around.metrics.counter(contract::kLimitHitsTotal, {"open-files"}).add();
   };
   auto answer = [this](http::Request& request, http::ResponseWriter& peer) -> Task<void> {
     auto response = co_await api.answer(request);

@@ -17,6 +17,7 @@
 #include "router/front/leases/lease_book.h"
 #include "router/front/selection/local_selector.h"
 #include "router/front/selection_api/selection_api.h"
+#include "router/process/open_files.h"
 #include "router/workers/fleet/fleet.h"
 
 namespace sightline::roles {
@@ -30,7 +31,7 @@ class SelectionService {
     const contract::SelectionSettings& settings;
     std::string identity;     // as SelectionApi::Options
     std::string scope_model;  // as for requests
-    int descriptor_max;
+    const process::OpenFilesPlan& open_files;
     // As SelectionApi::Options.
     std::function<void(const std::vector<leases::Name>&)> on_taken = {};
   };

@@ -25,24 +25,47 @@ TEST(OpenFilesPlan, KeepsAConnectionToEachOfManyEngines) {
   EXPECT_GE(plan_open_files(1'000'000, with_workers(1000), 8).idle_per_thread_max, 1000U);
 }
 
-// Whatever the limit: all clients, each with a request at an engine, and every kept connection,
-// leave the engines' events, probes and downloads theirs.
-TEST(OpenFilesPlan, NeverPromisesMoreThanTheLimit) {
+// What connections take when all are there: clients, each with a request at an engine, frontends,
+// and every kept connection.
+std::size_t used(const OpenFilesPlan& plan, const contract::ServeSettings& settings,
+                 std::size_t threads) {
+  const std::size_t requests =
+      std::min<std::size_t>(plan.clients_max, settings.server.concurrent_requests_max);
+  const std::size_t kept = plan.idle_per_thread_max * threads;
+  const std::size_t kept_to_routers = contract::is_router(settings.roles) ? 0 : kept;
+  return plan.clients_max + plan.frontends_max + requests + kept + kept_to_routers;
+}
+
+// Whatever the limit: they leave the engines' events, probes and downloads theirs.
+class FewOpenFiles : public testing::TestWithParam<contract::Roles> {};
+
+TEST_P(FewOpenFiles, AreNeverPromisedTwice) {
   for (const std::size_t limit : {200U, 256U, 1024U, 4096U, 20'000U, 65'536U}) {
     for (const std::size_t workers : {0U, 2U, 100U, 1000U}) {
       for (const std::size_t threads : {1U, 2U, 16U}) {
-        const auto settings = with_workers(workers);
+        auto settings = with_workers(workers);
+        settings.roles = GetParam();
         const auto plan = plan_open_files(limit, settings, threads);
-        const std::size_t requests =
-            std::min<std::size_t>(plan.clients_max, settings.server.concurrent_requests_max);
-        const std::size_t used = plan.clients_max + requests + plan.idle_per_thread_max * threads;
         EXPECT_GE(plan.clients_max, 8U);
         EXPECT_LE(plan.clients_max, settings.server.connections_max);
-        EXPECT_LT(used, static_cast<std::size_t>(plan.descriptor_max))
+        EXPECT_LT(used(plan, settings, threads), static_cast<std::size_t>(plan.descriptor_max))
             << limit << " files, " << workers << " workers, " << threads << " threads";
       }
     }
   }
+}
+
+INSTANTIATE_TEST_SUITE_P(OfAProcessOfARole, FewOpenFiles,
+                         testing::Values(contract::Roles::Both, contract::Roles::Frontend));
+
+TEST(OpenFilesPlan, GivesFrontendsWhatARouterWithoutClientsHas) {
+  auto settings = with_workers(2);
+  EXPECT_EQ(plan_open_files(1'000'000, settings, 2).frontends_max, 4096U);
+  EXPECT_EQ(plan_open_files(1024, settings, 2).frontends_max, 64U);
+  settings.roles = contract::Roles::Router;
+  EXPECT_EQ(plan_open_files(1024, settings, 2).frontends_max, 512U);
+  settings.roles = contract::Roles::Frontend;
+  EXPECT_EQ(plan_open_files(1'000'000, settings, 2).frontends_max, 0U);
 }
 
 TEST(OpenFilesPlan, CountsRanksAndEnginesThatMayCome) {
