@@ -36,7 +36,10 @@ class Writer {
   }
   void flag(bool value) { integer<std::uint8_t>(value ? 1 : 0); }
   void text(std::string_view value, std::size_t bytes_max) {
-    value = value.substr(0, bytes_max);
+    if (value.size() > bytes_max) {
+      value = value.substr(0, bytes_max);
+      while (!is_utf8(value)) value.remove_suffix(1);  // cut in the middle of a character
+    }
     integer(static_cast<std::uint16_t>(value.size()));
     out_.append(value);
   }
@@ -87,9 +90,10 @@ class Reader {
     if (value > last) fail();
     return is_broken_ ? std::uint8_t{0} : value;
   }
+  // UTF-8, at most so many bytes: what is told of it in JSON stays JSON.
   std::string text(std::size_t bytes_max) {
     const auto size = integer<std::uint16_t>();
-    if (size > bytes_max || !has(size)) {
+    if (size > bytes_max || !has(size) || !is_utf8(left_.substr(0, size))) {
       fail();
       return {};
     }

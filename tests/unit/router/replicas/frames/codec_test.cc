@@ -76,6 +76,22 @@ TEST(ReplicaMessages, ASentenceThatIsTooLongIsCut) {
   EXPECT_EQ(std::get<Frame>(read->body).beat->trouble, std::string(kSentenceBytesMax, 'x'));
 }
 
+TEST(ReplicaMessages, ASentenceIsNotCutInTheMiddleOfACharacter) {
+  Frame frame;
+  frame.beat.emplace().trouble = "x" + std::string(kSentenceBytesMax - 2, 'x') + "\xc3\xa9";
+  const auto read = decode(encode({{}, frame}));
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(std::get<Frame>(read->body).beat->trouble, std::string(kSentenceBytesMax - 1, 'x'));
+}
+
+TEST(ReplicaMessages, WithTextThatIsNoUtf8AreRefused) {
+  Frame frame;
+  frame.beat.emplace().trouble = "plain words";
+  std::string bytes = encode({{}, frame});
+  bytes[bytes.find("words")] = '\xff';
+  EXPECT_FALSE(decode(bytes).ok());
+}
+
 TEST(ReplicaMessages, WhatBlocksHeldBeforeAClearIsNotSent) {
   const operations::Clear clear{.held = std::vector<keys::BlockKey>{{1}}};
   const auto read = decode(encode({{}, Frame{.operations = {clear}}}));
