@@ -14,6 +14,7 @@
 
 #include "router/front/push/put_guard.h"
 #include "router/front/push/worker_routes.h"
+#include "router/process/process_identity.h"
 
 namespace sightline::apps {
 
@@ -96,6 +97,7 @@ void Pushes::exchange_with(process::ReplicaStack& replicas) {
                                             .sealer = replicas.sealer(),
                                             .subjects = replicas.subjects(),
                                             .instance = replicas.instance(),
+                                            .seed = process::number_nobody_knows(),
                                             .metrics = metrics_,
                                             .clock = system_clock()},
       lists_exchange::ListsExchange::Hooks{

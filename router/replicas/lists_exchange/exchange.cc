@@ -61,7 +61,11 @@ void Exchange::hear_ask(const Ask& ask, Instant now) {
   const bool has_it = ask.generation == own_.generation && ask.offset < bytes;
   if (ask.of != own_instance_ || !has_it || !may_answer(true, now)) return;
   next_.answers.push_back({ask.asker, Part{own_instance_, ask.nonce, own_.generation, ask.offset,
-                                           own_.body->substr(ask.offset, options_.part_bytes)}});
+                                           own_.body->substr(ask.offset, part_bytes_max_)}});
+}
+
+void Exchange::set_part_bytes_max(std::size_t bytes) {
+  part_bytes_max_ = std::clamp<std::size_t>(bytes, 1, kPartBytesMax);
 }
 
 void Exchange::hear_held(const Held& held, Instant now) {

@@ -30,7 +30,6 @@ struct ExchangeOptions {
   // Answers of this router in a second: questions to all are short, parts are long.
   std::uint32_t held_answers_max = 2'000;
   std::uint32_t part_answers_max = 128;
-  std::size_t part_bytes = kPartBytesMax;
   std::size_t list_bytes_max = 4 << 20;  // as of a push
 };
 
@@ -58,6 +57,8 @@ class Exchange {
   void set_own(Own own) { own_ = std::move(own); }
   // Peers announce that this is their newest generation. Nobody vouches for it: they are asked.
   void announced(std::uint64_t generation, Instant now);
+  // Parts that are given out are no longer, and at least a byte; kPartBytesMax is never passed.
+  void set_part_bytes_max(std::size_t bytes);
   // What is asked from now on is heard by the others.
   void connected(Instant now);
   void hear(Message message, Instant now);
@@ -107,6 +108,7 @@ class Exchange {
   const Instant began_;
   Rng nonces_;
   Own own_;
+  std::size_t part_bytes_max_ = kPartBytesMax;
   std::optional<Instant> first_until_;  // nothing: the first list was had, or is done without
   bool is_connected_ = false;
   std::optional<Open> open_;  // the last question to all

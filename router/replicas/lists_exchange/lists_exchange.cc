@@ -30,8 +30,7 @@ struct ListsExchange::State {
         hooks(std::move(called)),
         answers_subject(around.subjects.lists(around.instance)),
         inbox(std::make_shared<nats::Inbox>(kInboxLimits)),
-        exchange(around.instance, around.instance ^ static_cast<std::uint64_t>(wall_now()),
-                 around.clock.now(), options) {}
+        exchange(around.instance, around.seed, around.clock.now(), options) {}
 
   const Around around;
   const Hooks hooks;
@@ -42,10 +41,6 @@ struct ListsExchange::State {
   // Only the thread:
   Exchange exchange;
   std::uint64_t told_fork_of = 0;  // the last generation of which it was logged
-
-  [[nodiscard]] std::int64_t wall_now() const {
-    return around.clock.wall().time_since_epoch().count();
-  }
 
   void run(const std::stop_token& stop) {
     around.connection.subscribe(around.subjects.list_asks(), inbox);
@@ -65,8 +60,11 @@ struct ListsExchange::State {
   void take(const nats::Event& event) {
     if (const auto* message = std::get_if<nats::Message>(&event)) return hear(*message);
     const auto* connected = std::get_if<nats::Connected>(&event);
-    if (connected != nullptr) exchange.connected(around.clock.now());
-    // What was lost meanwhile is asked for again.
+    if (connected == nullptr) return;  // what was lost meanwhile is asked for again
+    const std::size_t around_bytes = kPartHeadBytes + envelope::kSealBytes;
+    const std::size_t room = around.connection.payload_max();
+    exchange.set_part_bytes_max(room - std::min(room, around_bytes));
+    exchange.connected(around.clock.now());
   }
 
   void hear(const nats::Message& message) {

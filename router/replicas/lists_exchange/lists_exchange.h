@@ -28,6 +28,7 @@ class ListsExchange {
     const envelope::Sealer& sealer;
     const contract::Subjects& subjects;
     std::uint64_t instance;  // of this process
+    std::uint64_t seed;      // of what questions are known by: nobody can guess it
     runtime::Metrics& metrics;
     const Clock& clock;
   };

@@ -53,8 +53,6 @@ Held read_held(Reader& in) {
   return held;
 }
 
-constexpr std::size_t kPartHeadBytes = 1 + 3 * sizeof(std::uint64_t) + sizeof(std::uint32_t);
-
 // The bytes of a part are what is left of the message.
 Part read_part(Reader& in, std::string_view bytes) {
   Part part;

@@ -49,6 +49,8 @@ using Message = std::variant<Ask, Held, Part>;
 
 // Of a Part; NATS takes 1 MiB unless a server is told otherwise.
 inline constexpr std::size_t kPartBytesMax = 256 << 10;
+// What encode() adds to the bytes of a Part.
+inline constexpr std::size_t kPartHeadBytes = 1 + 3 * sizeof(std::uint64_t) + sizeof(std::uint32_t);
 
 std::string encode(const Message& message);
 // Error: Corrupt.

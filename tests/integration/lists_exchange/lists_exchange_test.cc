@@ -41,7 +41,8 @@ struct Router {
     lists.boot(std::vector<WorkerSpec>{*contract::parse_worker("name=boot,url=http://boot:1")},
                true);
     exchange = std::make_unique<ListsExchange>(
-        ListsExchange::Around{*connection, sealer, subjects, instance, metrics, system_clock()},
+        ListsExchange::Around{*connection, sealer, subjects, instance, instance * 977, metrics,
+                              system_clock()},
         ListsExchange::Hooks{.own = [this] { return own(); },
                              .announced = [this] { return announced.load(); },
                              .offer =
@@ -121,6 +122,14 @@ TEST(ListsOverNats, WhatSomebodyWithoutTheKeyOrOfAnotherModelSaysIsCountedAndNot
   ASSERT_TRUE(eventually([&] { return other_model.connection->connected(); }));
   other_model.connection->publish(subject, router.sealer.seal(subject, "no message"));
   EXPECT_TRUE(router.counts("malformed"));
+}
+
+TEST(ListsOverNats, AListComesThroughServersThatTakeSmallMessagesOnly) {
+  const NatsServer server("max_payload: 4096");
+  Router first(server, 1);
+  first.push(body_of(4, 1'000));
+  const Router second(server, 2);
+  EXPECT_TRUE(second.comes_to(lists::Source::Peers, 1'000));
 }
 
 TEST(ListsOverNats, WhenNatsComesBackTheNewestListDoesToo) {

@@ -231,6 +231,22 @@ TEST_F(ListsAmongRouters, AListThatIsLargerThanAPushMayBeIsNotFetched) {
   EXPECT_TRUE(router.exchange.turn(now).asks.empty());
 }
 
+TEST_F(ListsAmongRouters, PartsAreAsLongAsTheServersOfNatsLetThrough) {
+  const std::string body = "7 " + std::string(998, 'x');
+  add(1, own(7, body)).exchange.set_part_bytes_max(100);
+  add(2);
+  settle();
+  EXPECT_EQ(routers.at(2).lists, std::vector<std::string>{body});
+  std::size_t parts = 0;
+  for (const auto& [asker, answer] : answers) {
+    if (const auto* part = std::get_if<Part>(&answer)) {
+      ++parts;
+      EXPECT_EQ(part->bytes.size(), 100U);
+    }
+  }
+  EXPECT_EQ(parts, 10U);
+}
+
 TEST_F(ListsAmongRouters, APartThatDoesNotFitEndsTheFetching) {
   Router& router = add(1);
   auto turn = router.exchange.turn(now);
