@@ -238,6 +238,23 @@ TEST_F(SelectionOverHttp, AReleaseThatComesFirstOrTwiceIsOne) {
   EXPECT_EQ(selector.open_reservations(), 0U);
 }
 
+TEST_F(SelectionOverHttp, AReleaseThatCannotBeNotedIsCounted) {
+  SelectionApi::Options small = options();
+  small.leases.instances_max = 1;
+  SelectionApi full(sources(), small);
+  const auto release = [&](const std::string& name) {
+    http::Request request;
+    request.method = "DELETE";
+    request.target = "/reservations/" + name;
+    return answer_of(full, request).status;
+  };
+  const std::string hit = "sightline_limit_hits_total{limit=\"reservations\"} 1";
+  EXPECT_EQ(release("f.1.0"), 200);
+  EXPECT_EQ(metrics.scrape().find(hit), std::string::npos);
+  EXPECT_EQ(release("g.1.0"), 200);
+  EXPECT_NE(metrics.scrape().find(hit), std::string::npos);
+}
+
 TEST_F(SelectionOverHttp, AReservationThatIsReleasedOrSentAgainWhileItIsMadeIsBookedOnceAtMost) {
   const auto send = [this](const char* method, const char* path, const std::string& body) {
     return [this, method, path, body]() -> Task<void> {
