@@ -9,7 +9,7 @@ import pathlib
 import signal
 
 from nats_server import NatsServer, free_port
-from stack import Program, Stack
+from stack import MODELS, Program, Stack
 
 NAME = "demo"
 
@@ -88,7 +88,7 @@ class Deployment:
     def __init__(self, build, engines=2, routers=2, frontends=0, **options):
         self.build = pathlib.Path(build).resolve()
         self.logs = pathlib.Path(options.pop("logs", self.build / "deployment-logs"))
-        self.model_path = self.build / "models" / options.pop("model", "qwen2-vl")
+        self.model_path = self.build / MODELS / options.pop("model", "qwen2-vl")
         self.nats = NatsServer(self.logs, options.pop("nats_config", ""))
         self.engines = Stack(build, engines=engines, served_model_name=NAME, logs=self.logs,
                              engine_flags=options.pop("engine_flags", []))

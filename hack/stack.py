@@ -17,6 +17,8 @@ import time
 # Instrumented programs (make test-asan, make test-tsan) are slower by this much.
 SLOWDOWN = float(os.environ.get("SL_SLOWDOWN", "1"))
 READY_S = 30
+# Below the build. Instrumented programs start with shorter tokenizers.
+MODELS = os.environ.get("SL_MODELS", "models")
 
 
 class Program:
@@ -85,7 +87,7 @@ class Stack:
 
     def __init__(self, build, model="qwen2-vl", engines=2, **options):
         self.build = pathlib.Path(build).resolve()
-        self.model_path = self.build / "models" / model
+        self.model_path = self.build / MODELS / model
         self.name = options.pop("served_model_name", "demo")
         self.logs = pathlib.Path(options.pop("logs", self.build / "stack-logs"))
         self.engine_count = engines

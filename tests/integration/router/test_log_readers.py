@@ -14,7 +14,7 @@ import threading
 
 import pytest
 from fake_engine import FakeEngine, answer_ok
-from stack import SLOWDOWN, Program, Stack, post
+from stack import MODELS, SLOWDOWN, Program, Stack, post
 
 REQUESTS = 5000
 CLIENTS = 4
@@ -116,7 +116,7 @@ def test_a_program_whose_output_nobody_reads_starts_and_ends(build, logs, progra
             os.write(writer, b"x" * PIPE_BYTES)
     os.set_blocking(writer, True)
     arguments = [build / "bin/sightline", program, "--port", "0", "--admin-port", "0",
-                 "--selection-port", "0", "--model-path", build / "models/qwen2-vl",
+                 "--selection-port", "0", "--model-path", build / MODELS / "qwen2-vl",
                  "--worker", "url=http://127.0.0.1:1"]
     if program == "simulate":
         arguments = [build / "bin/sightline", program, "--instant", "--engines", "4",

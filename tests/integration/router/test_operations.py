@@ -18,7 +18,7 @@ import pytest
 from fake_engine import FakeEngine, answer_ok, chunk, router, stream_head, token_event
 from held_thread import held
 from pictures import data_url, image_part, png, text_part
-from stack import SLOWDOWN, Stack, post
+from stack import MODELS, SLOWDOWN, Stack, post
 
 IMAGE_FILES = pathlib.Path(__file__).resolve().parents[2] / "data/image-files"
 
@@ -527,7 +527,7 @@ def test_the_program_teaches_how_it_is_called(build):
     shown = run(build, "serve", "--port", "8123", "--print-config")
     assert shown.returncode == 0 and re.search(r"port: 8123 +# flag --port", shown.stdout)
     overlapping = run(build, "simulate", "--engines", "4", "--base-port", "8101",
-                      "--events-base-port", "8103", "--model-path", build / "models/qwen2-vl")
+                      "--events-base-port", "8103", "--model-path", build / MODELS / "qwen2-vl")
     assert overlapping.returncode != 0 and "overlap" in overlapping.stderr
 
 
