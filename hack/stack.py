@@ -87,7 +87,9 @@ class Stack:
 
     def __init__(self, build, model="qwen2-vl", engines=2, **options):
         self.build = pathlib.Path(build).resolve()
-        self.model_path = self.build / MODELS / model
+        # For what depends on ids and counts of tokens as the model has them.
+        models = "models" if options.pop("whole_tokenizer", False) else MODELS
+        self.model_path = self.build / models / model
         self.name = options.pop("served_model_name", "demo")
         self.logs = pathlib.Path(options.pop("logs", self.build / "stack-logs"))
         self.engine_count = engines

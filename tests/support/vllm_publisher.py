@@ -28,6 +28,7 @@ QUEUE_MAX = 100_000
 POLL_S = 0.1
 END = b"\xff" * 8
 BATCHES_PER_CHAIN = 10
+TOKENS = 30_000
 
 
 class Batches:
@@ -46,15 +47,18 @@ class Batches:
         starts = sequence % BATCHES_PER_CHAIN == 0
         return None if starts else self.hash_of(sequence - 1, self.blocks - 1)
 
-    def first_token(self, sequence, i):
-        return 256 + (self.engine * 7919 + sequence * self.blocks + i) % 65_000
+    def first_tokens(self, sequence, i):
+        """Two, by which a block differs from others; of any tokenizer, and nothing special."""
+        number = self.engine * 7919 + sequence * self.blocks + i
+        return 256 + number % TOKENS, 256 + number // TOKENS % TOKENS
 
     def payload(self, sequence):
         """msgpack: [time, [{"type": "BlockStored", …}], rank]."""
         parent = self.parent_of(sequence, 0)
-        rest = b"\xcd\x01\x2c" * (self.block_size - 1)
-        tokens = b"".join(struct.pack(">BH", 0xCD, self.first_token(sequence, i)) + rest
-                          for i in range(self.blocks))
+        rest = b"\xcd\x01\x2c" * (self.block_size - 2)
+        tokens = b"".join(struct.pack(">BHBH", 0xCD, first, 0xCD, second) + rest
+                          for first, second in (self.first_tokens(sequence, i)
+                                                for i in range(self.blocks)))
         hashes = b"".join(struct.pack(">BQ", 0xCF, self.hash_of(sequence, i))
                           for i in range(self.blocks))
         event = b"".join([
@@ -69,12 +73,13 @@ class Batches:
 
     def listed(self, sequences):
         """The blocks as JSON, for tests/support/block_digests."""
-        rest = ",300" * (self.block_size - 1)
+        rest = ",300" * (self.block_size - 2)
         for sequence, i in itertools.product(sequences, range(self.blocks)):
             parent = self.parent_of(sequence, i)
             parent = "" if parent is None else f'"parent":"{parent}",'
+            first, second = self.first_tokens(sequence, i)
             yield (f'{{"hash":"{self.hash_of(sequence, i)}",{parent}"media":[],'
-                   f'"tokens":[{self.first_token(sequence, i)}{rest}]}}')
+                   f'"tokens":[{first},{second}{rest}]}}')
 
 
 def text(value):

@@ -10,7 +10,7 @@ import shutil
 import sys
 
 BYTES = 256  # ids below are single bytes; the id of each merge's result follows in order
-MERGES = 8_000
+MERGES = 32_000
 FIRST_SPECIAL = BYTES + MERGES
 
 

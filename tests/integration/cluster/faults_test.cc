@@ -22,7 +22,7 @@ SimulateSettings settings_of_one() {
   SimulateSettings settings;
   settings.engines = 1;
   settings.base_port = settings.events_base_port = settings.replay_base_port = 0;
-  settings.model_path = std::string(SL_BINARY_DIR) + "/models/qwen2-vl";
+  settings.model_path = SL_MODELS "/qwen2-vl";
   settings.served_model_name = "sim";
   return settings;
 }

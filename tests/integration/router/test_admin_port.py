@@ -65,7 +65,7 @@ def test_a_batch_counts_with_all_its_prompts(build, logs):
         return explained["workers"][0]["terms"]["raw_prefill_blocks"]
 
     text = "the kettle is on the stove and sings " * 200
-    with Stack(build, engines=1, logs=logs) as stack:
+    with Stack(build, engines=1, whole_tokenizer=True, logs=logs) as stack:
         one = raw_prefill_blocks(stack, text)
         batch = raw_prefill_blocks(stack, ["hi"] + [text] * 50)
         assert 40 * one < batch < 80 * one

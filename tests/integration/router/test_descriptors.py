@@ -12,7 +12,7 @@ import stat
 
 import pytest
 from fake_engine import FakeEngine, answer_ok, router
-from stack import SLOWDOWN
+from stack import MODELS, SLOWDOWN
 
 BODY = {"model": "demo", "messages": [{"role": "user", "content": "hello"}], "max_tokens": 4}
 OPEN_FILES = 200
@@ -26,7 +26,7 @@ def limited(build, tmp_path):
     program.parent.mkdir()
     program.write_text(f'#!/bin/sh\nulimit -n {OPEN_FILES}\nexec "{build}/bin/sightline" "$@"\n')
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
-    (tmp_path / "models").symlink_to(build / "models")
+    (tmp_path / MODELS).symlink_to(build / MODELS)
     return tmp_path
 
 

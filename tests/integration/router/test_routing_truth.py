@@ -21,7 +21,7 @@ DISTINCT = 10_000 if SLOWDOWN == 1 else 1_000
 
 @pytest.fixture(scope="module")
 def stack(build, shared_logs):
-    with Stack(build, engines=ENGINES, engine_flags=ENGINE_FLAGS,
+    with Stack(build, engines=ENGINES, engine_flags=ENGINE_FLAGS, whole_tokenizer=True,
                logs=shared_logs / "routing_truth") as running:
         yield running
 
