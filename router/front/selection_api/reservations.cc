@@ -132,7 +132,7 @@ void SelectionApi::release(const leases::Name& name, const selection::Ending& en
   {
     const MutexLock lock(mutex_);
     lease = book_.release(name, sources_.clock.now());
-    is_over = book_.find(name).state == State::Over;
+    is_over = lease || book_.find(name).state == State::Over;
   }
   if (lease) end({*lease}, ending, "told");
   // One that came before its reservation and could not be noted.
