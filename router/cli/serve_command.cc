@@ -70,9 +70,7 @@ int serve_command(const Invocation& invocation) {
   const std::size_t open_files = process::raise_open_files();
   const process::OpenFilesPlan plan = process::plan_open_files(
       open_files, settings, apps::threads_or_cores(settings.server.io_threads));
-  if (contract::is_frontend(settings.roles)) {
-    process::tell_plan(open_files, plan, settings.server.connections_max);
-  }
+  process::tell_plan(open_files, plan, settings);
 
   const std::string host = settings.server.host;
   const std::string admin_host = settings.admin.host;

@@ -88,14 +88,19 @@ OpenFilesPlan plan_open_files(std::size_t limit, const contract::ServeSettings& 
           .descriptor_max = static_cast<int>(limit - spare)};
 }
 
-void tell_plan(std::size_t limit, const OpenFilesPlan& plan, std::size_t clients_wanted) {
-  if (plan.clients_max >= clients_wanted) return;
+void tell_plan(std::size_t limit, const OpenFilesPlan& plan,
+               const contract::ServeSettings& settings) {
+  const bool has_clients = contract::is_frontend(settings.roles);
+  const std::size_t wanted = has_clients ? settings.server.connections_max : kFrontendConnections;
+  const std::size_t given = has_clients ? plan.clients_max : plan.frontends_max;
+  if (given >= wanted) return;
   log(LogLevel::Warn,
-      "fewer connections of clients than server.connections_max, so that engines and the admin "
-      "port have theirs: raise the limit of open files with ulimit -n, LimitNOFILE= of the unit, "
-      "or the "
-      "container's ulimits",
-      {{"limit", limit}, {"connections_max", plan.clients_max}, {"wanted", clients_wanted}});
+      "few open files are allowed, so there may be fewer connections: raise the limit with "
+      "ulimit -n, LimitNOFILE= of the unit, or the container's ulimits",
+      {{"limit", limit},
+       {"of", has_clients ? "clients" : "frontends"},
+       {"connections_max", given},
+       {"wanted", wanted}});
 }
 
 }  // namespace sightline::process

@@ -32,7 +32,9 @@ struct OpenFilesPlan {
 OpenFilesPlan plan_open_files(std::size_t limit, const contract::ServeSettings& settings,
                               std::size_t io_threads);
 
-// Says where clients get fewer connections than configured, and what to do about it.
-void tell_plan(std::size_t limit, const OpenFilesPlan& plan, std::size_t clients_wanted);
+// Says where clients get fewer connections than configured, or the frontends of a router without
+// clients fewer than without that limit, and what to do about it.
+void tell_plan(std::size_t limit, const OpenFilesPlan& plan,
+               const contract::ServeSettings& settings);
 
 }  // namespace sightline::process
