@@ -49,4 +49,10 @@ std::optional<Bytes> from_hex(std::string_view text) {
 
 bool is_utf8(std::string_view text) { return simdjson::validate_utf8(text.data(), text.size()); }
 
+std::string_view utf8_prefix(std::string_view text, std::size_t bytes_max) {
+  text = text.substr(0, bytes_max);
+  while (!is_utf8(text)) text.remove_suffix(1);
+  return text;
+}
+
 }  // namespace sightline

@@ -57,5 +57,8 @@ constexpr void store_le64(std::uint8_t* p, std::uint64_t value) {
 
 // True if the text is well-formed UTF-8 (no surrogates, nothing above U+10FFFF, no overlongs).
 bool is_utf8(std::string_view text);
+// The longest beginning of at most so many bytes that is_utf8(). Made for short texts: looks at
+// each length.
+std::string_view utf8_prefix(std::string_view text, std::size_t bytes_max);
 
 }  // namespace sightline

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <utility>
 
+#include "common/base/bytes.h"
+
 namespace sightline::contract {
 namespace {
 
@@ -225,6 +227,9 @@ Result<Done> check_name(std::string_view setting, std::string_view text, bool ma
     return client_error(ErrorCode::InvalidArgument, std::string(setting) + " is longer than " +
                                                         std::to_string(kReplicaNameBytesMax) +
                                                         " bytes");
+  }
+  if (!is_utf8(text)) {
+    return client_error(ErrorCode::InvalidArgument, std::string(setting) + " is not UTF-8");
   }
   return Done{};
 }

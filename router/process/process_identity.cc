@@ -52,8 +52,9 @@ std::string process_name(const std::string& configured, std::uint16_t port) {
   constexpr std::size_t kHostNameMax = 256;
   std::array<char, kHostNameMax> host{};
   if (::gethostname(host.data(), host.size() - 1) != 0) host[0] = '\0';
-  const std::string name = host[0] == '\0' ? "localhost" : host.data();
-  return name + ":" + (port != 0 ? std::to_string(port) : "pid" + std::to_string(::getpid()));
+  const std::string_view name = utf8_prefix(host.data(), kHostNameMax);  // others show it in JSON
+  return std::string(name.empty() ? "localhost" : name) + ":" +
+         (port != 0 ? std::to_string(port) : "pid" + std::to_string(::getpid()));
 }
 
 std::string instance_name(const std::string& name) {

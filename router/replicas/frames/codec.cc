@@ -126,7 +126,7 @@ void write(Writer& out, const Beat& beat) {
   write(out, beat.digest);
   write(out, beat.facts);
   out.flag(beat.hearing);
-  out.text(beat.trouble, kSentenceBytesMax);
+  out.text(utf8_prefix(beat.trouble, kSentenceBytesMax), kSentenceBytesMax);
   out.flag(beat.capped);
   out.flag(beat.draining);
   out.optional_ms(beat.lag_by_stamp);

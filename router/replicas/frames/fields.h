@@ -36,17 +36,11 @@ class Writer {
   }
   void flag(bool value) { integer<std::uint8_t>(value ? 1 : 0); }
   void text(std::string_view value, std::size_t bytes_max) {
-    if (value.size() > bytes_max) {
-      value = value.substr(0, bytes_max);
-      while (!is_utf8(value)) value.remove_suffix(1);  // cut in the middle of a character
-    }
+    SL_CHECK(value.size() <= bytes_max);
     integer(static_cast<std::uint16_t>(value.size()));
     out_.append(value);
   }
-  void name(std::string_view value) {
-    SL_CHECK(value.size() <= kNameBytesMax);
-    text(value, kNameBytesMax);
-  }
+  void name(std::string_view value) { text(value, kNameBytesMax); }
   template <class T>
   void optional(const std::optional<T>& value) {
     flag(value.has_value());

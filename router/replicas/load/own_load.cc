@@ -18,10 +18,8 @@ using fleet::LoadChange;
 constexpr double kNoBlocks = 1.0 / 1024;
 
 // The longest beginning that may be told.
-std::string told_name(std::string name) {
-  if (name.size() > frames::kNameBytesMax) name.resize(frames::kNameBytesMax);
-  while (!is_utf8(name)) name.pop_back();
-  return name;
+std::string told_name(const std::string& name) {
+  return std::string(utf8_prefix(name, frames::kNameBytesMax));
 }
 
 bool is_idle(const fleet::Load& load) { return load == fleet::Load{}; }

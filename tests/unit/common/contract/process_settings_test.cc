@@ -137,6 +137,17 @@ TEST(CheckReplica, NamesAreBoundedAndARevisionIsThere) {
   EXPECT_FALSE(check_replica(settings).ok());
 }
 
+// Other processes show them as JSON, and refuse who says anything else.
+TEST(CheckReplica, NamesAreUtf8) {
+  for (auto member : {&ReplicaSettings::name, &ReplicaSettings::revision}) {
+    ReplicaSettings settings;
+    settings.*member = "caf\xc3\xa9";
+    EXPECT_TRUE(check_replica(settings).ok());
+    settings.*member = "caf\xe9";
+    EXPECT_FALSE(check_replica(settings).ok());
+  }
+}
+
 TEST(ProcessSettings, AWorkerWithAnAgentNeedsNatsAndIsNamed) {
   WorkerSpec plain;
   plain.name = "w0";

@@ -84,6 +84,14 @@ TEST(ReplicaMessages, ASentenceIsNotCutInTheMiddleOfACharacter) {
   EXPECT_EQ(std::get<Frame>(read->body).beat->trouble, std::string(kSentenceBytesMax - 1, 'x'));
 }
 
+TEST(ReplicaMessages, ASentenceIsToldUpToWhereItIsNoUtf8) {
+  Frame frame;
+  frame.beat.emplace().trouble = "plain \xff words";
+  const auto read = decode(encode({{}, frame}));
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(std::get<Frame>(read->body).beat->trouble, "plain ");
+}
+
 TEST(ReplicaMessages, WithTextThatIsNoUtf8AreRefused) {
   Frame frame;
   frame.beat.emplace().trouble = "plain words";
