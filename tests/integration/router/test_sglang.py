@@ -24,8 +24,7 @@ def engine(build):
 def stack_of(build, logs, engine, **options):
     worker = options.pop("worker", engine.worker)
     stack = Stack(build, "tiny-qwen2-vl", workers=[worker], served_model_name="tiny", logs=logs,
-                  whole_tokenizer=True,
-                  **options)
+                  whole_tokenizer=True, **options)
     stack.engine = engine
     return stack
 
