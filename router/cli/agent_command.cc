@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
-#include <cstdio>
-
 #include <unistd.h>
 
 #include "common/base/line_writer.h"
@@ -11,6 +9,7 @@
 #include "common/runtime/shutdown.h"
 
 #include "router/apps/agent_app.h"
+#include "router/cli/command.h"
 #include "router/cli/commands.h"
 #include "router/process/open_files.h"
 #include "router/workers/fleet/config_watch.h"
@@ -39,12 +38,6 @@ only: the engine is asked for its event endpoints and block size, and what you g
 
 )";
 
-int fail(const std::string& message, int status) {
-  flush_log();
-  write_last_words(STDERR_FILENO, "sightline agent: " + message + "\n");
-  return status;
-}
-
 // The workers as flags, environment and the given content of the configuration file make them.
 Result<std::vector<contract::WorkerSpec>> workers_of(const Invocation& invocation,
                                                      const std::string& file) {
@@ -61,35 +54,27 @@ Result<std::vector<contract::WorkerSpec>> workers_of(const Invocation& invocatio
 
 int agent_command(const Invocation& invocation) {
   Shutdown shutdown;
+  const Command command{"agent", kIntroduction, fleet::read_config_file};
   contract::AgentSettings settings;
   contract::SettingTable table = contract::agent_table(settings);
-  const auto loaded = contract::load_settings(
-      table, {invocation.arguments, invocation.environment, fleet::read_config_file});
-  if (!loaded.ok()) return fail(loaded.error().message, 2);
-  if (loaded->help) {
-    std::printf("%s%s", kIntroduction, contract::help_text(table).c_str());
-    return 0;
-  }
-  if (loaded->print_config) {
-    std::fputs(contract::print_settings(table).c_str(), stdout);
-    return 0;
-  }
-  const auto checked = contract::check_agent_settings(settings, !loaded->config_file.empty());
-  if (!checked.ok()) return fail(checked.error().message, 2);
+  const Begun begun = begin(command, invocation, table);
+  if (begun.status) return *begun.status;
+  const auto checked = contract::check_agent_settings(settings, !begun.config_file.empty());
+  if (!checked.ok()) return fail(command, checked.error().message, 2);
   const auto logging = start_log(settings.log.level);
-  if (!logging.ok()) return fail(logging.error().message, 2);
+  if (!logging.ok()) return fail(command, logging.error().message, 2);
   process::raise_open_files();
 
   const std::string admin_host = settings.admin.host;
-  const std::string config_file = loaded->config_file;
-  auto app = apps::AgentApp::create({settings, config_file, [&invocation](const std::string& file) {
-                                       return workers_of(invocation, file);
-                                     }});
-  if (!app.ok()) return fail(app.error().message, 1);
+  auto app =
+      apps::AgentApp::create({settings, begun.config_file, [&invocation](const std::string& file) {
+                                return workers_of(invocation, file);
+                              }});
+  if (!app.ok()) return fail(command, app.error().message, 1);
   LineWriter out({.fd = STDOUT_FILENO, .thread_name = "sl-out"});
   out.write("ready: admin http://" + admin_host + ":" + std::to_string((*app)->admin_port()) +
             "\n");
-  if (!config_file.empty()) shutdown.on_hangup([&app] { (*app)->reread_config(); });
+  if (!begun.config_file.empty()) shutdown.on_hangup([&app] { (*app)->reread_config(); });
   shutdown.on_stop("agent", [&app] { (*app)->stop(); });
   shutdown.wait();
   return 0;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
-#include <cstdio>
-
 #include <unistd.h>
 
 #include "common/base/line_writer.h"
@@ -10,6 +8,7 @@
 #include "common/runtime/shutdown.h"
 
 #include "router/apps/serve_app.h"
+#include "router/cli/command.h"
 #include "router/cli/commands.h"
 #include "router/process/open_files.h"
 #include "router/workers/fleet/config_watch.h"
@@ -25,12 +24,6 @@ defaults; --print-config shows the result and where each value came from. A work
 only: the engine is asked for its event endpoints and block size, and what you give wins.
 
 )";
-
-int fail(const std::string& message, int status) {
-  flush_log();
-  write_last_words(STDERR_FILENO, "sightline serve: " + message + "\n");
-  return status;
-}
 
 // The workers as flags, environment and the given content of the configuration file make them.
 apps::ReadWorkers workers_reader(const Invocation& invocation) {
@@ -50,23 +43,15 @@ apps::ReadWorkers workers_reader(const Invocation& invocation) {
 
 int serve_command(const Invocation& invocation) {
   Shutdown shutdown;
+  const Command command{"serve", kIntroduction, fleet::read_config_file};
   contract::ServeSettings settings;
   contract::SettingTable table = contract::serve_table(settings);
-  const auto loaded = contract::load_settings(
-      table, {invocation.arguments, invocation.environment, fleet::read_config_file});
-  if (!loaded.ok()) return fail(loaded.error().message, 2);
-  if (loaded->help) {
-    std::printf("%s%s", kIntroduction, contract::help_text(table).c_str());
-    return 0;
-  }
-  if (loaded->print_config) {
-    std::fputs(contract::print_settings(table).c_str(), stdout);
-    return 0;
-  }
-  const auto checked = contract::check_serve_settings(settings, !loaded->config_file.empty());
-  if (!checked.ok()) return fail(checked.error().message, 2);
+  const Begun begun = begin(command, invocation, table);
+  if (begun.status) return *begun.status;
+  const auto checked = contract::check_serve_settings(settings, !begun.config_file.empty());
+  if (!checked.ok()) return fail(command, checked.error().message, 2);
   const auto logging = start_log(settings.log.level);
-  if (!logging.ok()) return fail(logging.error().message, 2);
+  if (!logging.ok()) return fail(command, logging.error().message, 2);
   const std::size_t open_files = process::raise_open_files();
   const process::OpenFilesPlan plan = process::plan_open_files(
       open_files, settings, apps::threads_or_cores(settings.server.io_threads));
@@ -74,10 +59,9 @@ int serve_command(const Invocation& invocation) {
 
   const std::string host = settings.server.host;
   const std::string admin_host = settings.admin.host;
-  const std::string config_file = loaded->config_file;
   auto app = apps::ServeApp::create(
-      {settings, contract::origins_of(table), config_file, workers_reader(invocation), plan});
-  if (!app.ok()) return fail(app.error().message, 1);
+      {settings, contract::origins_of(table), begun.config_file, workers_reader(invocation), plan});
+  if (!app.ok()) return fail(command, app.error().message, 1);
   LineWriter out({.fd = STDOUT_FILENO, .thread_name = "sl-out"});
   const auto url = [](const std::string& at, std::uint16_t port) {
     return "http://" + at + ":" + std::to_string(port);
@@ -88,7 +72,7 @@ int serve_command(const Invocation& invocation) {
   const std::string selection = selection_port ? url(settings.selection.host, *selection_port) : "";
   if (port && selection_port) out.write("selection: " + selection + "\n");
   out.write("ready: " + (port ? url(host, *port) + "/v1" : selection) + admin);
-  if (!config_file.empty()) shutdown.on_hangup([&app] { (*app)->reread_config(); });
+  if (!begun.config_file.empty()) shutdown.on_hangup([&app] { (*app)->reread_config(); });
   shutdown.on_stop("serve", [&app] { (*app)->stop(); });
   shutdown.wait();
   return 0;

@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
-#include <cstdio>
-
-#include <unistd.h>
-
-#include "common/base/line_writer.h"
 #include "common/base/log.h"
-#include "common/contract/load_settings.h"
 
+#include "router/cli/command.h"
 #include "router/cli/commands.h"
 #include "router/process/open_files.h"
 #include "simulator/cluster/settings.h"
@@ -44,39 +39,20 @@ that it strikes, by their x-request-id.
 
 )";
 
-int fail(const std::string& message, int status) {
-  flush_log();
-  write_last_words(STDERR_FILENO, "sightline simulate: " + message + "\n");
-  return status;
-}
-
-Result<std::string> no_file(const std::string& path) {
-  return client_error(ErrorCode::Unsupported,
-                      path + ": simulate takes no configuration file; give flags");
-}
-
 }  // namespace
 
 int simulate_command(const Invocation& invocation) {
+  const Command command{"simulate", kIntroduction};
   cluster::SimulateSettings settings;
   contract::SettingTable table = cluster::setting_table(settings);
-  const auto loaded =
-      contract::load_settings(table, {invocation.arguments, invocation.environment, no_file});
-  if (!loaded.ok()) return fail(loaded.error().message, 2);
-  if (loaded->help) {
-    std::printf("%s%s", kIntroduction, contract::help_text(table).c_str());
-    return 0;
-  }
-  if (loaded->print_config) {
-    std::fputs(contract::print_settings(table).c_str(), stdout);
-    return 0;
-  }
+  const Begun begun = begin(command, invocation, table);
+  if (begun.status) return *begun.status;
   const auto logging = start_log("info");
-  if (!logging.ok()) return fail(logging.error().message, 2);
+  if (!logging.ok()) return fail(command, logging.error().message, 2);
   process::check_open_files(process::raise_open_files(), settings.engines);
   const auto status = cluster::run_simulate(settings);
   if (!status.ok()) {
-    return fail(status.error().message, status.error().blame == Blame::Client ? 2 : 1);
+    return fail(command, status.error().message, status.error().blame == Blame::Client ? 2 : 1);
   }
   return *status;
 }

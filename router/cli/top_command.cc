@@ -6,16 +6,13 @@
 #include <optional>
 #include <utility>
 
-#include <unistd.h>
-
 #include "common/base/clock.h"
-#include "common/base/line_writer.h"
 #include "common/base/log.h"
-#include "common/contract/load_settings.h"
 #include "common/runtime/shutdown.h"
 #include "common/runtime/worker_thread.h"
 
 #include "router/cli/admin_ports.h"
+#include "router/cli/command.h"
 #include "router/cli/commands.h"
 #include "router/cli/terminal.h"
 #include "router/top/facts.h"
@@ -57,17 +54,6 @@ contract::SettingTable top_table(TopSettings& s) {
                      {100ms, 1h});
   table.add_switch({"top.once", "once", "", "Shows one frame and ends."}, s.once);
   return table;
-}
-
-int fail(const std::string& message, int status) {
-  flush_log();
-  write_last_words(STDERR_FILENO, "sightline top: " + message + "\n");
-  return status;
-}
-
-Result<std::string> no_file(const std::string& path) {
-  return client_error(ErrorCode::Unsupported,
-                      path + ": top takes no configuration file; give flags");
 }
 
 std::string time_of_day(const Clock& clock) {
@@ -134,23 +120,15 @@ void watch(Looks& looks, milliseconds interval, const std::stop_token& stop) {
 
 int top_command(const Invocation& invocation) {
   Shutdown shutdown;
+  const Command command{"top", kIntroduction};
   TopSettings settings;
   contract::SettingTable table = top_table(settings);
-  const auto loaded =
-      contract::load_settings(table, {invocation.arguments, invocation.environment, no_file});
-  if (!loaded.ok()) return fail(loaded.error().message, 2);
-  if (loaded->help) {
-    std::printf("%s%s", kIntroduction, contract::help_text(table).c_str());
-    return 0;
-  }
-  if (loaded->print_config) {
-    std::fputs(contract::print_settings(table).c_str(), stdout);
-    return 0;
-  }
+  const Begun begun = begin(command, invocation, table);
+  if (begun.status) return *begun.status;
   auto ports = parse_admin_ports(settings.admin);
-  if (!ports.ok()) return fail(ports.error().message, 2);
+  if (!ports.ok()) return fail(command, ports.error().message, 2);
   const auto leveled = start_log("error");
-  if (!leveled.ok()) return fail(leveled.error().message, 2);
+  if (!leveled.ok()) return fail(command, leveled.error().message, 2);
   Looks looks(std::move(*ports));
   if (settings.once) {
     for (const std::string& line : frame_of(looks.take(), Terminal::size(), false)) {

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/cli/command.h"
+
+#include <cstdio>
+
+#include <unistd.h>
+
+#include "common/base/line_writer.h"
+#include "common/base/log.h"
+#include "common/contract/load_settings.h"
+
+namespace sightline::cli {
+
+int fail(const Command& command, const std::string& message, int status) {
+  flush_log();
+  write_last_words(STDERR_FILENO, "sightline " + std::string(command.name) + ": " + message + "\n");
+  return status;
+}
+
+Begun begin(const Command& command, const Invocation& invocation, contract::SettingTable& table) {
+  const auto read_file = [&command](const std::string& path) -> Result<std::string> {
+    if (command.read_file) return command.read_file(path);
+    return client_error(ErrorCode::Unsupported, path + ": " + std::string(command.name) +
+                                                    " takes no configuration file; give flags");
+  };
+  const auto loaded =
+      contract::load_settings(table, {invocation.arguments, invocation.environment, read_file});
+  if (!loaded.ok()) return {.status = fail(command, loaded.error().message, 2), .config_file = ""};
+  if (loaded->help) {
+    std::printf("%s%s", command.introduction, contract::help_text(table).c_str());
+    return {.status = 0, .config_file = ""};
+  }
+  if (loaded->print_config) {
+    std::fputs(contract::print_settings(table).c_str(), stdout);
+    return {.status = 0, .config_file = ""};
+  }
+  return {.status = std::nullopt, .config_file = loaded->config_file};
+}
+
+}  // namespace sightline::cli
