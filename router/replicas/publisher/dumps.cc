@@ -3,6 +3,7 @@
 #include "router/replicas/publisher/dumps.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace sightline::publisher {
@@ -11,9 +12,9 @@ Dumps::Dumps(frames::StreamName stream, DumpOptions options, std::function<std::
     : stream_(std::move(stream)), options_(options), draw_(std::move(draw)) {}
 
 Dumps::Asked Dumps::ask(const std::string& reader, std::uint64_t since, Instant now) {
-  const bool is_fresh = !made_.empty() && now - made_.back().made_at <= options_.shared_for &&
-                        made_.back().offer.seq + 1 >= since;
-  if (!is_making() && is_fresh) {
+  const bool is_of_use = !made_.empty() && made_.back().offer.seq + 1 >= since;
+  if (!is_making() && is_of_use &&
+      (now - made_.back().made_at <= options_.shared_for || are_all_pulled(now))) {
     made_.back().used_at = now;
     return Asked::Given;
   }
@@ -56,7 +57,7 @@ Dumps::Stepped Dumps::step(HeldBlocks& held, Instant now) {
     for (const std::string& chunk : made.chunks) made.bytes += chunk.capacity();
     making_.reset();
     made_.push_back(std::move(made));
-    while (made_.size() > 1 && has_too_much()) made_.pop_front();
+    make_room();
     return Stepped::Made;
   }
   return Stepped::More;
@@ -78,6 +79,22 @@ void Dumps::drop_all(HeldBlocks& held) {
   if (making_) held.end_snapshot();
   making_.reset();
   made_.clear();
+}
+
+// Of those before the newest.
+void Dumps::make_room() {
+  while (made_.size() > 1 && has_too_much()) {
+    made_.erase(std::min_element(
+        made_.begin(), std::prev(made_.end()),
+        [](const Made& one, const Made& other) { return one.used_at < other.used_at; }));
+  }
+}
+
+bool Dumps::are_all_pulled(Instant now) const {
+  return made_.size() >= options_.kept_max &&
+         std::all_of(made_.begin(), made_.end(), [&](const Made& one) {
+           return one.used_at > one.made_at && now - one.used_at <= options_.pulled_for;
+         });
 }
 
 bool Dumps::has_too_much() const {

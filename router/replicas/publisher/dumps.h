@@ -22,12 +22,15 @@
 namespace sightline::publisher {
 
 struct DumpOptions {
-  std::size_t chunk_bytes = 128U << 10U;          // encoded, at most
-  std::size_t kept_max = 2;                       // dumps that are made; the oldest makes room
+  std::size_t chunk_bytes = 128U << 10U;  // encoded, at most
+  std::size_t kept_max = 2;  // dumps that are made; that which is unused for longest makes room
   std::size_t kept_bytes_max = 512U << 20U;       // of their chunks; the newest is kept in any case
   Duration shared_for = std::chrono::seconds(2);  // whoever asks so soon is given the same
-  Duration kept_for = std::chrono::seconds(60);   // since a chunk of it was last asked for
-  std::size_t readers_max = 1'024;                // that wait for the dump in the making
+  // A reader that pulls a dump asks for chunks at least so often. While all that are kept are
+  // pulled, the newest is given however old it is: another one would rob a reader of its own.
+  Duration pulled_for = std::chrono::seconds(5);
+  Duration kept_for = std::chrono::seconds(60);  // since a chunk of it was last asked for
+  std::size_t readers_max = 1'024;               // that wait for the dump in the making
   // Blocks kept aside because they changed while the dump was made; beyond it is made anew.
   std::size_t changed_max = 1U << 20U;
   std::size_t blocks_per_step = 8'192;  // about 0.5 ms
@@ -92,6 +95,8 @@ class Dumps {
   };
 
   [[nodiscard]] bool has_too_much() const;
+  [[nodiscard]] bool are_all_pulled(Instant now) const;
+  void make_room();
 
   frames::StreamName stream_;
   DumpOptions options_;

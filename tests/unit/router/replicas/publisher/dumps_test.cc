@@ -105,6 +105,36 @@ TEST(FramePublisher, GivesUpTheOlderDumpWhenBothTakeTooMuch) {
   EXPECT_EQ(s.pulled(second, "r").blocks.size(), 1'000U);
 }
 
+TEST(FramePublisher, RobsNobodyOfADumpThatIsPulled) {
+  Stream s;
+  s.take(stored(1, 1'000));
+  s.tell(verified());
+  const auto offered_to = [&](const std::string& reader) {
+    s.hear(DumpAsk{.reader = reader, .epoch = *s.publisher.epoch()});
+    s.finish_dump();
+    return s.only<Offer>(reader);
+  };
+  const auto is_there = [&](const Offer& offer) {
+    s.hear(ChunkAsk{.reader = "x", .dump = offer.dump, .chunks = {0}});
+    return std::holds_alternative<frames::Chunk>(s.sent_to("x").at(0));
+  };
+  const Offer first = offered_to("p");
+  s.now += 3s;
+  const Offer second = offered_to("q");
+  EXPECT_NE(first.dump, second.dump);
+  s.now += 3s;
+  EXPECT_TRUE(is_there(first));
+  EXPECT_TRUE(is_there(second));
+  EXPECT_EQ(offered_to("r"), second) << "both are pulled";
+  s.now += 4s;
+  EXPECT_TRUE(is_there(first));
+  s.now += 2s;
+  const Offer third = offered_to("r");
+  EXPECT_NE(third.dump, second.dump);
+  EXPECT_TRUE(is_there(first)) << "the second was unused for longer";
+  EXPECT_FALSE(is_there(second));
+}
+
 TEST(FramePublisher, OffersNoDumpWhoseNextFrameHasLeftTheRing) {
   PublisherOptions options;
   options.ring_bytes_max = 600;
