@@ -31,8 +31,8 @@ struct PublisherOptions {
   std::size_t range_bytes_max = 8U << 20U;  // of one range; a dump instead of a longer one
   // Of replies that wait for take_ready(); what is more is not sent, and asked for again.
   std::size_t replies_bytes_max = 64U << 20U;
-  std::size_t frames_bytes_max = 64U << 20U;            // likewise of frames
-  Duration flush_after = std::chrono::milliseconds(1);  // an operation waits for others
+  std::size_t frames_bytes_max = 64U << 20U;              // likewise of frames
+  Duration flush_after = std::chrono::microseconds(250);  // an operation waits for others
   Duration beat_every = std::chrono::seconds(1);
   Duration turn_beat_after = std::chrono::milliseconds(100);  // news of facts wait for so long
   Duration look_for = std::chrono::seconds(1);  // a question with `look` waits for the engine
