@@ -111,6 +111,17 @@ http::Response SelectionApi::served(const http::Request& request) const {
   return response;
 }
 
+Task<SelectionApi::Read> SelectionApi::read(const http::Request& request) const {
+  auto work = [&]() -> Result<Read> {
+    auto ask = selection_json::read_ask(request.body);
+    if (!ask.ok()) return Read{.ask = {}, .refusal = refused(ask.error())};
+    auto refusal = complete(*ask);
+    return Read{.ask = std::move(*ask), .refusal = std::move(refusal)};
+  };
+  auto read = co_await offload(sources_.pool, request.body.size(), {}, std::move(work));
+  co_return std::move(*read);
+}
+
 std::optional<http::Response> SelectionApi::complete(Ask& ask) const {
   const auto block_size = fleet::served_by(*sources_.fleet.snapshot()).block_size;
   selection::Inquiry& inquiry = ask.inquiry;
@@ -156,17 +167,16 @@ std::optional<http::Response> SelectionApi::name(Ask& ask) {
 }
 
 Task<http::Response> SelectionApi::select(const http::Request& request, bool reserves) {
-  auto ask = selection_json::read_ask(request.body);
-  if (!ask.ok()) co_return refused(ask.error());
-  if (auto other = complete(*ask)) co_return std::move(*other);
+  auto [ask, refusal] = co_await read(request);
+  if (refusal) co_return std::move(*refusal);
   if (reserves) {
-    if (auto nameless = name(*ask)) co_return std::move(*nameless);
-    co_return co_await reserve(std::move(*ask));
+    if (auto nameless = name(ask)) co_return std::move(*nameless);
+    co_return co_await reserve(std::move(ask));
   }
   // Booking and giving it back at once would leave a trace in the spread of recent work.
-  const auto explanation = co_await sources_.selector.explain(ask->inquiry);
+  const auto explanation = co_await sources_.selector.explain(ask.inquiry);
   if (!explanation.ok()) co_return refused(explanation.error());
-  const auto chosen = chosen_of(*explanation, *sources_.fleet.snapshot(), ask->inquiry);
+  const auto chosen = chosen_of(*explanation, *sources_.fleet.snapshot(), ask.inquiry);
   if (!chosen.ok()) co_return refused(chosen.error());
   co_return json_response(200, selection_json::write_selection(*chosen, std::nullopt));
 }
@@ -207,13 +217,12 @@ Task<http::Response> SelectionApi::reserve(Ask ask) {
 }
 
 Task<http::Response> SelectionApi::overlaps(const http::Request& request, bool explains) {
-  auto ask = selection_json::read_ask(request.body);
-  if (!ask.ok()) co_return refused(ask.error());
-  if (auto other = complete(*ask)) co_return std::move(*other);
-  const auto explanation = co_await sources_.selector.explain(ask->inquiry);
+  auto [ask, refusal] = co_await read(request);
+  if (refusal) co_return std::move(*refusal);
+  const auto explanation = co_await sources_.selector.explain(ask.inquiry);
   if (!explanation.ok()) co_return refused(explanation.error());
   co_return json_response(200, explains ? selection_json::write_explanation(*explanation)
-                                        : overlaps_json(*explanation, ask->inquiry.job.block_size));
+                                        : overlaps_json(*explanation, ask.inquiry.job.block_size));
 }
 
 }  // namespace sightline::selection_api

@@ -16,6 +16,7 @@
 #include "common/base/mutex.h"
 #include "common/base/result.h"
 #include "common/http/message.h"
+#include "common/runtime/io_pool.h"
 #include "common/runtime/metrics.h"
 #include "common/runtime/task.h"
 #include "common/runtime/token_file.h"
@@ -41,6 +42,7 @@ class SelectionApi {
  public:
   // All outlive it.
   struct Sources {
+    IoPool& pool;  // reads long questions on its compute threads
     selection::Selector& selector;
     const fleet::Fleet& fleet;
     const keys::Scheme& scheme;
@@ -97,7 +99,12 @@ class SelectionApi {
   http::Response note(const http::Request& request);
   [[nodiscard]] http::Response workers() const;
   [[nodiscard]] http::Response served(const http::Request& request) const;
-  // The ask with keys, whoever is to make them; an answer if it cannot be decided here.
+  // The body as an ask with keys, whoever is to make them. The answer if it cannot be decided here.
+  struct Read {
+    selection_json::Ask ask;
+    std::optional<http::Response> refusal;
+  };
+  Task<Read> read(const http::Request& request) const;
   std::optional<http::Response> complete(selection_json::Ask& ask) const;
   // The name of a reservation that was not given one; the answer if it has no end.
   std::optional<http::Response> name(selection_json::Ask& ask);

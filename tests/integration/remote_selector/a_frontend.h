@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,11 +17,12 @@
 #include "router/front/selection/local_selector.h"
 #include "router/front/selection_api/selection_api.h"
 #include "tests/fakes/run_task.h"
+#include "tests/support/told_fleet.h"
 
 // A frontend's selector, and routers on ports of their own, for tests.
 namespace sightline::remote_selector {
 
-inline constexpr std::uint32_t kBlockSize = 16;
+inline constexpr std::uint32_t kBlockSize = test::ToldFleet::kBlockSize;
 
 inline std::vector<keys::BlockKey> some_keys() {
   return {{1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}, {9}, {10}};
@@ -33,7 +33,8 @@ class RouterAtPort {
  public:
   explicit RouterAtPort(const std::string& identity = "k", std::uint16_t port = 0,
                         const std::string& host = "127.0.0.1")
-      : api({.selector = selector,
+      : api({.pool = pool,
+             .selector = selector,
              .fleet = fleet,
              .scheme = scheme,
              .metrics = metrics,
@@ -42,18 +43,9 @@ class RouterAtPort {
              .adopt = [this](const selection::Adoption& work) { return selector.adopt(work); },
              .tokens = nullptr},
             {.identity = identity, .scope_model = "m", .leases = {}, .on_taken = {}}) {
-    std::vector<contract::WorkerSpec> specs;
-    for (const std::string name : {"a", "b"}) {
-      specs.push_back(*contract::parse_worker("name=" + name + ",url=http://" + name + ":8000"));
-      fleet.set_workers(specs);
-      fleet::Probe probe;
-      probe.models = std::vector<fleet::ServedModel>{{.id = "m", .parent = ""}};
-      probe.sources = std::vector<fleet::EventSource>{
-          {.rank = 0, .enabled = true, .endpoint = "tcp://*:5557", .replay_endpoint = ""}};
-      probe.load = fleet::ServerLoad{.block_size = kBlockSize, .ranks = {{.number = 0}}};
-      fleet.apply_probe(specs.back(), probe);
-    }
-    index.store(caches.at("b"), operations::Tier::Gpu, some_keys());
+    workers.add("a");
+    workers.add("b");
+    index.store(workers.caches.at("b"), operations::Tier::Gpu, some_keys());
     auto answer = [this](http::Request& request, http::ResponseWriter& peer) -> Task<void> {
       auto response = co_await api.answer(request);
       const auto sent = co_await peer.send(std::move(response));
@@ -68,26 +60,14 @@ class RouterAtPort {
   }
 
   [[nodiscard]] http::ServerAddress address() const { return {"127.0.0.1", server->port()}; }
-  [[nodiscard]] fleet::Load load(const std::string& worker) const {
-    return fleet.snapshot()->find(worker)->ranks[0].load->read(system_clock().now());
-  }
+  [[nodiscard]] fleet::Load load(const std::string& worker) const { return workers.load(worker); }
   [[nodiscard]] std::uint32_t in_flight() const {
     return load("a").in_flight + load("b").in_flight;
   }
 
   runtime::Metrics metrics;
-  std::map<std::string, CacheId> caches;
-  fleet::Fleet fleet{{},
-                     {[this](const fleet::Worker& worker, const fleet::Rank& rank) {
-                        const CacheId cache = rank.feed->cache;
-                        caches[worker.spec.name] = cache;
-                        fleet.take_facts(cache, {.health = operations::FeedHealth::Verified,
-                                                 .block_size = kBlockSize,
-                                                 .sequence = 1});
-                      },
-                      [](CacheId) {}, [](CacheId) { return Instant{}; }},
-                     metrics,
-                     system_clock()};
+  test::ToldFleet workers{metrics, system_clock()};
+  fleet::Fleet& fleet = workers.fleet;
   index::ExactIndex index;
   index::RemovalJournal removals;
   Published<contract::ServeSettings> settings{std::make_shared<const contract::ServeSettings>()};

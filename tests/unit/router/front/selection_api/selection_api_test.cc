@@ -5,7 +5,7 @@
 #include <chrono>
 #include <fstream>
 #include <functional>
-#include <map>
+#include <future>
 #include <memory>
 #include <string>
 #include <utility>
@@ -22,13 +22,14 @@
 #include "router/front/selection_json/served.h"
 #include "tests/fakes/manual_clock.h"
 #include "tests/fakes/run_task.h"
+#include "tests/support/told_fleet.h"
 
 namespace sightline::selection_api {
 namespace {
 
 using std::chrono::seconds;
 
-constexpr std::uint32_t kBlockSize = 16;
+constexpr std::uint32_t kBlockSize = test::ToldFleet::kBlockSize;
 
 // The selector of a router to which something else happens while it selects.
 class InterruptedSelector : public selection::Selector {
@@ -65,18 +66,9 @@ class SelectionOverHttp : public testing::Test {
     wanted.routing.policy = contract::Policy::Kv;
     wanted.routing.seed = 1;
     settings.publish(std::make_shared<const contract::ServeSettings>(wanted));
-    std::vector<contract::WorkerSpec> specs;
-    for (const std::string name : {"a", "b"}) {
-      specs.push_back(*contract::parse_worker("name=" + name + ",url=http://" + name + ":8000"));
-      fleet.set_workers(specs);
-      fleet::Probe probe;
-      probe.models = std::vector<fleet::ServedModel>{{.id = "m", .parent = ""}};
-      probe.sources = std::vector<fleet::EventSource>{
-          {.rank = 0, .enabled = true, .endpoint = "tcp://*:5557", .replay_endpoint = ""}};
-      probe.load = fleet::ServerLoad{.block_size = kBlockSize, .ranks = {{.number = 0}}};
-      fleet.apply_probe(specs.back(), probe);
-    }
-    index.store(caches.at("b"), operations::Tier::Gpu, keys_of(tokens()));
+    workers.add("a");
+    workers.add("b");
+    index.store(workers.caches.at("b"), operations::Tier::Gpu, keys_of(tokens()));
   }
 
   static std::vector<TokenId> tokens() {
@@ -118,25 +110,13 @@ class SelectionOverHttp : public testing::Test {
     });
     return response;
   }
-  fleet::Load load(const std::string& worker) {
-    return fleet.snapshot()->find(worker)->ranks[0].load->read(clock.now());
-  }
+  fleet::Load load(const std::string& worker) { return workers.load(worker); }
 
-  IoPool pool{{.io_threads = 1, .compute_threads = 0}};
+  IoPool pool{{.io_threads = 1, .compute_threads = 1}};
   test::ManualClock clock;
   runtime::Metrics metrics;
-  std::map<std::string, CacheId> caches;
-  fleet::Fleet fleet{{},
-                     {[this](const fleet::Worker& worker, const fleet::Rank& rank) {
-                        const CacheId cache = rank.feed->cache;
-                        caches[worker.spec.name] = cache;
-                        fleet.take_facts(cache, {.health = operations::FeedHealth::Verified,
-                                                 .block_size = kBlockSize,
-                                                 .sequence = 1});
-                      },
-                      [](CacheId) {}, [](CacheId) { return Instant{}; }},
-                     metrics,
-                     clock};
+  test::ToldFleet workers{metrics, clock};
+  fleet::Fleet& fleet = workers.fleet;
   index::ExactIndex index;
   index::RemovalJournal removals;
   Published<contract::ServeSettings> settings{std::make_shared<const contract::ServeSettings>()};
@@ -153,7 +133,8 @@ class SelectionOverHttp : public testing::Test {
   InterruptedSelector interrupted{selector};
   std::string not_ready;  // what the router says of itself; empty: that it is ready
   [[nodiscard]] SelectionApi::Sources sources() {
-    return {.selector = interrupted,
+    return {.pool = pool,
+            .selector = interrupted,
             .fleet = fleet,
             .scheme = scheme,
             .metrics = metrics,
@@ -190,6 +171,27 @@ TEST_F(SelectionOverHttp, TokenIdsAreSentToWhoHoldsTheirBlocks) {
   EXPECT_EQ(selection->overlap_blocks, 4U);
   EXPECT_EQ(load("b").in_flight, 0U);
   EXPECT_EQ(load("b").recent_prefill_blocks, 0) << "nothing is booked";
+}
+
+TEST_F(SelectionOverHttp, ALongQuestionDoesNotHoldUpTheOthersOfItsThread) {
+  std::promise<void> release;
+  asio::post(pool.compute(), [held = release.get_future()] { held.wait(); });
+  http::Request request;
+  request.method = "POST";
+  request.target = "/select";
+  request.body = "{" + token_ids() + "," + std::string(kInlineWeightMax, ' ') + R"("media":[]})";
+  std::promise<http::Response> answered;
+  auto ask_long = [&]() -> Task<void> {
+    auto response = co_await api.answer(request);
+    answered.set_value(std::move(response));
+  };
+  spawn(pool.context(0).get_executor(), ask_long());
+  EXPECT_EQ(ask("POST", "/select", "{" + token_ids() + "}").status, 200);
+  auto answer = answered.get_future();
+  EXPECT_EQ(answer.wait_for(seconds(0)), std::future_status::timeout);
+  release.set_value();
+  const auto response = answer.get();
+  EXPECT_EQ(response.status, 200) << response.body;
 }
 
 TEST_F(SelectionOverHttp, AReservationIsBookedUntilItIsReleasedWithWhatWasLearnt) {
