@@ -3,6 +3,7 @@
 #include "router/front/proxy/serve.h"
 
 #include <deque>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -14,7 +15,7 @@
 
 #include "tests/fakes/manual_clock.h"
 #include "tests/fakes/run_task.h"
-#include "tests/support/bytes_selector.h"
+#include "tests/support/selector_apart.h"
 
 namespace sightline::proxy {
 namespace {
@@ -212,7 +213,8 @@ class Serving : public testing::TestWithParam<bool> {
   Published<contract::ServeSettings> settings{std::make_shared<const contract::ServeSettings>()};
   fleet::Served served;
   FakeSelector selector{clock};
-  test::BytesSelector bytes{selector};
+  const std::unique_ptr<test::SelectorApart> apart =
+      GetParam() ? std::make_unique<test::SelectorApart>(selector) : nullptr;
   FakeRelay relay{clock};
   Advice advice;
   const contract::IdentityKey identity = contract::development_identity_key();
@@ -228,13 +230,13 @@ class Serving : public testing::TestWithParam<bool> {
                     .pool = pool,
                     .fetcher = fetcher,
                     .served = [this] { return std::make_shared<const fleet::Served>(served); },
-                    .selector = GetParam() ? static_cast<selection::Selector&>(bytes) : selector,
+                    .selector = apart ? static_cast<selection::Selector&>(*apart) : selector,
                     .metrics = metrics};
   Proxy proxy{services};
 };
 
 INSTANTIATE_TEST_SUITE_P(Ways, Serving, testing::Bool(), [](const auto& test) {
-  return std::string(test.param ? "ThroughBytes" : "Here");
+  return std::string(test.param ? "Apart" : "Here");
 });
 
 TEST_P(Serving, ARequestGoesToTheChosenWorkerAndEndsWithItsAnswer) {

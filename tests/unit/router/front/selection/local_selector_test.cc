@@ -2,7 +2,7 @@
 // Copyright The Sightline Authors
 #include "router/front/selection/local_selector.h"
 
-#include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -13,7 +13,8 @@
 #include "router/cache/index/exact_index.h"
 #include "tests/fakes/manual_clock.h"
 #include "tests/fakes/run_task.h"
-#include "tests/support/bytes_selector.h"
+#include "tests/support/selector_apart.h"
+#include "tests/support/told_fleet.h"
 
 namespace sightline::selection {
 namespace {
@@ -21,10 +22,10 @@ namespace {
 using keys::BlockKey;
 using Kind = Ending::Kind;
 
-constexpr std::uint32_t kBlockSize = 16;
+constexpr std::uint32_t kBlockSize = test::ToldFleet::kBlockSize;
 
 // A fleet fed by plain values, an index and a list of what the audit is told; the selector as it
-// is, or behind bytes.
+// is, or asked from another process.
 class LocalSelection : public testing::TestWithParam<bool> {
  protected:
   LocalSelection() { set_policy(contract::Policy::Kv); }
@@ -38,18 +39,9 @@ class LocalSelection : public testing::TestWithParam<bool> {
 
   void add_worker(const std::string& name, const std::string& more = "",
                   std::vector<fleet::ServedModel> models = {}) {
-    specs.push_back(
-        *contract::parse_worker("name=" + name + ",url=http://" + name + ":8000" + more));
-    fleet.set_workers(specs);
-    fleet::Probe probe;
-    models.push_back({.id = "m", .parent = ""});
-    probe.models = models;
-    probe.sources = std::vector<fleet::EventSource>{
-        {.rank = 0, .enabled = true, .endpoint = "tcp://*:5557", .replay_endpoint = ""}};
-    probe.load = fleet::ServerLoad{.block_size = kBlockSize, .ranks = {{.number = 0}}};
-    fleet.apply_probe(specs.back(), probe);
+    workers.add(name, more, std::move(models));
   }
-  [[nodiscard]] CacheId cache(const std::string& worker) const { return caches.at(worker); }
+  [[nodiscard]] CacheId cache(const std::string& worker) const { return workers.caches.at(worker); }
   void hold(const std::string& worker, std::size_t blocks) {
     index.store(cache(worker), operations::Tier::Gpu, std::span(*keys).first(blocks));
   }
@@ -63,7 +55,7 @@ class LocalSelection : public testing::TestWithParam<bool> {
   }
 
   Selector& selector() {
-    if (GetParam()) return bytes;
+    if (apart) return *apart;
     return local;
   }
   Result<Selection> select(const Inquiry& asked) {
@@ -88,9 +80,7 @@ class LocalSelection : public testing::TestWithParam<bool> {
     EXPECT_TRUE(result.ok());
     return result.ok() ? *result : Selection{};
   }
-  [[nodiscard]] fleet::Load load(const std::string& worker) const {
-    return fleet.snapshot()->find(worker)->ranks[0].load->read(clock.now());
-  }
+  [[nodiscard]] fleet::Load load(const std::string& worker) const { return workers.load(worker); }
   static Ending answered(std::uint64_t prompt_tokens, std::uint64_t cached_tokens) {
     return {.kind = Kind::Answered,
             .status = 200,
@@ -101,19 +91,8 @@ class LocalSelection : public testing::TestWithParam<bool> {
   IoPool pool{{.io_threads = 1, .compute_threads = 0}};
   test::ManualClock clock;
   runtime::Metrics metrics;
-  std::map<std::string, CacheId> caches;
-  std::vector<contract::WorkerSpec> specs;
-  fleet::Fleet fleet{{},
-                     {[this](const fleet::Worker& worker, const fleet::Rank& rank) {
-                        const CacheId cache = rank.feed->cache;
-                        caches[worker.spec.name] = cache;
-                        fleet.take_facts(cache, {.health = operations::FeedHealth::Verified,
-                                                 .block_size = kBlockSize,
-                                                 .sequence = 1});
-                      },
-                      [](CacheId) {}, [](CacheId) { return Instant{}; }},
-                     metrics,
-                     clock};
+  test::ToldFleet workers{metrics, clock};
+  fleet::Fleet& fleet = workers.fleet;
   index::ExactIndex index;
   index::RemovalJournal removals;
   Published<contract::ServeSettings> settings{std::make_shared<const contract::ServeSettings>()};
@@ -136,14 +115,15 @@ class LocalSelection : public testing::TestWithParam<bool> {
                            },
                        .metrics = metrics,
                        .clock = clock}};
-  test::BytesSelector bytes{local};
+  const std::unique_ptr<test::SelectorApart> apart =
+      GetParam() ? std::make_unique<test::SelectorApart>(local) : nullptr;
   const std::shared_ptr<const std::vector<BlockKey>> keys =
       std::make_shared<const std::vector<BlockKey>>(
           std::vector<BlockKey>{{1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}, {9}, {10}});
 };
 
 INSTANTIATE_TEST_SUITE_P(Ways, LocalSelection, testing::Bool(), [](const auto& test) {
-  return std::string(test.param ? "ThroughBytes" : "Here");
+  return std::string(test.param ? "Apart" : "Here");
 });
 
 TEST_P(LocalSelection, TheWorkerThatHoldsTheMostIsChosen) {
@@ -305,8 +285,8 @@ TEST_P(LocalSelection, AnAnswerOfTheServersOwnFaultProvesNothing) {
     const bool is_suspect = fleet.snapshot()->find("a")->state == fleet::WorkerState::Suspect;
     EXPECT_EQ(is_suspect, status == 500);
     fleet.set_workers({});
-    fleet.set_workers(specs);
-    specs.clear();
+    fleet.set_workers(workers.specs);
+    workers.specs.clear();
     add_worker("a");
   }
 }

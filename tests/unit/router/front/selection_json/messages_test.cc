@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "router/front/selection_json/keys_text.h"
-#include "tests/support/bytes_selector.h"
+#include "tests/support/selection_bytes.h"
 
 namespace sightline::selection_json {
 namespace {
