@@ -317,17 +317,18 @@ TEST(LoadExchange, WhatOthersWriteWithoutTheKeyIsLeftAsideAndCounted) {
   const contract::Subjects subjects(kScope, "0");
   const std::string subject = subjects.load();
   const std::string gone = load::encode(load::Gone{.instance = router.instance});
-  stranger.connection->publish(subject, std::string(40, '\x09'));
-  stranger.connection->publish(subject, "\x01");
   std::string forged = sealer().seal(subject, gone);
   forged.back() ^= 1;
-  stranger.connection->publish(subject, forged);
-  stranger.connection->publish(subject, sealer().seal(subject, "no message"));
+  // NATS drops what comes before the router's subscription: all is said until it is heard.
   EXPECT_TRUE(eventually([&] {
-    return router.value(R"(load_left_aside_total{reason="too-short"})") == 1 &&
-           router.value(R"(load_left_aside_total{reason="wrong-tag"})") == 1 &&
-           router.value(R"(load_left_aside_total{reason="other-version"})") == 1 &&
-           router.value(R"(load_left_aside_total{reason="malformed"})") == 1;
+    stranger.connection->publish(subject, std::string(40, '\x09'));
+    stranger.connection->publish(subject, "\x01");
+    stranger.connection->publish(subject, forged);
+    stranger.connection->publish(subject, sealer().seal(subject, "no message"));
+    return router.value(R"(load_left_aside_total{reason="too-short"})") > 0 &&
+           router.value(R"(load_left_aside_total{reason="wrong-tag"})") > 0 &&
+           router.value(R"(load_left_aside_total{reason="other-version"})") > 0 &&
+           router.value(R"(load_left_aside_total{reason="malformed"})") > 0;
   })) << router.metrics.scrape();
   EXPECT_EQ(router.exchange->sources(), 0U);
 }
@@ -420,9 +421,10 @@ TEST(LoadExchange, ATakingOfARouterThatHasNotAnsweredEndsNothing) {
   const load::ReservationName name{.instance = "front", .number = 1, .attempt = 2};
   const std::string subject = contract::Subjects(kScope, "0").load();
   const load::Taken taken{.instance = 9, .names = {{name, 1}}};
-  speaker.connection->publish(subject, sealer().seal(subject, load::encode(taken)));
-  EXPECT_TRUE(
-      eventually([&] { return router.value(R"(load_left_aside_total{reason="stranger"})") == 1; }));
+  EXPECT_TRUE(eventually([&] {
+    speaker.connection->publish(subject, sealer().seal(subject, load::encode(taken)));
+    return router.value(R"(load_left_aside_total{reason="stranger"})") > 0;
+  }));
   EXPECT_FALSE(ended.has(name));
 }
 
