@@ -5,7 +5,8 @@
 // lag: eight caches store 200,000 blocks a second together, 25 at a time, and remove as many. From
 // the call by which the agent takes an operation until the replica's index has it. Beside it, in
 // the same run and over the same two connections, 200 small messages a second that only NATS
-// carries, from publish() until the reader's inbox gives them.
+// carries, from publish() until the reader's inbox gives them. "not there": how many more stores
+// were on their way when the ten seconds ended than when they began; the digests are then equal.
 // join: a replica comes to an agent of 2,000,000 blocks whose events go on, 20,000 blocks a second:
 // until its index is proved to be what the agent holds.
 #include <algorithm>
