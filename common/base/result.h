@@ -57,6 +57,8 @@ class [[nodiscard]] Result {
 }  // namespace sightline
 
 // The value of a Result, or returns its Error from the enclosing function.
+// Not within the braces of an aggregate behind another member: g++ 12 and clang 14 leak the members
+// that were made by then.
 #define SL_TRY(expression)                                    \
   __extension__({                                             \
     auto sl_result = (expression);                            \

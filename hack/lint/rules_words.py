@@ -44,6 +44,10 @@ PRODUCT_CODE = _compiled([
 ])
 ROUTER_CODE = _compiled([(r"\bstd::jthread\b", "use common/runtime/worker_thread.h")])
 
+# Braces of an aggregate in which something stands before the macro.
+LEAKING_TRY = re.compile(
+    r"(?:[\w>]\{|[(,{=]\s*\{|\breturn\s*\{)[^{};]*,[^{};]*?\bSL_(?:CO_)?TRY\s*\(")
+
 NAMES = re.compile(
     r"\b(?:class|struct|enum class|using|namespace)\s+(\w*(?:Manager|Helper|Helpers|Util|Utils|"
     r"Utility|Handler|Impl|[Mm]isc|utils?|helpers?|impl))\b(?!\s*::)")
@@ -95,6 +99,10 @@ def _code(tree, path):
         if match:
             yield Finding(path, number, "pure-word",
                           f"'{match.group(0).strip()}' in a pure module: take and return values")
+    for match in LEAKING_TRY.finditer(tree.code(path)):
+        line = tree.code(path).count("\n", 0, match.end()) + 1
+        yield Finding(path, line, "banned-word",
+                      "SL_TRY behind another member of an aggregate leaks: name its value first")
 
 
 def _text(tree, path):

@@ -236,6 +236,7 @@ BANNED = {
     "malloc": "auto* owned = malloc(8);",
     "views": "auto view = values | std::views::take(2);",
     "assert": "assert(value > 1);",
+    "a macro that leaks": "return Pair{std::string(name), SL_TRY(number_of(name))};",
 }
 
 

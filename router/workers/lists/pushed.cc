@@ -109,9 +109,9 @@ Result<PushedWorkers> parse_pushed_workers(std::string body) {
   if (!workers || !workers->is(json::Kind::Array)) {
     return refused("workers: must be an array, which may be empty", "workers");
   }
+  auto read = SL_TRY(read_workers(*workers));
   return PushedWorkers{std::string(*revision->string()),
-                       static_cast<std::uint64_t>(*generation->integer()),
-                       SL_TRY(read_workers(*workers))};
+                       static_cast<std::uint64_t>(*generation->integer()), std::move(read)};
 }
 
 Difference difference(const std::vector<WorkerSpec>& before, const std::vector<WorkerSpec>& after) {
