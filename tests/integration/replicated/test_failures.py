@@ -89,7 +89,8 @@ def test_without_nats_views_age_and_are_told_to_and_its_return_mends_all(deploym
     for view in views:
         view.wait_until(lambda: all(n["trouble"] for n in replicas(view)["nats"]))  # noqa: B023
         assert not is_connected(view)
-        wait_for_state(view, "w0", is_unverified("NATS cannot be reached"))
+        for name in ("w0", "w1"):
+            wait_for_state(view, name, is_unverified("NATS cannot be reached"))
     # Not before time, as a server that is started again is nothing to worry about; and in time.
     assert STALE_S - EARLY_S < time.monotonic() - killed < (STALE_S + LATE_S) * SLOWDOWN
     # Requests go on, by load.
