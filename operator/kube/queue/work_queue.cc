@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "operator/kube/queue/work_queue.h"
+
+#include <algorithm>
+
+namespace sightline::queue {
+
+void WorkQueue::add(const object::Key& item, Instant now) {
+  if (!dirty_.emplace(item, now).second) return;
+  ++added_total_;
+  if (!processing_.contains(item)) order_.push_back(item);
+}
+
+void WorkQueue::add_at(const object::Key& item, Instant now, Instant ready_at) {
+  if (ready_at <= now) return add(item, now);
+  const auto [place, is_new] = ready_at_.emplace(item, ready_at);
+  if (!is_new) {
+    if (place->second <= ready_at) return;
+    by_time_.erase({place->second, item});
+    place->second = ready_at;
+  }
+  by_time_.emplace(ready_at, item);
+}
+
+void WorkQueue::add_rate_limited(const object::Key& item, Instant now) {
+  add_at(item, now, now + limiter_.next_wait(item, now));
+}
+
+void WorkQueue::move_ready(Instant now) {
+  while (!by_time_.empty() && by_time_.begin()->first <= now) {
+    const object::Key item = by_time_.begin()->second;
+    by_time_.erase(by_time_.begin());
+    ready_at_.erase(item);
+    add(item, now);
+  }
+}
+
+std::optional<WorkQueue::Taken> WorkQueue::take(Instant now) {
+  move_ready(now);
+  if (order_.empty()) return std::nullopt;
+  Taken taken{std::move(order_.front()), {}};
+  order_.pop_front();
+  const auto dirty = dirty_.find(taken.item);
+  taken.waited = now - dirty->second;
+  dirty_.erase(dirty);
+  processing_.emplace(taken.item, now);
+  return taken;
+}
+
+void WorkQueue::done(const object::Key& item, Instant now) {
+  if (processing_.erase(item) == 0) return;
+  const auto dirty = dirty_.find(item);
+  if (dirty == dirty_.end()) return;
+  dirty->second = now;
+  order_.push_back(item);
+}
+
+std::optional<Instant> WorkQueue::next_ready() const {
+  return by_time_.empty() ? std::nullopt : std::optional(by_time_.begin()->first);
+}
+
+WorkQueue::Unfinished WorkQueue::unfinished(Instant now) const {
+  Unfinished sum;
+  for (const auto& [item, since] : processing_) {
+    sum.total += now - since;
+    sum.longest = std::max(sum.longest, now - since);
+  }
+  return sum;
+}
+
+}  // namespace sightline::queue
