@@ -14,7 +14,7 @@ Dumps::Dumps(frames::StreamName stream, DumpOptions options, std::function<std::
 Dumps::Asked Dumps::ask(const std::string& reader, std::uint64_t since, Instant now) {
   const bool is_of_use = !made_.empty() && made_.back().offer.seq + 1 >= since;
   if (!is_making() && is_of_use &&
-      (now - made_.back().made_at <= options_.shared_for || are_all_pulled(now))) {
+      (now - made_.back().made_at <= options_.shared_for || would_rob(now))) {
     made_.back().used_at = now;
     return Asked::Given;
   }
@@ -90,11 +90,12 @@ void Dumps::make_room() {
   }
 }
 
-bool Dumps::are_all_pulled(Instant now) const {
-  return made_.size() >= options_.kept_max &&
-         std::all_of(made_.begin(), made_.end(), [&](const Made& one) {
-           return one.used_at > one.made_at && now - one.used_at <= options_.pulled_for;
-         });
+bool Dumps::would_rob(Instant now) const {
+  const bool is_room =
+      made_.size() < options_.kept_max && bytes() + made_.back().bytes <= options_.kept_bytes_max;
+  return !is_room && std::all_of(made_.begin(), made_.end(), [&](const Made& one) {
+    return one.used_at > one.made_at && now - one.used_at <= options_.pulled_for;
+  });
 }
 
 bool Dumps::has_too_much() const {

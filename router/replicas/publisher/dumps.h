@@ -95,7 +95,8 @@ class Dumps {
   };
 
   [[nodiscard]] bool has_too_much() const;
-  [[nodiscard]] bool are_all_pulled(Instant now) const;
+  // Another one would take the place of one that is pulled.
+  [[nodiscard]] bool would_rob(Instant now) const;
   void make_room();
 
   frames::StreamName stream_;

@@ -135,6 +135,23 @@ TEST(FramePublisher, RobsNobodyOfADumpThatIsPulled) {
   EXPECT_FALSE(is_there(second));
 }
 
+TEST(FramePublisher, RobsNobodyOfADumpBesideWhichThereIsNoRoomForAnother) {
+  PublisherOptions options;
+  options.dump.kept_bytes_max = 10'000;
+  Stream s(options);
+  s.take(stored(1, 1'000));
+  s.tell(verified());
+  const std::uint64_t epoch = *s.publisher.epoch();
+  s.hear(DumpAsk{.reader = "p", .epoch = epoch});
+  s.finish_dump();
+  const auto first = s.only<Offer>("p");
+  s.now += 3s;
+  EXPECT_EQ(s.pulled(first, "p").blocks.size(), 1'000U);
+  s.hear(DumpAsk{.reader = "q", .epoch = epoch});
+  s.finish_dump();
+  EXPECT_EQ(s.only<Offer>("q"), first);
+}
+
 TEST(FramePublisher, OffersNoDumpWhoseNextFrameHasLeftTheRing) {
   PublisherOptions options;
   options.ring_bytes_max = 600;
