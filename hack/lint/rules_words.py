@@ -86,7 +86,8 @@ def _code(tree, path):
     product = path.startswith(PRODUCT_ROOTS)
     above_common = path.startswith(("router/", "simulator/", "operator/"))
     table = CODE + (PRODUCT_CODE if product else []) + (ROUTER_CODE if above_common else [])
-    for number, line in enumerate(tree.code(path).splitlines(), 1):
+    code = tree.code(path)
+    for number, line in enumerate(code.splitlines(), 1):
         for pattern, instead in table:
             match = pattern.search(line)
             if match:
@@ -99,8 +100,8 @@ def _code(tree, path):
         if match:
             yield Finding(path, number, "pure-word",
                           f"'{match.group(0).strip()}' in a pure module: take and return values")
-    for match in LEAKING_TRY.finditer(tree.code(path)):
-        line = tree.code(path).count("\n", 0, match.end()) + 1
+    for match in LEAKING_TRY.finditer(code):
+        line = code.count("\n", 0, match.end()) + 1
         yield Finding(path, line, "banned-word",
                       "SL_TRY behind another member of an aggregate leaks: name its value first")
 
