@@ -13,12 +13,13 @@ namespace sightline {
 // Success without a value.
 struct Done {};
 
-// A value or an Error. Reading the wrong side is a bug and stops the process.
-template <class T>
+// A value, or why there is none: an Error, or another type where its callers have to tell causes
+// apart. Reading the wrong side is a bug and stops the process.
+template <class T, class E = Error>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}      // NOLINT: implicit
-  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT: implicit
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT: implicit
+  Result(E error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT: implicit
 
   [[nodiscard]] bool ok() const { return state_.index() == 0; }
   explicit operator bool() const { return ok(); }
@@ -41,22 +42,22 @@ class [[nodiscard]] Result {
   T* operator->() { return &value(); }
   const T* operator->() const { return &value(); }
 
-  const Error& error() const& {
+  const E& error() const& {
     SL_CHECK(!ok());
     return *std::get_if<1>(&state_);
   }
-  Error&& error() && {
+  E&& error() && {
     SL_CHECK(!ok());
     return std::move(*std::get_if<1>(&state_));
   }
 
  private:
-  std::variant<T, Error> state_;
+  std::variant<T, E> state_;
 };
 
 }  // namespace sightline
 
-// The value of a Result, or returns its Error from the enclosing function.
+// The value of a Result, or returns its error from the enclosing function.
 // Not within the braces of an aggregate behind another member: g++ 12 and clang 14 leak the members
 // that were made by then.
 #define SL_TRY(expression)                                    \

@@ -12,7 +12,7 @@ Answer<List> list_all(ApiClient& api, const object::Resource& resource, ListOpti
   for (;;) {
     auto page = api.list(resource, options);
     const bool is_late_page = !options.continue_from.empty();
-    if (is_late_page && page.failed(Reason::Expired)) {
+    if (is_late_page && failed(page, Reason::Expired)) {
       options.limit = 0;
       options.continue_from.clear();
       options.resource_version.clear();

@@ -5,13 +5,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <variant>
 #include <vector>
 
-#include "common/base/check.h"
 #include "common/base/clock.h"
 #include "common/base/error.h"
+#include "common/base/result.h"
 
 #include "operator/kube/object/value.h"
 
@@ -82,47 +80,13 @@ inline constexpr std::string_view kVersionTooLarge = "ResourceVersionTooLarge";
 // For the rest of the program: retryable if the same request may succeed later.
 [[nodiscard]] Error to_error(const Failure& failure);
 
-// A value or a Failure, used as Result is; SL_TRY works inside functions that return an Answer.
 template <class T>
-class [[nodiscard]] Answer {
- public:
-  Answer(T value) : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT: implicit
-  Answer(Failure failure)                                                // NOLINT: implicit
-      : state_(std::in_place_index<1>, std::move(failure)) {}
+using Answer = Result<T, Failure>;
 
-  [[nodiscard]] bool ok() const { return state_.index() == 0; }
-
-  T& value() & {
-    SL_CHECK(ok());
-    return *std::get_if<0>(&state_);
-  }
-  const T& value() const& {
-    SL_CHECK(ok());
-    return *std::get_if<0>(&state_);
-  }
-  T&& value() && {
-    SL_CHECK(ok());
-    return std::move(*std::get_if<0>(&state_));
-  }
-  T& operator*() & { return value(); }
-  const T& operator*() const& { return value(); }
-  T&& operator*() && { return std::move(*this).value(); }
-  T* operator->() { return &value(); }
-  const T* operator->() const { return &value(); }
-
-  const Failure& error() const& {
-    SL_CHECK(!ok());
-    return *std::get_if<1>(&state_);
-  }
-  Failure&& error() && {
-    SL_CHECK(!ok());
-    return std::move(*std::get_if<1>(&state_));
-  }
-  // Whether it failed for this reason.
-  [[nodiscard]] bool failed(Reason reason) const { return !ok() && error().reason == reason; }
-
- private:
-  std::variant<T, Failure> state_;
-};
+// Whether it failed for this reason.
+template <class T>
+[[nodiscard]] bool failed(const Answer<T>& answer, Reason reason) {
+  return !answer.ok() && answer.error().reason == reason;
+}
 
 }  // namespace sightline::client

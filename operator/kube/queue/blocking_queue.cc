@@ -78,7 +78,6 @@ std::optional<object::Key> BlockingQueue::take(const std::stop_token& stop) {
     if (taken) {
       note_change();
       queue_seconds_.observe(seconds_of(taken->waited));
-      taken_at_[taken->item] = now;
       return std::move(taken->item);
     }
     const std::size_t seen = changes_;
@@ -92,13 +91,8 @@ std::optional<object::Key> BlockingQueue::take(const std::stop_token& stop) {
 void BlockingQueue::done(const object::Key& item) {
   {
     const MutexLock lock(mutex_);
-    const Instant now = clock_.now();
-    const auto taken = taken_at_.find(item);
-    if (taken != taken_at_.end()) {
-      work_seconds_.observe(seconds_of(now - taken->second));
-      taken_at_.erase(taken);
-    }
-    queue_.done(item, now);
+    const auto worked = queue_.done(item, clock_.now());
+    if (worked) work_seconds_.observe(seconds_of(*worked));
     note_change();
   }
   changed_.notify_all();

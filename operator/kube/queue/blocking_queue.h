@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstddef>
-#include <map>
 #include <optional>
 #include <stop_token>
 #include <string_view>
@@ -51,7 +50,6 @@ class BlockingQueue {
   mutable Mutex mutex_;
   StopCondVar changed_;
   WorkQueue queue_ SL_GUARDED_BY(mutex_);
-  std::map<object::Key, Instant> taken_at_ SL_GUARDED_BY(mutex_);
   std::size_t changes_ SL_GUARDED_BY(mutex_) = 0;
   std::size_t adds_told_ SL_GUARDED_BY(mutex_) = 0;  // to the counter
 };

@@ -48,12 +48,17 @@ std::optional<WorkQueue::Taken> WorkQueue::take(Instant now) {
   return taken;
 }
 
-void WorkQueue::done(const object::Key& item, Instant now) {
-  if (processing_.erase(item) == 0) return;
+std::optional<Duration> WorkQueue::done(const object::Key& item, Instant now) {
+  const auto taken = processing_.find(item);
+  if (taken == processing_.end()) return std::nullopt;
+  const Duration worked = now - taken->second;
+  processing_.erase(taken);
   const auto dirty = dirty_.find(item);
-  if (dirty == dirty_.end()) return;
-  dirty->second = now;
-  order_.push_back(item);
+  if (dirty != dirty_.end()) {
+    dirty->second = now;
+    order_.push_back(item);
+  }
+  return worked;
 }
 
 std::optional<Instant> WorkQueue::next_ready() const {

@@ -43,7 +43,8 @@ class WorkQueue {
 
   // The next item, oldest first, to be worked on until done() says so.
   std::optional<Taken> take(Instant now);
-  void done(const object::Key& item, Instant now);
+  // How long it was worked on; nothing if it was not.
+  std::optional<Duration> done(const object::Key& item, Instant now);
 
   // When the next of those that wait for a time is ready.
   [[nodiscard]] std::optional<Instant> next_ready() const;

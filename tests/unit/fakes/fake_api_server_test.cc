@@ -49,7 +49,7 @@ TEST(FakeApiServer, AnotherManagersFieldIsAConflictUnlessItIsForced) {
   static_cast<void>(server.apply(kApps, app(R"("spec":{"a":1})"), {.manager = "m"}));
   const auto refused =
       server.apply(kApps, app(R"("spec":{"a":2})"), {.manager = "o", .is_forced = false});
-  ASSERT_TRUE(refused.failed(Reason::Conflict));
+  ASSERT_TRUE(failed(refused, Reason::Conflict));
   EXPECT_TRUE(client::has_cause(refused.error(), client::kFieldManagerConflict));
   EXPECT_EQ(refused.error().causes.at(0).field, ".spec.a");
   EXPECT_TRUE(server.apply(kApps, app(R"("spec":{"a":2})"), {.manager = "o"}).ok());
@@ -73,16 +73,16 @@ TEST(FakeApiServer, StaleWritesAndDeletesAreConflicts) {
   FakeApiServer server;
   const auto first = server.create(kApps, app(R"("spec":{"a":1})"));
   ASSERT_TRUE(first.ok());
-  EXPECT_TRUE(server.create(kApps, app("")).failed(Reason::AlreadyExists));
+  EXPECT_TRUE(failed(server.create(kApps, app("")), Reason::AlreadyExists));
   Value changed = *first;
   changed.set({"spec", "a"}, 2);
   EXPECT_TRUE(server.update(kApps, changed).ok());
   changed.set({"spec", "a"}, 3);
-  EXPECT_TRUE(server.update(kApps, changed).failed(Reason::Conflict));
-  EXPECT_TRUE(server.remove(kApps, {"s", "a"}, {.uid = "other"}).failed(Reason::Conflict));
+  EXPECT_TRUE(failed(server.update(kApps, changed), Reason::Conflict));
+  EXPECT_TRUE(failed(server.remove(kApps, {"s", "a"}, {.uid = "other"}), Reason::Conflict));
   const std::string uid(object::uid_of(*first));
   EXPECT_TRUE(server.remove(kApps, {"s", "a"}, {.uid = uid}).ok());
-  EXPECT_TRUE(server.remove(kApps, {"s", "a"}, {.uid = uid}).failed(Reason::NotFound));
+  EXPECT_TRUE(failed(server.remove(kApps, {"s", "a"}, {.uid = uid}), Reason::NotFound));
 }
 
 TEST(FakeApiServer, FinalizersKeepAnObjectUntilTheLastIsGone) {
@@ -131,10 +131,10 @@ TEST(FakeApiServer, AnObjectThatLeavesASelectionIsDeletedForItsWatch) {
 TEST(FakeApiServer, LostAnswersAndRefusalsAreToldApart) {
   FakeApiServer server;
   server.after = [](const Call&) { return api_failure(Reason::Deadline, "lost"); };
-  EXPECT_TRUE(server.create(kApps, app("")).failed(Reason::Deadline));
+  EXPECT_TRUE(failed(server.create(kApps, app("")), Reason::Deadline));
   EXPECT_TRUE(server.find(kApps, {"s", "a"}));
   server.may_write = [] { return false; };
-  EXPECT_TRUE(server.remove(kApps, {"s", "a"}, {}).failed(Reason::NotLeading));
+  EXPECT_TRUE(failed(server.remove(kApps, {"s", "a"}, {}), Reason::NotLeading));
   EXPECT_EQ(server.writes().size(), 1U);
 }
 
