@@ -186,10 +186,6 @@ Result<Done> check_serve_settings(const ServeSettings& settings, bool has_config
     return client_error(ErrorCode::InvalidArgument,
                         "workers are for the router role, which this process lacks: give them to "
                         "its routers, or give --roles frontend,router");
-  } else if (!settings.admin.token_file.empty()) {
-    return client_error(ErrorCode::InvalidArgument,
-                        "admin.token_file is for pushes to the router role, which this process "
-                        "lacks: push to its routers, or give --roles frontend,router");
   }
   if (settings.server.body_bytes_max > settings.server.total_body_bytes_max) {
     return client_error(ErrorCode::InvalidArgument,

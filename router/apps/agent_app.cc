@@ -10,6 +10,7 @@
 #include "common/contract/names.h"
 #include "common/hosts/lookup.h"
 #include "common/runtime/admin_server.h"
+#include "common/runtime/entropy.h"
 #include "common/runtime/metrics.h"
 
 #include "router/apps/agent_drain.h"
@@ -121,7 +122,7 @@ void AgentApp::Parts::make_fleet() {
 void AgentApp::Parts::make_streams() {
   agent::AgentStreams::Options with;
   with.agent = replicas->name();
-  with.draw = process::number_nobody_knows;
+  with.draw = runtime::number_nobody_knows;
   agent::AgentStreams::Wishes wishes;
   wishes.look = [this](CacheId cache) { subscriber->look(cache); };
   wishes.relearn = [this](CacheId cache, bool replay) { subscriber->relearn(cache, replay); };

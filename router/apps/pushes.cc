@@ -11,10 +11,10 @@
 #include "common/base/log.h"
 #include "common/contract/metrics_process.h"
 #include "common/contract/names.h"
+#include "common/runtime/entropy.h"
 
 #include "router/front/push/put_guard.h"
 #include "router/front/push/worker_routes.h"
-#include "router/process/process_identity.h"
 
 namespace sightline::apps {
 
@@ -55,11 +55,12 @@ void Pushes::take(const ServeSettings& now) {
   if (front_ != nullptr) front_->set_limits(now.media);
 }
 
-void Pushes::wire(roles::RouterRole& router, roles::FrontRole* front) {
-  router_ = &router;
-  router.add_to_replicas("list",
-                         [this] { return "{" + push::members_of(*lists_.in_force()) + "}"; });
+void Pushes::wire(roles::RouterRole* router, roles::FrontRole* front) {
+  router_ = router;
   front_ = front;
+  if (router == nullptr) return;
+  router->add_to_replicas("list",
+                          [this] { return "{" + push::members_of(*lists_.in_force()) + "}"; });
 }
 
 void Pushes::start(bool has_file, process::ReplicaStack* replicas) {
@@ -97,7 +98,7 @@ void Pushes::exchange_with(process::ReplicaStack& replicas) {
                                             .sealer = replicas.sealer(),
                                             .subjects = replicas.subjects(),
                                             .instance = replicas.instance(),
-                                            .seed = process::number_nobody_knows(),
+                                            .seed = runtime::number_nobody_knows(),
                                             .metrics = metrics_,
                                             .clock = system_clock()},
       lists_exchange::ListsExchange::Hooks{
@@ -128,7 +129,7 @@ Result<Done> Pushes::check() {
   return Done{};
 }
 
-void Pushes::add_admin(runtime::AdminServer& admin) {
+void Pushes::add_lists(runtime::AdminServer& admin) {
   admin.add_noted_check("workers", [this] { return lists_.check(); });
   admin.add_noted_check("learnt", [this] { return look_at_learnt(); });
   const std::string workers(contract::kWorkersPath);
@@ -141,6 +142,10 @@ void Pushes::add_admin(runtime::AdminServer& admin) {
       }));
   admin.add_route("GET", std::string(contract::kWorkerListPath),
                   [this](const AdminRequest&) { return push::get_worker_list(lists_); });
+}
+
+void Pushes::add_admin(runtime::AdminServer& admin) {
+  if (router_ != nullptr) add_lists(admin);
   const std::string settings(contract::kSettingsPath);
   admin.add_route("PUT", settings,
                   push::guarded("settings", tokens_.get(), metrics_,

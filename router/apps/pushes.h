@@ -23,8 +23,8 @@
 
 namespace sightline::apps {
 
-// What is pushed to `sightline serve` on its admin port, lists of workers and settings, and what
-// /readyz says of them.
+// What is pushed to `sightline serve` on its admin port: settings and, to the router role, lists of
+// workers; and what /readyz says of them.
 // Thread safety: settings() and lists() from any thread, the rest from main.
 class Pushes {
  public:
@@ -41,8 +41,9 @@ class Pushes {
   }
   [[nodiscard]] push::WorkerLists& lists() { return lists_; }
 
-  // Whom it is about; both outlive what is pushed. front: null where the process has none.
-  void wire(roles::RouterRole& router, roles::FrontRole* front);
+  // Whom it is about; both outlive what is pushed. Null: a role that the process has not. Without
+  // the router role there are no lists, and what follows but add_admin() is not to be called.
+  void wire(roles::RouterRole* router, roles::FrontRole* front);
   // Starts the router role with the first list of workers. has_file: there is a configuration file,
   // whose list may be empty. replicas: whom lists are told and asked of, null: nobody; outlives
   // stop().
@@ -58,6 +59,7 @@ class Pushes {
 
  private:
   void take(const contract::ServeSettings& now);
+  void add_lists(runtime::AdminServer& admin);
   Result<std::string> look_at_learnt();
   void exchange_with(process::ReplicaStack& replicas);
   void taken(const lists::InForce& now);
@@ -65,8 +67,8 @@ class Pushes {
   const contract::ServeSettings start_;
   runtime::Metrics& metrics_;
   std::unique_ptr<runtime::TokenFile> tokens_;  // null: nobody may push
-  roles::RouterRole* router_ = nullptr;
-  roles::FrontRole* front_ = nullptr;  // perhaps for ever
+  roles::RouterRole* router_ = nullptr;         // perhaps for ever
+  roles::FrontRole* front_ = nullptr;           // perhaps for ever
   push::LiveSettings live_;
   push::WorkerLists lists_;
   push::LearntCheck learnt_;

@@ -88,7 +88,7 @@ Result<Done> ServeApp::Parts::build() {
   pushes = SL_TRY(Pushes::create(options.settings, options.origins, metrics));
   SL_TRY(contract::is_router(options.settings.roles) ? make_router() : find_routers());
   if (contract::is_frontend(options.settings.roles)) make_front();
-  if (router) pushes->wire(*router, front ? &*front : nullptr);
+  pushes->wire(router ? &*router : nullptr, front ? &*front : nullptr);
   metrics.gauge(contract::kBuildInfo, {SL_VERSION}).set(1);
   metrics.before_scrape([this] { refresh_metrics(); });
   return Done{};
@@ -210,7 +210,7 @@ void ServeApp::Parts::add_admin() {
   if (router) router->add_admin(*admin);
   if (remote) remote->add_admin(*admin);
   if (front) front->add_admin(*admin);
-  if (router) pushes->add_admin(*admin);
+  pushes->add_admin(*admin);
 }
 
 Result<Done> ServeApp::Parts::watch_config() {

@@ -4,12 +4,12 @@
 
 #include "common/base/line_writer.h"
 #include "common/base/log.h"
+#include "common/command/command.h"
 #include "common/contract/agent_settings.h"
 #include "common/contract/load_settings.h"
 #include "common/runtime/shutdown.h"
 
 #include "router/apps/agent_app.h"
-#include "router/cli/command.h"
 #include "router/cli/commands.h"
 #include "router/process/open_files.h"
 #include "router/workers/fleet/config_watch.h"
@@ -54,10 +54,10 @@ Result<std::vector<contract::WorkerSpec>> workers_of(const Invocation& invocatio
 
 int agent_command(const Invocation& invocation) {
   Shutdown shutdown;
-  const Command command{"agent", kIntroduction, fleet::read_config_file};
+  const command::Command command{"sightline agent", kIntroduction, fleet::read_config_file};
   contract::AgentSettings settings;
   contract::SettingTable table = contract::agent_table(settings);
-  const Begun begun = begin(command, invocation, table);
+  const command::Begun begun = begin(command, invocation, table);
   if (begun.status) return *begun.status;
   const auto checked = contract::check_agent_settings(settings, !begun.config_file.empty());
   if (!checked.ok()) return fail(command, checked.error().message, 2);

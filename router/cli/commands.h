@@ -2,17 +2,11 @@
 // Copyright The Sightline Authors
 #pragma once
 
-#include <map>
-#include <string>
-#include <vector>
+#include "common/command/invocation.h"
 
 namespace sightline::cli {
 
-// What the process was started with.
-struct Invocation {
-  std::vector<std::string> arguments;              // after the program's name
-  std::map<std::string, std::string> environment;  // whole
-};
+using command::Invocation;
 
 // Runs `sightline <command> …` to its end. The value is the exit status: 0 well, 1 a failure while
 // running, 2 a mistake in how it was called.

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
 #include <cstdio>
-#include <exception>
 #include <string>
-
-#include "common/base/check.h"
 
 #include "router/cli/commands.h"
 
@@ -32,25 +29,9 @@ A first try, with a model directory (config.json, tokenizer.json, chat template)
     -d '{"model":"m","messages":[{"role":"user","content":"Hello"}]}'
 )";
 
-// In place of the library's last words, which wait for a reader.
-[[noreturn]] void end_unexpectedly() {
-  std::string why = "no exception";
-  if (const std::exception_ptr escaped = std::current_exception()) {
-    try {
-      std::rethrow_exception(escaped);
-    } catch (const std::exception& exception) {
-      why = exception.what();
-    } catch (...) {
-      why = "unknown exception";
-    }
-  }
-  die("terminate: " + why);
-}
-
 }  // namespace
 
 int run(const Invocation& invocation) {
-  std::set_terminate(end_unexpectedly);
   const auto& arguments = invocation.arguments;
   const std::string command = arguments.empty() ? "--help" : arguments.front();
   if (command == "--version") {

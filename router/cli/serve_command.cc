@@ -4,11 +4,11 @@
 
 #include "common/base/line_writer.h"
 #include "common/base/log.h"
+#include "common/command/command.h"
 #include "common/contract/load_settings.h"
 #include "common/runtime/shutdown.h"
 
 #include "router/apps/serve_app.h"
-#include "router/cli/command.h"
 #include "router/cli/commands.h"
 #include "router/process/open_files.h"
 #include "router/workers/fleet/config_watch.h"
@@ -43,10 +43,10 @@ apps::ReadWorkers workers_reader(const Invocation& invocation) {
 
 int serve_command(const Invocation& invocation) {
   Shutdown shutdown;
-  const Command command{"serve", kIntroduction, fleet::read_config_file};
+  const command::Command command{"sightline serve", kIntroduction, fleet::read_config_file};
   contract::ServeSettings settings;
   contract::SettingTable table = contract::serve_table(settings);
-  const Begun begun = begin(command, invocation, table);
+  const command::Begun begun = begin(command, invocation, table);
   if (begun.status) return *begun.status;
   const auto checked = contract::check_serve_settings(settings, !begun.config_file.empty());
   if (!checked.ok()) return fail(command, checked.error().message, 2);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
 #include "common/base/log.h"
+#include "common/command/command.h"
 
-#include "router/cli/command.h"
 #include "router/cli/commands.h"
 #include "router/process/open_files.h"
 #include "simulator/cluster/settings.h"
@@ -42,10 +42,10 @@ that it strikes, by their x-request-id.
 }  // namespace
 
 int simulate_command(const Invocation& invocation) {
-  const Command command{"simulate", kIntroduction};
+  const command::Command command{"sightline simulate", kIntroduction};
   cluster::SimulateSettings settings;
   contract::SettingTable table = cluster::setting_table(settings);
-  const Begun begun = begin(command, invocation, table);
+  const command::Begun begun = begin(command, invocation, table);
   if (begun.status) return *begun.status;
   const auto logging = start_log("info");
   if (!logging.ok()) return fail(command, logging.error().message, 2);

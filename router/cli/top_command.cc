@@ -8,11 +8,11 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/command/command.h"
 #include "common/runtime/shutdown.h"
 #include "common/runtime/worker_thread.h"
 
 #include "router/cli/admin_ports.h"
-#include "router/cli/command.h"
 #include "router/cli/commands.h"
 #include "router/cli/terminal.h"
 #include "router/top/facts.h"
@@ -120,10 +120,10 @@ void watch(Looks& looks, milliseconds interval, const std::stop_token& stop) {
 
 int top_command(const Invocation& invocation) {
   Shutdown shutdown;
-  const Command command{"top", kIntroduction};
+  const command::Command command{"sightline top", kIntroduction};
   TopSettings settings;
   contract::SettingTable table = top_table(settings);
-  const Begun begun = begin(command, invocation, table);
+  const command::Begun begun = begin(command, invocation, table);
   if (begun.status) return *begun.status;
   auto ports = parse_admin_ports(settings.admin);
   if (!ports.ok()) return fail(command, ports.error().message, 2);

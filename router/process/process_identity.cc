@@ -13,6 +13,7 @@
 #include "common/base/bytes.h"
 #include "common/base/check.h"
 #include "common/base/log.h"
+#include "common/runtime/entropy.h"
 
 #include "router/replicas/membership/announcement.h"
 
@@ -65,13 +66,7 @@ std::string instance_name(const std::string& name) {
                          std::string_view("._:-").find(c) != std::string_view::npos;
     instance += is_kept ? c : '_';
   }
-  return instance + "-" + to_hex(number_nobody_knows());
-}
-
-std::uint64_t number_nobody_knows() {
-  std::uint64_t number = 0;
-  SL_CHECK(::getentropy(&number, sizeof number) == 0);
-  return number;
+  return instance + "-" + to_hex(runtime::number_nobody_knows());
 }
 
 }  // namespace sightline::process

@@ -28,7 +28,4 @@ std::string process_name(const std::string& configured, std::uint16_t port);
 // its name, and a number that nobody else has.
 std::string instance_name(const std::string& name);
 
-// From the kernel's generator: nobody can guess it.
-std::uint64_t number_nobody_knows();
-
 }  // namespace sightline::process

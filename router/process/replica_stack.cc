@@ -6,6 +6,8 @@
 #include <chrono>
 #include <utility>
 
+#include "common/runtime/entropy.h"
+
 #include "router/process/process_identity.h"
 
 namespace sightline::process {
@@ -42,7 +44,7 @@ membership::Announcement announcement(const ReplicaStack::Options& options,
 }  // namespace
 
 ReplicaStack::ReplicaStack(const Options& options, const Around& around)
-    : instance_(std::max<std::uint64_t>(1, number_nobody_knows())),
+    : instance_(std::max<std::uint64_t>(1, runtime::number_nobody_knows())),
       name_(process_name(options.replica.name, options.port)),
       subjects_(options.replica.scope, options.replica.revision),
       sealer_(around.identity, seal_scope(options)) {}

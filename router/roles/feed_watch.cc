@@ -4,9 +4,10 @@
 
 #include <utility>
 
+#include "common/runtime/entropy.h"
+
 #include "router/cache/events/normaliser_options.h"
 #include "router/engine/families/families.h"
-#include "router/process/process_identity.h"
 
 namespace sightline::roles {
 
@@ -30,7 +31,7 @@ void FeedWatch::read_here(const fleet::Worker& worker, const fleet::Rank& rank) 
   options.model = scope_model_;
   if (worker.has_several_ranks()) options.rank = rank.number;
   options.adapters = feed.adapters;
-  options.hash_seed = process::number_nobody_knows();
+  options.hash_seed = runtime::number_nobody_knows();
   options.copies = feed.copies;
   const std::uint32_t by_operator = worker.block_size.by_operator();
   if (by_operator > 0) options.block_size_configured = by_operator;

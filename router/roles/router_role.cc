@@ -10,6 +10,7 @@
 
 #include "common/base/bytes.h"
 #include "common/contract/names.h"
+#include "common/runtime/entropy.h"
 
 #include "router/cache/audit/audit.h"
 #include "router/cache/index/exact_index.h"
@@ -20,7 +21,6 @@
 #include "router/front/admin/workers_view.h"
 #include "router/front/proxy/pipeline.h"
 #include "router/front/selection/local_selector.h"
-#include "router/process/process_identity.h"
 #include "router/replicas/followed/followed_feeds.h"
 #include "router/replicas/load_exchange/load_exchange.h"
 #include "router/roles/audit_wiring.h"
@@ -174,7 +174,7 @@ void RouterRole::Parts::hear_agents(process::ReplicaStack& replicas) {
                                                    .removals = removals,
                                                    .clock = system_clock(),
                                                    .reader = to_hex(replicas.instance()),
-                                                   .draw = process::number_nobody_knows});
+                                                   .draw = runtime::number_nobody_knows});
   replicas_view.emplace(admin::ReplicasView::Sources{.control = replicas.control(),
                                                      .events = replicas.events(),
                                                      .membership = replicas.membership(),

@@ -3,6 +3,7 @@
 """The frontend role and the router role as processes of their own."""
 
 import contextlib
+import http.client
 import json
 import signal
 import threading
@@ -264,10 +265,31 @@ def test_a_frontend_with_a_wrong_token_is_told_so_and_asks_nobody(build, logs, t
         assert not parted.has_chosen(0)
 
 
+def test_settings_are_pushed_to_a_frontend_and_lists_of_workers_are_not(build, logs, tmp_path):
+    tokens = tmp_path / "admin"
+    tokens.write_text("a-token-of-enough-bytes\n")
+
+    def put(parted, path, sent):
+        connection = http.client.HTTPConnection("127.0.0.1", parted.admin_port, timeout=60)
+        connection.request("PUT", path, json.dumps(sent),
+                           {"authorization": "Bearer a-token-of-enough-bytes"})
+        with contextlib.closing(connection):
+            return connection.getresponse().status
+
+    with Parted(build, logs, routers=1,
+                frontend_flags=["--admin-token-file", tokens]) as parted:
+        parted.wait_until(lambda: parted.get(parted.admin_port, "/readyz")[0] == 200)
+        assert post(parted.port, body("hello")).status == 200
+        assert put(parted, "/v1/settings", {"settings": {"media.images_max": 0}}) == 200
+        picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+        refused = post(parted.port, body([picture]))
+        assert refused.status == 400 and b"media-images-max" in refused.body, refused.body
+        lists = {"revision": "0", "generation": 1, "workers": []}
+        assert put(parted, "/v1/workers", lists) in (404, 405)
+
+
 @pytest.mark.parametrize("flags, fix", [
     (["--roles", "frontend"], "--routers"),
-    (["--roles", "frontend", "--routers", "http://h:1", "--admin-token-file", "t"],
-     "push to its routers"),
     (["--roles", "router", "--routers", "http://h:1", "--worker", "url=http://h:1"],
      "--roles frontend"),
     (["--worker", "url=http://h:1", "--selection-host", "0.0.0.0"], "--selection-token-file"),

@@ -8,15 +8,14 @@
 #include <string_view>
 
 #include "common/base/result.h"
+#include "common/command/invocation.h"
 #include "common/contract/setting_table.h"
 
-#include "router/cli/commands.h"
-
-namespace sightline::cli {
+namespace sightline::command {
 
 // What all commands have in common: how they begin, and how they fail.
 struct Command {
-  std::string_view name;
+  std::string_view name;     // with the program's: "sightline agent"
   const char* introduction;  // above the settings in --help
   // What --config names; empty: the command knows no such file.
   std::function<Result<std::string>(const std::string& path)> read_file = {};
@@ -33,4 +32,4 @@ struct Begun {
 // Reads the settings of the table from all their sources, and shows help or settings if asked to.
 Begun begin(const Command& command, const Invocation& invocation, contract::SettingTable& table);
 
-}  // namespace sightline::cli
+}  // namespace sightline::command

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
-#include "router/cli/command.h"
+#include "common/command/command.h"
 
 #include <cstdio>
 
@@ -10,11 +10,11 @@
 #include "common/base/log.h"
 #include "common/contract/load_settings.h"
 
-namespace sightline::cli {
+namespace sightline::command {
 
 int fail(const Command& command, const std::string& message, int status) {
   flush_log();
-  write_last_words(STDERR_FILENO, "sightline " + std::string(command.name) + ": " + message + "\n");
+  write_last_words(STDERR_FILENO, std::string(command.name) + ": " + message + "\n");
   return status;
 }
 
@@ -38,4 +38,4 @@ Begun begin(const Command& command, const Invocation& invocation, contract::Sett
   return {.status = std::nullopt, .config_file = loaded->config_file};
 }
 
-}  // namespace sightline::cli
+}  // namespace sightline::command
