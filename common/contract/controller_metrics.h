@@ -10,8 +10,55 @@
 // alerts that are made for any controller show this one.
 namespace sightline::contract {
 
+inline constexpr std::array kReconcileBuckets = {
+    0.005, 0.01, 0.025, 0.05, 0.1,  0.15, 0.2,  0.25, 0.3,  0.35, 0.4,  0.45, 0.5, 0.6,
+    0.7,   0.8,  0.9,   1.0,  1.25, 1.5,  1.75, 2.0,  2.5,  3.0,  3.5,  4.0,  4.5, 5.0,
+    6.0,   7.0,  8.0,   9.0,  10.0, 15.0, 20.0, 25.0, 30.0, 40.0, 50.0, 60.0};
 inline constexpr std::array kWorkqueueBuckets = {1e-8, 1e-7, 1e-6, 1e-5, 1e-4,  1e-3,
                                                  1e-2, 1e-1, 1.0,  10.0, 100.0, 1000.0};
+inline constexpr std::array kRestBuckets = {0.005, 0.025, 0.1, 0.25, 0.5,  1.0,
+                                            2.0,   4.0,   8.0, 15.0, 30.0, 60.0};
+inline constexpr std::array kRestSizeBuckets = {64.0,      256.0,     512.0,     1024.0,
+                                                4096.0,    16384.0,   65536.0,   262144.0,
+                                                1048576.0, 4194304.0, 16777216.0};
+
+// Reconciling.
+inline constexpr MetricSpec kReconcileTotal{
+    "controller_runtime_reconcile_total",
+    MetricType::Counter,
+    "Reconciliations by result: success, error, requeue, requeue_after.",
+    {"controller", "result"}};
+inline constexpr MetricSpec kReconcileErrorsTotal{"controller_runtime_reconcile_errors_total",
+                                                  MetricType::Counter,
+                                                  "Reconciliations that failed.",
+                                                  {"controller"}};
+inline constexpr MetricSpec kReconcileTerminalErrorsTotal{
+    "controller_runtime_terminal_reconcile_errors_total",
+    MetricType::Counter,
+    "Reconciliations that failed in a way that trying again does not mend.",
+    {"controller"}};
+inline constexpr MetricSpec kReconcilePanicsTotal{"controller_runtime_reconcile_panics_total",
+                                                  MetricType::Counter,
+                                                  "Reconciliations that ended in an exception.",
+                                                  {"controller"}};
+inline constexpr MetricSpec kReconcileTimeoutsTotal{"controller_runtime_reconcile_timeouts_total",
+                                                    MetricType::Counter,
+                                                    "Reconciliations that took too long.",
+                                                    {"controller"}};
+inline constexpr MetricSpec kReconcileSeconds{"controller_runtime_reconcile_time_seconds",
+                                              MetricType::Histogram,
+                                              "Time of a reconciliation.",
+                                              {"controller"},
+                                              kReconcileBuckets};
+inline constexpr MetricSpec kReconcileConcurrentMax{
+    "controller_runtime_max_concurrent_reconciles",
+    MetricType::Gauge,
+    "Reconciliations that may go on at the same time.",
+    {"controller"}};
+inline constexpr MetricSpec kReconcileActiveWorkers{"controller_runtime_active_workers",
+                                                    MetricType::Gauge,
+                                                    "Reconciliations under way.",
+                                                    {"controller"}};
 
 // The work queue.
 inline constexpr MetricSpec kWorkqueueDepth{"workqueue_depth",
@@ -46,5 +93,64 @@ inline constexpr MetricSpec kWorkqueueRetriesTotal{"workqueue_retries_total",
                                                    MetricType::Counter,
                                                    "Items put back after a failure.",
                                                    {"name", "controller"}};
+
+// Requests to the API server.
+inline constexpr MetricSpec kRestRequestsTotal{
+    "rest_client_requests_total",
+    MetricType::Counter,
+    "Requests to the API server, by status, or <error>, and method.",
+    {"code", "method", "host"}};
+inline constexpr MetricSpec kRestRequestSeconds{"rest_client_request_duration_seconds",
+                                                MetricType::Histogram,
+                                                "Time of a request to the API server.",
+                                                {"verb", "host"},
+                                                kRestBuckets};
+inline constexpr MetricSpec kRestRetriesTotal{
+    "rest_client_request_retries_total",
+    MetricType::Counter,
+    "Requests sent again, by the status that asked for it.",
+    {"code", "verb", "host"}};
+inline constexpr MetricSpec kRestLimiterSeconds{"rest_client_rate_limiter_duration_seconds",
+                                                MetricType::Histogram,
+                                                "Time that a request waited for its turn.",
+                                                {"verb", "host"},
+                                                kRestBuckets};
+inline constexpr MetricSpec kRestRequestBytes{"rest_client_request_size_bytes",
+                                              MetricType::Histogram,
+                                              "Size of a request's body.",
+                                              {"verb", "host"},
+                                              kRestSizeBuckets};
+inline constexpr MetricSpec kRestResponseBytes{"rest_client_response_size_bytes",
+                                               MetricType::Histogram,
+                                               "Size of an answer's body.",
+                                               {"verb", "host"},
+                                               kRestSizeBuckets};
+
+// Reflectors, which client-go has no counters for any more.
+inline constexpr MetricSpec kReflectorListsTotal{"sightline_operator_lists_total",
+                                                 MetricType::Counter,
+                                                 "Lists asked for by a cache, by result.",
+                                                 {"resource", "result"}};
+inline constexpr MetricSpec kReflectorWatchesTotal{"sightline_operator_watches_total",
+                                                   MetricType::Counter,
+                                                   "Watches begun by a cache, by how they ended.",
+                                                   {"resource", "end"}};
+inline constexpr MetricSpec kReflectorObjects{
+    "sightline_operator_cached_objects", MetricType::Gauge, "Objects in a cache.", {"resource"}};
+
+// Leader election.
+inline constexpr MetricSpec kLeaderStatus{
+    "leader_election_master_status", MetricType::Gauge, "1: this process leads.", {"name"}};
+inline constexpr MetricSpec kLeaderSlowpathTotal{
+    "leader_election_slowpath_total",
+    MetricType::Counter,
+    "Times the lease could not be renewed without reading it.",
+    {"name"}};
+
+// Events.
+inline constexpr MetricSpec kEventsTotal{"sightline_operator_events_total",
+                                         MetricType::Counter,
+                                         "Events by outcome: written, failed, dropped.",
+                                         {"outcome"}};
 
 }  // namespace sightline::contract

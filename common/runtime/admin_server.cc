@@ -14,11 +14,11 @@
 #include <vector>
 
 #include <cpprest/http_listener.h>
-#include <pplx/threadpool.h>
 
 #include "common/base/json.h"
 #include "common/base/mutex.h"
 #include "common/contract/names.h"
+#include "common/runtime/cpprest_threads.h"
 #include "common/runtime/port_sockets.h"
 
 namespace sightline::runtime {
@@ -26,7 +26,6 @@ namespace {
 
 namespace http = web::http;
 
-constexpr std::size_t kThreads = 4;
 constexpr int kFreePortTries = 8;
 constexpr std::size_t kReadBytes = 64 << 10;
 constexpr std::chrono::seconds kLastRepliesMax{1};     // for replies under way when it stops
@@ -85,18 +84,6 @@ struct Incoming {
     if (!is_too_long) body.append(reinterpret_cast<const char*>(piece.data()), count);
   }
 };
-
-// Gives cpprestsdk four threads, once, instead of the 40 it would start, and makes what its first
-// users, perhaps several threads, would make.
-void prepare_cpprest() {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    crossplat::threadpool::initialize_with_threads(kThreads);
-    pplx::get_ambient_scheduler();
-    // The text of a response is made with the table of reason phrases.
-    static_cast<void>(http::http_response(http::status_codes::OK).to_string());
-  });
-}
 
 }  // namespace
 

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "operator/kube/rest/rest_watch.h"
+
+#include <string>
+
+namespace sightline::rest {
+
+using client::Answer;
+using client::Failure;
+using client::Reason;
+using client::WatchEvent;
+
+namespace {
+
+Failure failure(Reason reason, std::string message) {
+  Failure made;
+  made.reason = reason;
+  made.message = std::move(message);
+  return made;
+}
+
+Answer<WatchEvent> event_of(std::string line) {
+  auto parsed = object::Value::parse(std::move(line));
+  const bool is_event = parsed.ok() && (*parsed)["type"].is_string();
+  if (!is_event || !(*parsed)["object"].is_object()) {
+    return failure(Reason::Malformed, "a line of the watch is no event");
+  }
+  return WatchEvent{WatchEvent::What::Event, std::string((*parsed)["type"].text()),
+                    std::move(parsed->member("object"))};
+}
+
+}  // namespace
+
+Answer<WatchEvent> RestWatch::next(Duration time_max) {
+  for (;;) {
+    if (auto line = lines_.next()) return event_of(std::move(*line));
+    if (lines_.is_too_long()) {
+      return failure(Reason::LimitExceeded, "a line of the watch is too long");
+    }
+    auto piece = SL_TRY(stream_->read(time_max));
+    if (piece.is_end) {
+      if (lines_.has_rest()) {
+        return failure(Reason::Unreachable, "the watch was cut in the middle of a line");
+      }
+      return WatchEvent{WatchEvent::What::Ended, {}, {}};
+    }
+    if (piece.bytes.empty()) return WatchEvent{};
+    lines_.add(piece.bytes);
+  }
+}
+
+}  // namespace sightline::rest
