@@ -7,6 +7,8 @@
 
 #include <blake3.h>
 
+#include "common/base/bytes.h"
+
 namespace sightline::agreement {
 namespace {
 
@@ -16,6 +18,7 @@ constexpr std::string_view kVersion = "sightline revision 1";
 constexpr std::string_view kLetters = "abcdefghjkmnpqrstvwx";
 constexpr std::string_view kCharacters = "0123456789abcdefghjkmnpqrstvwxyz";
 constexpr std::size_t kNameLength = 8;
+constexpr std::size_t kDigestBytes = 16;
 
 // Fields with their lengths, so that no two lists of fields have the same bytes.
 class Digest {
@@ -52,6 +55,16 @@ std::string source_text(const crd::Model& model) {
     return "image://" + model.source->image->reference + "//" + model.source->image->path;
   }
   return "hub";
+}
+
+std::string digest_of(std::string_view text) {
+  if (text.empty()) return {};
+  blake3_hasher hasher;
+  blake3_hasher_init(&hasher);
+  blake3_hasher_update(&hasher, text.data(), text.size());
+  std::array<std::uint8_t, kDigestBytes> bytes{};
+  blake3_hasher_finalize(&hasher, bytes.data(), bytes.size());
+  return to_hex(bytes);
 }
 
 Agreement agreement_of(const crd::Spec& spec, const Digests& digests) {

@@ -31,7 +31,10 @@ struct Agreement {
   bool operator==(const Agreement&) const = default;
 };
 
-// What the operator reads beside the spec.
+// Of a text that must not be shown, or is long: 32 hex digits; empty of an empty one.
+std::string digest_of(std::string_view text);
+
+// What the operator reads beside the spec; see digest_of().
 struct Digests {
   std::string chat_template;
   std::string identity_key;

@@ -67,6 +67,7 @@ void describe(Fields& fields, Value& v) {
   fields("phase", v.phase);
   fields("message", v.message);
   fields("startTime", v.start_time);
+  fields("lastProgressTime", v.last_progress_time);
 }
 
 template <class Fields, class Value>

@@ -64,7 +64,8 @@ struct ReadyCount {
 struct RolloutStatus {
   RolloutPhase phase = RolloutPhase::Idle;
   std::string message;
-  std::string start_time;  // RFC 3339
+  std::string start_time;          // RFC 3339
+  std::string last_progress_time;  // RFC 3339
   bool operator==(const RolloutStatus&) const = default;
 };
 

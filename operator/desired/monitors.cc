@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "operator/desired/monitors.h"
+
+#include <array>
+#include <string_view>
+#include <utility>
+
+namespace sightline::desired {
+
+using object::Value;
+
+namespace {
+
+constexpr std::array kScraped = {kFrontend, kRouterComponent, kWorker, kAgent};
+
+Value monitor(const Scene& scene, std::string_view component) {
+  Value with_users = Value::object();
+  for (const auto& [name, value] : scene.spec.monitoring.labels) with_users.member(name) = value;
+  with_users.merge(labels(scene.owner, component, {}));
+  Value object = object_of(scene, {.api_version = "monitoring.coreos.com/v1",
+                                   .kind = "PodMonitor",
+                                   .name = shared_name(scene.owner, component),
+                                   .labels = std::move(with_users)});
+  object.set({"spec", "selector", "matchLabels"}, selector_labels(scene.owner, component, {}));
+  object.set({"spec", "podTargetLabels"},
+             Value::array({kRouterLabel, kRevisionLabel, kPoolLabel, kComponentLabel}));
+  object.set({"spec", "podMetricsEndpoints"},
+             Value::array({Value::object({{"port", "admin"},
+                                          {"path", "/metrics"},
+                                          {"interval", scene.spec.monitoring.interval}})}));
+  return object;
+}
+
+}  // namespace
+
+bool is_scraped(const crd::Spec& spec, bool has_pod_monitors) {
+  switch (spec.monitoring.pod_monitor) {
+    case crd::PodMonitor::Auto:
+      return has_pod_monitors;
+    case crd::PodMonitor::Enabled:
+      return true;
+    case crd::PodMonitor::Disabled:
+      return false;
+  }
+  return false;
+}
+
+std::vector<Value> pod_monitors(const Scene& scene, bool has_pod_monitors) {
+  if (!is_scraped(scene.spec, has_pod_monitors)) return {};
+  std::vector<Value> monitors;
+  for (const std::string_view component : kScraped) monitors.push_back(monitor(scene, component));
+  return monitors;
+}
+
+}  // namespace sightline::desired

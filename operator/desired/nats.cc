@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "operator/desired/nats.h"
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "operator/crd/words.h"
+#include "operator/desired/disruption.h"
+#include "operator/desired/pods.h"
+#include "operator/desired/programs.h"
+#include "operator/desired/workloads.h"
+
+namespace sightline::desired {
+
+using object::Value;
+
+namespace {
+
+constexpr std::string_view kConfigFolder = "/etc/nats";
+constexpr std::string_view kPidFolder = "/var/run/nats";
+// More than the time in which a server sends its clients away.
+constexpr std::int64_t kGraceSeconds = 60;
+
+std::string name_of(const Scene& scene) { return shared_name(scene.owner, kNats); }
+
+Value titled(const Scene& scene, std::string_view api_version, std::string_view kind,
+             std::string name) {
+  return object_of(scene, {.api_version = api_version,
+                           .kind = kind,
+                           .name = std::move(name),
+                           .labels = labels(scene.owner, kNats, {})});
+}
+
+Value config_map(const Scene& scene, const std::string& config) {
+  Value map = titled(scene, "v1", "ConfigMap", name_of(scene));
+  map.set({"data", kNatsConfigFile}, config);
+  return map;
+}
+
+Value service(const Scene& scene, std::string name, Value ports) {
+  Value object = titled(scene, "v1", "Service", std::move(name));
+  object.set({"spec", "selector"}, selector_labels(scene.owner, kNats, {}));
+  object.set({"spec", "ports"}, std::move(ports));
+  return object;
+}
+
+Value clients_service(const Scene& scene) {
+  return service(scene, name_of(scene), Value::array({service_port("client", kNatsPort)}));
+}
+
+// Servers look for each other before they are ready.
+Value servers_service(const Scene& scene) {
+  Value object = service(
+      scene, nats_servers_service(scene.owner),
+      Value::array({service_port("client", kNatsPort), service_port("cluster", kNatsClusterPort)}));
+  object.set({"spec", "clusterIP"}, "None");
+  object.set({"spec", "publishNotReadyAddresses"}, true);
+  return object;
+}
+
+Value container(const Scene& scene, const crd::ManagedNats& nats) {
+  Value made = Value::object();
+  made.member("name") = kNats;
+  made.member("image") = nats.image.empty() ? scene.images.nats : nats.image;
+  made.member("imagePullPolicy") = crd::word_of(scene.spec.image_pull_policy);
+  made.member("args") =
+      texts_of({"--config", std::string(kConfigFolder) + "/" + std::string(kNatsConfigFile)});
+  Value name = Value::object();
+  name.set({"fieldRef", "fieldPath"}, "metadata.name");
+  set_env_from(made, "POD_NAME", std::move(name));
+  made.member("ports") =
+      Value::array({port_of("client", kNatsPort), port_of("cluster", kNatsClusterPort),
+                    port_of("monitor", kNatsMonitorPort)});
+  made.member("readinessProbe") =
+      probe_of({.path = "/healthz", .port = "monitor", .period_seconds = 2, .failures = 2});
+  made.member("livenessProbe") =
+      probe_of({.path = "/healthz", .port = "monitor", .period_seconds = 10, .failures = 6});
+  if (nats.replicas > 1) {
+    made.set({"lifecycle", "preStop", "exec", "command"},
+             texts_of({"nats-server", "--signal", "ldm=" + std::string(kNatsPidFile)}));
+  }
+  made.member("securityContext") = restricted_container();
+  set_resources(made, nats.resources);
+  return made;
+}
+
+// One folder: the configuration includes the file beside it.
+Value config_volume(const Scene& scene, const crd::ManagedNats& nats) {
+  Value map = Value::object();
+  map.set({"configMap", "name"}, name_of(scene));
+  Value sources = Value::array({std::move(map)});
+  if (nats.replicas > 1) {
+    Value secret = Value::object();
+    secret.set({"secret", "name"}, shared_name(scene.owner, "nats-server"));
+    sources.append(std::move(secret));
+  }
+  Value volume = Value::object();
+  volume.set({"projected", "sources"}, std::move(sources));
+  return volume;
+}
+
+Value stateful_set(const Scene& scene, const crd::ManagedNats& nats, std::string_view config) {
+  PodSpec pod(scene, kNats);
+  pod.set_security("runAsUser", kUser);
+  pod.set_security("fsGroup", kUser);
+  pod.mount("config", config_volume(scene, nats), kConfigFolder, true);
+  pod.mount_scratch("pid", kPidFolder);
+  pod.add_container(container(scene, nats));
+  pod.set("terminationGracePeriodSeconds", kGraceSeconds);
+  if (nats.replicas > 1) pod.spread(selector_labels(scene.owner, kNats, {}));
+  Value set = titled(scene, "apps/v1", "StatefulSet", name_of(scene));
+  set.set({"spec", "replicas"}, scene.spec.suspend ? 0 : nats.replicas);
+  set.set({"spec", "serviceName"}, nats_servers_service(scene.owner));
+  set.set({"spec", "podManagementPolicy"}, "Parallel");
+  set.set({"spec", "revisionHistoryLimit"}, 1);
+  set.set({"spec", "selector", "matchLabels"}, selector_labels(scene.owner, kNats, {}));
+  set.set({"spec", "template", "metadata", "labels"}, labels(scene.owner, kNats, {}));
+  if (!scene.spec.restart.empty()) {
+    set.set({"spec", "template", "metadata", "annotations", kRestartAnnotation},
+            scene.spec.restart);
+  }
+  set_config_digest(set, config);
+  set.set({"spec", "template", "spec"}, pod.take());
+  return set;
+}
+
+}  // namespace
+
+std::vector<Value> nats_objects(const Scene& scene, const NatsKeys& keys) {
+  if (scene.spec.nats.external) return {};
+  const crd::ManagedNats nats = scene.spec.nats.managed.value_or(crd::ManagedNats{});
+  const std::string config = nats_config(scene.owner, keys, nats.replicas);
+  std::vector<Value> objects = {config_map(scene, config), clients_service(scene),
+                                servers_service(scene), stateful_set(scene, nats, config)};
+  if (nats.replicas > 1 && !scene.spec.suspend) {
+    objects.push_back(disruption_budget(scene, {.name = name_of(scene),
+                                                .labels = labels(scene.owner, kNats, {}),
+                                                .selector = selector_labels(scene.owner, kNats, {}),
+                                                .unavailable_max = 1}));
+  }
+  return objects;
+}
+
+}  // namespace sightline::desired

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "operator/desired/settings.h"
+
+#include <charconv>
+#include <cstdint>
+#include <utility>
+
+#include "operator/crd/words.h"
+#include "operator/desired/model_files.h"
+
+namespace sightline::desired {
+namespace {
+
+using object::Value;
+
+// "20Mi" as `sightline` writes sizes: "20MiB". Decimal units are bytes.
+std::string size_of(const std::string& quantity) {
+  if (quantity.ends_with("i")) return quantity + "B";
+  const std::string digits = quantity.substr(0, quantity.size() - 1);
+  if (quantity.ends_with("k")) return digits + "000";
+  if (quantity.ends_with("M")) return digits + "000000";
+  if (quantity.ends_with("G")) return digits + "000000000";
+  return quantity;
+}
+
+// Numbers stand in YAML without quotes.
+Value yaml_value(const std::string& text) {
+  double number = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (read.ec != std::errc() || read.ptr != text.data() + text.size()) return text;
+  if (text.find('.') != std::string::npos) return number;
+  return static_cast<std::int64_t>(number);
+}
+
+std::string joined(const std::vector<std::string>& parts) {
+  std::string out;
+  for (const std::string& part : parts) out += (out.empty() ? "" : ",") + part;
+  return out;
+}
+
+std::string nats_urls(const Scene& scene) {
+  if (scene.spec.nats.external) return joined(scene.spec.nats.external->urls);
+  return "nats://" + shared_name(scene.owner, kNats) + ":4222";
+}
+
+Value settings_value(const std::map<std::string, std::string>& settings) {
+  Value file = Value::object();
+  for (const auto& [name, value] : settings) {
+    const std::size_t dot = name.find('.');
+    file.set({name.substr(0, dot), name.substr(dot + 1)}, yaml_value(value));
+  }
+  return file;
+}
+
+void add_workers(Value& file, const std::vector<WorkerFields>& workers) {
+  for (const WorkerFields& fields : workers) {
+    if (file["workers"].size() == kFileWorkersMax) return;
+    Value worker = Value::object();
+    for (const auto& [name, value] : fields) worker.member(name) = value;
+    file.member("workers").append(std::move(worker));
+  }
+}
+
+}  // namespace
+
+std::map<std::string, std::string> revision_environment(const Scene& scene) {
+  return {
+      {"SIGHTLINE_MODEL_PATH", model_folder(scene.spec.model)},
+      {"SIGHTLINE_SERVED_MODEL_NAME", scene.spec.model.name},
+      {"SIGHTLINE_IDENTITY_KEY_FILE", std::string(kIdentityPath) + "/key"},
+      {"SIGHTLINE_SCOPE", scene.owner.name_space + "/" + scene.owner.name},
+      {"SIGHTLINE_REVISION", scene.revision},
+  };
+}
+
+std::map<std::string, std::string> nats_environment(const Scene& scene) {
+  const std::string folder = std::string(kNatsPath) + "/";
+  const auto& external = scene.spec.nats.external;
+  std::map<std::string, std::string> environment = {{"SIGHTLINE_NATS", nats_urls(scene)}};
+  if (!external) environment["SIGHTLINE_NATS_NKEY_FILE"] = folder + "seed";
+  if (external && external->credentials_secret) {
+    environment["SIGHTLINE_NATS_CREDENTIALS_FILE"] = folder + "credentials";
+  }
+  if (external && external->ca_secret) environment["SIGHTLINE_NATS_CA_FILE"] = folder + "ca.crt";
+  return environment;
+}
+
+std::map<std::string, std::string> live_settings(const Scene& scene) {
+  const crd::Spec& spec = scene.spec;
+  std::map<std::string, std::string> settings = {
+      {"routing.policy", std::string(crd::word_of(spec.router.policy))},
+      {"routing.overlap_credit", spec.router.weights.overlap_credit},
+      {"routing.host_credit", spec.router.weights.host_credit},
+      {"routing.disk_credit", spec.router.weights.disk_credit},
+      {"routing.prefill_load_scale", spec.router.weights.prefill_load_scale},
+      {"routing.decode_load_scale", spec.router.weights.decode_load_scale},
+      {"server.concurrent_requests_max", std::to_string(spec.frontend.concurrent_requests_max)},
+      {"media.images_max", std::to_string(spec.multimodal.images_max)},
+      {"media.image_bytes_max", size_of(spec.multimodal.image_bytes_max)},
+      {"media.connect_timeout", spec.multimodal.fetch.connect_timeout},
+      {"media.fetch_timeout", spec.multimodal.fetch.timeout},
+      {"media.redirects_max", std::to_string(spec.multimodal.fetch.redirects_max)},
+      {"media.downloads_max", std::to_string(spec.multimodal.fetch.downloads_max)},
+      {"media.forward", spec.multimodal.forward == crd::Forward::Url ? "url" : "bytes"},
+      {"fleet.request_timeout", spec.router.request_timeout},
+      {"log.level", std::string(crd::word_of(spec.log_level))},
+  };
+  if (spec.model.max_model_len) {
+    settings["model.max_model_len"] = std::to_string(*spec.model.max_model_len);
+  }
+  return settings;
+}
+
+std::string router_file(const Scene& scene, const std::vector<WorkerFields>& workers) {
+  Value file = settings_value(live_settings(scene));
+  if (workers.size() <= kFileWorkersMax) add_workers(file, workers);
+  return file.to_text() + "\n";
+}
+
+std::string frontend_file(const Scene& scene) {
+  auto settings = live_settings(scene);
+  std::erase_if(settings,
+                [](const auto& setting) { return setting.first.starts_with("routing."); });
+  return settings_value(settings).to_text() + "\n";
+}
+
+std::string workers_file(const std::vector<WorkerFields>& workers) {
+  Value file = Value::object();
+  add_workers(file, workers);
+  return file.to_text() + "\n";
+}
+
+std::string revision_config_name(const Scene& scene) {
+  return scene.owner.name + "-" + scene.revision;
+}
+
+std::string live_config_name(const Scene& scene) {
+  return revision_name(scene.owner, scene.revision, "live");
+}
+
+Value revision_config_map(const Scene& scene) {
+  Value map = object_of(scene, {.api_version = "v1",
+                                .kind = "ConfigMap",
+                                .name = revision_config_name(scene),
+                                .labels = labels(scene.owner, "config", scene.revision)});
+  map.member("immutable") = true;
+  for (const auto& [name, value] : revision_environment(scene)) map.set({"data", name}, value);
+  return map;
+}
+
+Value live_config_map(const Scene& scene, const std::vector<WorkerFields>& workers) {
+  Value map = object_of(scene, {.api_version = "v1",
+                                .kind = "ConfigMap",
+                                .name = live_config_name(scene),
+                                .labels = labels(scene.owner, "config", scene.revision)});
+  map.set({"data", kFrontendFile}, frontend_file(scene));
+  map.set({"data", kRouterFile}, router_file(scene, workers));
+  map.set({"data", kLogLevelKey}, crd::word_of(scene.spec.log_level));
+  return map;
+}
+
+}  // namespace sightline::desired

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "operator/crd/spec.h"
+
+namespace sightline::desired {
+
+// Fields of a spec that are accepted and that `sightline` cannot obey, each with what happens
+// instead: "spec.model.chatTemplate: …". For a condition; what is not obeyed is never passed over
+// in silence. spec.transfer and pools of backend trtllm have conditions of their own.
+std::vector<std::string> unobeyed(const crd::Spec& spec);
+
+}  // namespace sightline::desired

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "operator/desired/workers.h"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "operator/commands/commands.h"
+#include "operator/crd/words.h"
+#include "operator/desired/model_files.h"
+#include "operator/desired/pods.h"
+#include "operator/desired/programs.h"
+
+namespace sightline::desired {
+
+using object::Value;
+
+namespace {
+
+// Beside the time that running requests have.
+constexpr std::int64_t kGraceSeconds = 15;
+constexpr std::int64_t kStartupPeriodSeconds = 10;
+constexpr std::string_view kTemplateFile = "chat_template.jinja";
+
+// An agent's worker goes by the name of the pod, as the routers' lists name it.
+Value agent_container(const Scene& scene, const crd::Pool& pool) {
+  std::string worker = "name=$(SIGHTLINE_REPLICA_NAME),url=http://127.0.0.1:" +
+                       std::to_string(commands::kEnginePort);
+  if (pool.backend == crd::Backend::Sglang) worker += ",family=sglang";
+  return agent_program(scene, {"--worker", worker});
+}
+
+void set_own_env(Value& container, const crd::EnvVar& variable) {
+  if (variable.value_from.json.empty()) return set_env(container, variable.name, variable.value);
+  auto source = Value::parse(variable.value_from.json);
+  if (source.ok()) set_env_from(container, variable.name, std::move(*source));
+}
+
+void set_environment(Value& container, const Scene& scene, const commands::Command& command,
+                     const crd::WorkerTemplate& own) {
+  for (const auto& [name, value] : command.env) set_env(container, name, value);
+  // Engines keep caches below HOME, and ask for a user's name, which a mere number has not.
+  set_env(container, "HOME", "/tmp");
+  set_env(container, "USER", "worker");
+  if (!scene.spec.model.source) set_hub_token(container, scene.spec.model);
+  for (const crd::EnvVar& variable : own.env) set_own_env(container, variable);
+}
+
+void set_probes(Value& container, const crd::WorkerTemplate& own) {
+  Probe startup{.path = "/health", .port = "http", .period_seconds = kStartupPeriodSeconds};
+  startup.failures =
+      std::max<std::int64_t>(seconds_of(own.startup_timeout) / kStartupPeriodSeconds, 1);
+  startup.timeout_seconds = 5;
+  container.member("startupProbe") = probe_of(startup);
+  container.member("readinessProbe") = probe_of({.path = "/health", .port = "http"});
+  container.member("livenessProbe") = probe_of({.path = "/health",
+                                                .port = "http",
+                                                .period_seconds = 10,
+                                                .failures = 10,
+                                                .timeout_seconds = 5});
+}
+
+std::int64_t gpus_of(const crd::Pool& pool) {
+  const crd::WorkerTemplate& own = *pool.worker_template;
+  const crd::Parallelism& ranks = own.parallelism;
+  const bool needs_none = pool.backend == crd::Backend::Simulator;
+  return own.gpus.value_or(needs_none ? 0 : ranks.tensor * ranks.pipeline * ranks.data);
+}
+
+Value worker_container(const Scene& scene, const crd::Pool& pool) {
+  const crd::WorkerTemplate& own = *pool.worker_template;
+  commands::Places places{.model = engine_model(scene, pool), .chat_template = {}};
+  if (scene.spec.model.chat_template) {
+    places.chat_template = std::string(kTemplatePath) + "/" + std::string(kTemplateFile);
+  }
+  const auto command = commands::worker_command(scene.agreement, scene.spec, pool, places);
+  Value container = Value::object();
+  container.member("name") = kWorker;
+  container.member("image") = own.image.empty() ? router_image(scene) : own.image;
+  container.member("imagePullPolicy") = crd::word_of(own.image_pull_policy);
+  container.member("command") = texts_of(command.command);
+  container.member("args") = texts_of(command.args);
+  set_environment(container, scene, command, own);
+  container.member("ports") = Value::array({port_of("http", commands::kEnginePort)});
+  set_probes(container, own);
+  // Engines write beside their code, so their root stays as the image has it.
+  Value security = restricted_container();
+  security.erase({"readOnlyRootFilesystem"});
+  container.member("securityContext") = std::move(security);
+  set_resources(container, own.resources);
+  const std::int64_t gpus = gpus_of(pool);
+  if (gpus > 0) container.set({"resources", "limits", own.gpu_resource}, std::to_string(gpus));
+  container.set({"lifecycle", "preStop", "httpGet", "port"}, kAdminPort);
+  container.set({"lifecycle", "preStop", "httpGet", "path"},
+                "/drain?timeout=" + std::to_string(drain_seconds(scene.spec)));
+  return container;
+}
+
+Value worker_pod(const Scene& scene, const crd::Pool& pool) {
+  PodSpec pod(scene, kWorker);
+  pod.set_security("runAsUser", kUser);
+  pod.set_security("fsGroup", kUser);
+  add_download(pod, scene, files_of_engine(scene, pool));
+  mount_belonging(pod, scene, kAgent);
+  pod.add_sidecar(agent_container(scene, pool));
+  pod.begin_mounts();
+  mount_model(pod, scene);
+  if (const auto& own_template = scene.spec.model.chat_template) {
+    pod.mount_config_file("template", *own_template, kTemplatePath, kTemplateFile);
+  }
+  pod.mount_scratch("scratch", "/tmp");
+  pod.mount_shared_memory(pool.worker_template->shared_memory);
+  pod.add_container(worker_container(scene, pool));
+  pod.set("readinessGates", Value::array({Value::object({{"conditionType", kRoutableGate}})}));
+  pod.set("terminationGracePeriodSeconds", drain_seconds(scene.spec) + kGraceSeconds);
+  return pod.take();
+}
+
+}  // namespace
+
+Value pool_deployment(const Scene& scene, const crd::Pool& pool, std::int64_t replicas) {
+  const crd::Rollout& rollout = scene.spec.rollout;
+  Value object = deployment(scene, {.name = revision_name(scene.owner, scene.revision, pool.name),
+                                    .component = kWorker,
+                                    .pool = pool.name,
+                                    .pod = worker_pod(scene, pool),
+                                    .replicas = replicas});
+  if (rollout.strategy == crd::Strategy::Recreate) {
+    object.set({"spec", "strategy", "type"}, "Recreate");
+  } else {
+    set_rolling(object, rollout.max_surge, rollout.max_unavailable);
+  }
+  object.set({"spec", "progressDeadlineSeconds"},
+             std::max<std::int64_t>(seconds_of(rollout.progress_deadline), 1));
+  merge_users(object, pool.worker_template->pod_template);
+  return object;
+}
+
+}  // namespace sightline::desired
