@@ -24,6 +24,10 @@ NAMES = CONTRACT + "names.h"
 SETTINGS = (CONTRACT + "*settings*.cc", "router/*settings*.cc", "simulator/*settings*.cc",
             "router/cli/*.cc", "router/apps/*.cc", "router/process/*.cc")
 
+# The operator's own, on its own page.
+OPERATOR_SETTINGS = "operator/manager/settings.cc"
+OPERATOR_DOC = "docs/operator.md"
+
 _SETTING = re.compile(r'\{\s*"([a-z_]+(?:\.[a-z_]+)*)",\s*"([a-z][a-z0-9-]*)",')
 _FLAG_LITERAL = re.compile(r'"--([a-z][a-z0-9-]*)"')
 _FLAG = re.compile(r"(?<![\w-])--([a-z][a-z0-9-]*)")
@@ -80,7 +84,13 @@ def _settings(tree):
         return
     plain = _declared(tree, _FLAG_LITERAL, 1, *SETTINGS, CONTRACT + "*", "router/main.cc")
     in_doc = _declared(tree, _FLAG, 1, doc)
-    known = {**plain, **flags}
+    operators = _declared(tree, _SETTING, 2, OPERATOR_SETTINGS)
+    known = {**plain, **flags, **operators}
+    in_operator_doc = _declared(tree, _FLAG, 1, OPERATOR_DOC)
+    for name, (path, line) in operators.items():
+        if name not in in_operator_doc:
+            yield Finding(path, line, "setting-undocumented",
+                          f"'--{name}' is not in {OPERATOR_DOC}")
     for name, (path, line) in flags.items():
         if name not in in_doc:
             yield Finding(path, line, "setting-undocumented", f"'--{name}' is not in {doc}")

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "operator/judge/conditions.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "operator/desired/names.h"
+#include "operator/desired/unobeyed.h"
+#include "operator/judge/consistency.h"
+#include "operator/judge/counts.h"
+#include "operator/kube/object/timestamp.h"
+
+namespace sightline::judge {
+namespace {
+
+using crd::Condition;
+using crd::ConditionStatus;
+
+Condition condition(std::string_view type, ConditionStatus status, std::string reason,
+                    std::string message) {
+  Condition made;
+  made.type = type;
+  made.status = status;
+  made.reason = std::move(reason);
+  made.message = std::move(message);
+  return made;
+}
+
+Condition yes(std::string_view type, std::string reason, std::string message) {
+  return condition(type, ConditionStatus::True, std::move(reason), std::move(message));
+}
+
+Condition no(std::string_view type, std::string reason, std::string message) {
+  return condition(type, ConditionStatus::False, std::move(reason), std::move(message));
+}
+
+std::string fraction(const crd::ReadyCount& count) {
+  return std::to_string(count.ready) + " of " + std::to_string(count.desired);
+}
+
+// The first thing that keeps a component's pods from running.
+std::string trouble_of(const World& world, std::string_view component) {
+  for (const Pod& pod : world.pods) {
+    if (pod.component == component && !pod.trouble.empty()) return pod.name + ": " + pod.trouble;
+  }
+  for (const Deployment& deployment : world.deployments) {
+    if (deployment.component != component || deployment.trouble.empty()) continue;
+    return deployment.name + ": " + deployment.trouble;
+  }
+  return {};
+}
+
+std::string with_trouble(std::string text, const std::string& trouble) {
+  return trouble.empty() ? text : std::move(text) + "; " + trouble;
+}
+
+Condition accepted(const World& world, const Findings& findings) {
+  if (!findings.spec.is_there()) {
+    std::string text = "what the spec asks for can be rendered";
+    for (const std::string& field : desired::unobeyed(world.spec)) text += "; " + field;
+    return yes(kAccepted, "Valid", text);
+  }
+  return no(kAccepted, findings.spec.reason,
+            findings.spec.message + "; the spec that was accepted last keeps running");
+}
+
+Condition component_ready(const World& world, std::string_view type, std::string_view component) {
+  const crd::ReadyCount count = ready_of(world, component);
+  const std::string text = fraction(count) + " are ready";
+  if (world.spec.suspend) return no(type, "Suspended", "spec.suspend is set");
+  if (count.ready >= count.desired && count.desired > 0) return yes(type, "PodsReady", text);
+  return no(type, "PodsNotReady", with_trouble(text, trouble_of(world, component)));
+}
+
+Condition workers_ready(const World& world) {
+  const crd::ReadyCount count = routable_of(world);
+  const std::string text = fraction(count) + " workers are routable";
+  if (world.spec.suspend) return no(kWorkersReady, "Suspended", "spec.suspend is set");
+  if (count.ready >= count.desired) return yes(kWorkersReady, "WorkersRoutable", text);
+  const std::string trouble = trouble_of(world, desired::kWorker);
+  if (!trouble.empty()) return no(kWorkersReady, "PodsNotReady", with_trouble(text, trouble));
+  return no(kWorkersReady, "NotRoutable", with_trouble(text, why_not_routable(world)));
+}
+
+Condition messaging_ready(const World& world) {
+  if (world.spec.suspend) return no(kMessagingReady, "Suspended", "spec.suspend is set");
+  if (world.nats_ready) {
+    const std::int64_t wanted = world.spec.nats.managed ? world.spec.nats.managed->replicas : 1;
+    const std::string text =
+        fraction({.desired = wanted, .ready = *world.nats_ready}) + " NATS servers are ready";
+    if (*world.nats_ready < wanted) return no(kMessagingReady, "PodsNotReady", text);
+  }
+  for (const RouterReport& router : world.routers) {
+    if (router.nats_trouble.empty() || !router.problem.empty()) continue;
+    return no(kMessagingReady, "NotConnected", router.pod + ": NATS " + router.nats_trouble);
+  }
+  const bool is_told = std::any_of(world.routers.begin(), world.routers.end(),
+                                   [](const auto& router) { return router.problem.empty(); });
+  if (!is_told) {
+    return condition(kMessagingReady, ConditionStatus::Unknown, "NoRouterAnswers",
+                     "no router could be asked");
+  }
+  return yes(kMessagingReady, "Connected", "all routers that answer are connected to NATS");
+}
+
+Condition transfer_ready(const World& world) {
+  if (world.spec.transfer.mode == crd::TransferMode::Disabled) {
+    return yes(kTransferReady, "Disabled", "workers get images as they came");
+  }
+  return no(
+      kTransferReady, "NotImplemented",
+      "transfer.mode is rendered, and frontends do not use it yet: workers get images as they "
+      "came; set it to disabled to have this condition true");
+}
+
+Condition progressing(const World& world, const Findings& findings) {
+  const std::string& step = findings.plan.message;
+  switch (findings.plan.phase) {
+    case plan::Phase::Completed:
+      return no(kProgressing, "Completed",
+                "revision " + world.target + " is all there is: " + step);
+    case plan::Phase::Paused:
+      return no(kProgressing, "Paused", step);
+    case plan::Phase::Suspended:
+      return no(kProgressing, "Suspended", step);
+    case plan::Phase::Moving:
+      break;
+  }
+  if (findings.is_stuck) {
+    return no(kProgressing, "ProgressDeadlineExceeded",
+              step + "; nothing moved for " + world.spec.rollout.progress_deadline);
+  }
+  return yes(kProgressing, "RollingOut", step);
+}
+
+const Condition* find(const std::vector<Condition>& conditions, std::string_view type) {
+  const auto found = std::find_if(conditions.begin(), conditions.end(),
+                                  [&](const Condition& one) { return one.type == type; });
+  return found == conditions.end() ? nullptr : &*found;
+}
+
+// The first of these that is not true.
+const Condition* first_untrue(const std::vector<Condition>& conditions,
+                              std::initializer_list<std::string_view> types) {
+  for (const std::string_view type : types) {
+    const Condition* one = find(conditions, type);
+    if (one != nullptr && one->status != ConditionStatus::True) return one;
+  }
+  return nullptr;
+}
+
+// Requests are answered, if not as well as they could be.
+bool is_serving(const World& world) {
+  return ready_of(world, desired::kFrontend).ready > 0 &&
+         ready_of(world, desired::kRouterComponent).ready > 0 && routable_of(world).ready > 0;
+}
+
+Condition ready(const World& world, const Findings& findings,
+                const std::vector<Condition>& others) {
+  const Condition* untrue = first_untrue(others, {kAccepted, kMessagingReady, kRouterReady,
+                                                  kFrontendReady, kWorkersReady, kIndexConsistent});
+  if (untrue != nullptr) {
+    return no(kReady, untrue->reason, untrue->type + ": " + untrue->message);
+  }
+  if (findings.writing.is_there()) {
+    return no(kReady, findings.writing.reason, findings.writing.message);
+  }
+  if (findings.plan.phase == plan::Phase::Moving) {
+    return no(kReady, "Updating", findings.plan.message);
+  }
+  return yes(kReady, "AsWanted", ready_text(world));
+}
+
+Condition degraded(const World& world, const Findings& findings,
+                   const std::vector<Condition>& others) {
+  if (world.spec.suspend) return no(kDegraded, "Suspended", "spec.suspend is set");
+  if (!is_serving(world)) {
+    const Condition* untrue =
+        first_untrue(others, {kRouterReady, kFrontendReady, kWorkersReady, kMessagingReady});
+    const std::string why = untrue == nullptr ? "" : ": " + untrue->type + ": " + untrue->message;
+    return yes(kDegraded, "NotServing", "no request can be answered" + why);
+  }
+  const Condition* consistent = find(others, kIndexConsistent);
+  if (consistent != nullptr && consistent->status == ConditionStatus::False &&
+      consistent->reason != "NotImplemented") {
+    return yes(kDegraded, consistent->reason, consistent->message);
+  }
+  if (findings.is_stuck) {
+    return yes(kDegraded, "ProgressDeadlineExceeded", findings.plan.message);
+  }
+  return no(kDegraded, "Serving", "requests are answered");
+}
+
+}  // namespace
+
+std::vector<Condition> conditions_of(const World& world, const Findings& findings) {
+  std::vector<Condition> parts = {
+      accepted(world, findings),
+      progressing(world, findings),
+      component_ready(world, kFrontendReady, desired::kFrontend),
+      component_ready(world, kRouterReady, desired::kRouterComponent),
+      workers_ready(world),
+      messaging_ready(world),
+      transfer_ready(world),
+      index_consistent(world),
+  };
+  Condition summary = ready(world, findings, parts);
+  Condition bad = degraded(world, findings, parts);
+  parts.insert(parts.begin() + 1, std::move(summary));
+  parts.insert(parts.begin() + 3, std::move(bad));
+  return parts;
+}
+
+std::vector<Condition> merged(const std::vector<Condition>& before, std::vector<Condition> now,
+                              std::int64_t generation, WallTime when) {
+  for (Condition& one : now) {
+    const Condition* same = find(before, one.type);
+    const bool is_unchanged = same != nullptr && same->status == one.status;
+    one.last_transition_time =
+        is_unchanged ? same->last_transition_time : object::to_timestamp(when);
+    one.observed_generation = generation;
+  }
+  return now;
+}
+
+}  // namespace sightline::judge

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "operator/judge/consistency.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "operator/judge/conditions.h"
+#include "operator/judge/workers.h"
+
+namespace sightline::judge {
+namespace {
+
+using crd::Condition;
+using crd::ConditionStatus;
+
+constexpr std::size_t kNamesMax = 5;  // in a message
+
+const Stack* stack_of(const World& world, const std::string& revision) {
+  const auto found = std::find_if(world.stacks.begin(), world.stacks.end(),
+                                  [&](const Stack& one) { return one.revision == revision; });
+  return found == world.stacks.end() ? nullptr : &*found;
+}
+
+std::int64_t size_of(const WorkerReport& report) {
+  return report.block_size != 0 ? report.block_size : report.block_size_configured;
+}
+
+std::string listed(const std::set<std::string>& names) {
+  std::string text;
+  std::size_t told = 0;
+  for (const std::string& name : names) {
+    if (told++ == kNamesMax)
+      return text + " and " + std::to_string(names.size() - kNamesMax) + " more";
+    text += (text.empty() ? "" : ", ") + name;
+  }
+  return text;
+}
+
+// "w3 (32 tokens)" of every worker whose blocks are not those of its revision.
+std::set<std::string> other_sizes(const World& world) {
+  std::set<std::string> workers;
+  for (const RouterReport& router : world.routers) {
+    const Stack* stack = stack_of(world, router.revision);
+    if (stack == nullptr) continue;
+    for (const auto& [name, report] : router.workers) {
+      // What was told to the router is our own; the events are the engine's.
+      const std::int64_t size = report.block_size;
+      if (size == 0 || size == stack->spec.kv.block_size) continue;
+      workers.insert(name + " (" + std::to_string(size) + " tokens, revision " + stack->revision +
+                     " has " + std::to_string(stack->spec.kv.block_size) + ")");
+    }
+  }
+  return workers;
+}
+
+// Members of another revision hear each other, and that is all right.
+std::set<std::string> misfits(const World& world, std::string_view difference) {
+  std::set<std::string> members;
+  for (const RouterReport& router : world.routers) {
+    for (const Misfit& misfit : router.misfits) {
+      const bool is_model = misfit.difference == "model";
+      if (misfit.difference == "revision" || is_model != (difference == "model")) continue;
+      members.insert(misfit.name + " (" + misfit.reason + ")");
+    }
+  }
+  return members;
+}
+
+std::set<std::string> pools_without_events(const World& world) {
+  std::set<std::string> pools;
+  for (const crd::Pool& pool : world.spec.pools) {
+    if (pool.backend == crd::Backend::Trtllm) pools.insert(pool.name);
+  }
+  return pools;
+}
+
+Condition verdict(ConditionStatus status, std::string reason, std::string message) {
+  Condition made;
+  made.type = kIndexConsistent;
+  made.status = status;
+  made.reason = std::move(reason);
+  made.message = std::move(message);
+  return made;
+}
+
+}  // namespace
+
+Condition index_consistent(const World& world) {
+  const auto sizes = other_sizes(world);
+  if (!sizes.empty()) {
+    return verdict(ConditionStatus::False, "BlockSizeMismatch",
+                   "outside the index, since their blocks have another size: " + listed(sizes) +
+                       "; start them with --block-size as spec.kv.blockSize says");
+  }
+  const auto models = misfits(world, "model");
+  if (!models.empty()) {
+    return verdict(ConditionStatus::False, "ModelMismatch",
+                   "their model files differ: " + listed(models) +
+                       "; give all of them the same files, or another spec.model.revision");
+  }
+  const auto others = misfits(world, {});
+  if (!others.empty()) {
+    return verdict(ConditionStatus::False, "MemberMismatch", "refused: " + listed(others));
+  }
+  const auto blind = pools_without_events(world);
+  if (!blind.empty()) {
+    return verdict(
+        ConditionStatus::False, "NotImplemented",
+        "what workers of these pools hold is not read yet, they are chosen by load alone: " +
+            listed(blind));
+  }
+  const bool is_told = std::any_of(world.routers.begin(), world.routers.end(),
+                                   [](const auto& router) { return router.problem.empty(); });
+  if (!is_told)
+    return verdict(ConditionStatus::Unknown, "NoRouterAnswers", "no router could be asked");
+  return verdict(ConditionStatus::True, "OneBlockSize",
+                 "every worker and member agrees with its revision");
+}
+
+std::set<std::int64_t> block_sizes_of(const World& world, const std::string& pool) {
+  std::set<std::int64_t> sizes;
+  for (const RouterReport& router : world.routers) {
+    const Stack* stack = stack_of(world, router.revision);
+    if (stack == nullptr) continue;
+    for (const auto& [name, report] : router.workers) {
+      const auto* its_pool = pool_of_worker(world, *stack, name);
+      if (its_pool != nullptr && its_pool->name == pool && size_of(report) != 0) {
+        sizes.insert(size_of(report));
+      }
+    }
+  }
+  return sizes;
+}
+
+std::string why_not_routable(const World& world) {
+  for (const RouterReport& router : world.routers) {
+    if (!router.problem.empty()) continue;
+    for (const auto& [name, report] : router.workers) {
+      if (!report.is_ready)
+        return name + ": " + (report.reason.empty() ? report.state : report.reason);
+    }
+  }
+  for (const RouterReport& router : world.routers) {
+    if (!router.problem.empty()) return router.pod + ": " + router.problem;
+  }
+  return {};
+}
+
+}  // namespace sightline::judge

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "operator/judge/counts.h"
+
+#include <algorithm>
+#include <set>
+
+#include "operator/crd/words.h"
+#include "operator/desired/names.h"
+#include "operator/judge/workers.h"
+
+namespace sightline::judge {
+
+crd::ReadyCount ready_of(const World& world, std::string_view component) {
+  crd::ReadyCount count;
+  for (const Deployment& deployment : world.deployments) {
+    if (deployment.component == component) count.desired += deployment.wanted;
+  }
+  for (const Pod& pod : world.pods) {
+    const bool is_it = pod.component == component && !pod.is_ending && !pod.is_over;
+    if (is_it && pod.is_ready) ++count.ready;
+  }
+  return count;
+}
+
+std::int64_t wanted_of(const World& world, const crd::Pool& pool) {
+  if (world.spec.suspend) return 0;
+  const auto scaled = world.scales.find(pool.name);
+  if (pool.autoscaling) {
+    const std::int64_t asked =
+        scaled == world.scales.end() ? pool.autoscaling->min_replicas : scaled->second;
+    return std::clamp(asked, pool.autoscaling->min_replicas, pool.autoscaling->max_replicas);
+  }
+  return pool.replicas.value_or(1);
+}
+
+crd::ReadyCount routable_of(const World& world) {
+  crd::ReadyCount count;
+  for (const crd::Pool& pool : world.spec.pools) {
+    if (pool.worker_template) count.desired += wanted_of(world, pool);
+    count.desired += static_cast<std::int64_t>(pool.endpoints.size());
+    if (!pool.selector) continue;
+    for (const Pod& pod : world.pods) {
+      if (pod.pool == pool.name && !pod.is_ending && !pod.is_over) ++count.desired;
+    }
+  }
+  // A worker that somebody else runs may be in the lists of two revisions.
+  std::set<std::string> routable;
+  for (const Stack& stack : world.stacks) {
+    for (const auto& worker : workers_of(world, stack)) {
+      const std::string& name = worker.at("name");
+      if (!worker.contains("drain") && is_routable(world, stack, name)) routable.insert(name);
+    }
+  }
+  count.ready = static_cast<std::int64_t>(routable.size());
+  return count;
+}
+
+std::string ready_text(const World& world) {
+  const crd::ReadyCount workers = routable_of(world);
+  const crd::ReadyCount routers = ready_of(world, desired::kRouterComponent);
+  return "block size " + std::to_string(world.spec.kv.block_size) + ", transfer " +
+         std::string(crd::word_of(world.spec.transfer.mode)) + ", workers " +
+         std::to_string(workers.ready) + "/" + std::to_string(workers.desired) + ", routers " +
+         std::to_string(routers.ready);
+}
+
+}  // namespace sightline::judge

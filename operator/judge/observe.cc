@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "operator/judge/observe.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "operator/desired/names.h"
+#include "operator/kube/object/metadata.h"
+
+namespace sightline::judge {
+
+using object::Value;
+
+namespace {
+
+const Value* condition_of(const Value& object, std::string_view type) {
+  for (const Value& condition : object.at({"status", "conditions"}).items()) {
+    if (condition["type"].text() == type) return &condition;
+  }
+  return nullptr;
+}
+
+std::optional<bool> verdict_of(const Value& object, std::string_view type) {
+  const Value* condition = condition_of(object, type);
+  if (condition == nullptr) return std::nullopt;
+  return (*condition)["status"].text() == "True";
+}
+
+// What a container waits for, or died of; empty: nothing that would have to be told.
+std::string container_trouble(const Value& status) {
+  const Value& waiting = status.at({"state", "waiting"});
+  const std::string_view reason = waiting["reason"].text();
+  if (reason.empty() || reason == "ContainerCreating" || reason == "PodInitializing") return {};
+  std::string text(reason);
+  const std::string_view died = status.at({"lastState", "terminated", "reason"}).text();
+  if (!died.empty()) text += " (it ended: " + std::string(died) + ")";
+  const std::string_view message = waiting["message"].text();
+  return message.empty() ? text : text + ": " + std::string(message);
+}
+
+std::string pod_trouble(const Value& pod) {
+  for (const std::string_view containers : {"initContainerStatuses", "containerStatuses"}) {
+    for (const Value& status : pod.at({"status", containers}).items()) {
+      std::string trouble = container_trouble(status);
+      if (!trouble.empty()) return std::string(status["name"].text()) + ": " + trouble;
+    }
+  }
+  const Value* scheduled = condition_of(pod, "PodScheduled");
+  if (scheduled == nullptr || (*scheduled)["status"].text() != "False") return {};
+  return std::string((*scheduled)["reason"].text()) + ": " +
+         std::string((*scheduled)["message"].text());
+}
+
+std::int64_t count_of(const Value& value) { return value.integer().value_or(0); }
+
+WorkerReport worker_report_of(const Value& worker) {
+  return {.state = std::string(worker["state"].text()),
+          .is_ready = worker["ready"].boolean().value_or(false),
+          .reason = std::string(worker["reason"].text()),
+          .block_size = count_of(worker["block_size"]),
+          .block_size_configured = count_of(worker["block_size_configured"])};
+}
+
+// As the settings' values are written: texts as they are, the rest as JSON.
+std::string text_of(const Value& value) {
+  return value.is_string() ? std::string(value.text()) : value.to_text();
+}
+
+}  // namespace
+
+Pod pod_of(const Value& pod) {
+  const std::string_view phase = pod.at({"status", "phase"}).text();
+  Pod made;
+  made.name = object::key_of(pod).name;
+  made.uid = object::uid_of(pod);
+  made.ip = pod.at({"status", "podIP"}).text();
+  made.component = object::label_of(pod, desired::kComponentLabel);
+  made.revision = object::label_of(pod, desired::kRevisionLabel);
+  made.pool = object::label_of(pod, desired::kPoolLabel);
+  made.is_ready = verdict_of(pod, "Ready").value_or(false);
+  made.is_ending = object::is_being_deleted(pod);
+  made.is_over = phase == "Succeeded" || phase == "Failed";
+  made.routable = verdict_of(pod, desired::kRoutableGate);
+  made.trouble = pod_trouble(pod);
+  return made;
+}
+
+Deployment deployment_of(const Value& deployment) {
+  Deployment made;
+  made.name = object::key_of(deployment).name;
+  made.component = object::label_of(deployment, desired::kComponentLabel);
+  made.revision = object::label_of(deployment, desired::kRevisionLabel);
+  made.pool = object::label_of(deployment, desired::kPoolLabel);
+  made.wanted = deployment.at({"spec", "replicas"}).integer().value_or(1);
+  const Value& status = deployment["status"];
+  made.pods = count_of(status["replicas"]);
+  made.updated = count_of(status["updatedReplicas"]);
+  made.ready = count_of(status["readyReplicas"]);
+  made.is_observed =
+      count_of(status["observedGeneration"]) >= count_of(deployment.at({"metadata", "generation"}));
+  for (const std::string_view type : {"ReplicaFailure", "Progressing"}) {
+    const Value* condition = condition_of(deployment, type);
+    const std::string_view bad = type == "Progressing" ? "False" : "True";
+    if (condition == nullptr || (*condition)["status"].text() != bad) continue;
+    made.trouble = std::string((*condition)["reason"].text()) + ": " +
+                   std::string((*condition)["message"].text());
+    break;
+  }
+  return made;
+}
+
+std::map<std::string, std::string> pushed_settings(const Value& settings) {
+  std::map<std::string, std::string> pushed;
+  for (const Value& setting : settings.items()) {
+    if (setting["origin"].text() != "push") continue;
+    pushed[std::string(setting["name"].text())] = text_of(setting["value"]);
+  }
+  return pushed;
+}
+
+RouterReport report_of(const Pod& router, const RouterAnswers& answers) {
+  RouterReport report{.pod = router.name, .revision = router.revision, .problem = {}};
+  report.is_ready = router.is_ready;
+  for (const Value& worker : answers.workers.items()) {
+    report.workers[std::string(worker["name"].text())] = worker_report_of(worker);
+  }
+  report.generation = answers.list["generation"].integer();
+  report.pushed = answers.list.at({"pushed", "workers"});
+  report.settings = pushed_settings(answers.settings);
+  for (const Value& member : answers.replicas["members"].items()) {
+    if (member["fits"].boolean().value_or(true)) continue;
+    report.misfits.push_back({.name = std::string(member["name"].text()),
+                              .difference = std::string(member["difference"].text()),
+                              .reason = std::string(member["reason"].text())});
+  }
+  for (const Value& connection : answers.replicas["nats"].items()) {
+    if (connection["connected"].boolean().value_or(false)) continue;
+    const std::string_view trouble = connection["trouble"].text();
+    report.nats_trouble = trouble.empty() ? "is not connected" : trouble;
+  }
+  return report;
+}
+
+RouterReport unreached(const Pod& router, std::string problem) {
+  return {.pod = router.name, .revision = router.revision, .problem = std::move(problem)};
+}
+
+}  // namespace sightline::judge

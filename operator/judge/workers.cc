@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "operator/judge/workers.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "operator/commands/commands.h"
+#include "operator/desired/names.h"
+
+namespace sightline::judge {
+namespace {
+
+using desired::WorkerFields;
+
+WorkerFields fields_of(const crd::Spec& spec, const crd::Pool& pool, std::string name,
+                       std::string url) {
+  WorkerFields fields = {{"name", std::move(name)},
+                         {"url", std::move(url)},
+                         {"agent", "true"},
+                         {"block_size", std::to_string(spec.kv.block_size)}};
+  if (pool.backend == crd::Backend::Sglang) fields["family"] = "sglang";
+  return fields;
+}
+
+bool is_worker_of(const Pod& pod, const Stack& stack, const crd::Pool& pool) {
+  if (pod.pool != pool.name || pod.is_over) return false;
+  if (pool.selector) return true;
+  return pod.component == desired::kWorker && pod.revision == stack.revision;
+}
+
+std::int64_t port_of(const crd::Pool& pool) {
+  return pool.selector ? pool.selector->port : commands::kEnginePort;
+}
+
+bool is_admitted(const crd::Spec& spec, const crd::Pool& pool, const WorkerReport& report) {
+  if (report.is_ready) return true;
+  // What such an engine holds is never known: it serves without overlap.
+  const bool is_told = spec.kv.events == crd::EventsMode::Exact &&
+                       pool.backend != crd::Backend::Trtllm && pool.role != crd::Role::Encode;
+  return !is_told && report.state == "unverified";
+}
+
+const crd::Pool* pool_of(const crd::Spec& spec, std::string_view name) {
+  const auto found = std::find_if(spec.pools.begin(), spec.pools.end(),
+                                  [&](const crd::Pool& pool) { return pool.name == name; });
+  return found == spec.pools.end() ? nullptr : &*found;
+}
+
+const Pod* pod_named(const World& world, std::string_view name) {
+  const auto found = std::find_if(world.pods.begin(), world.pods.end(),
+                                  [&](const Pod& pod) { return pod.name == name; });
+  return found == world.pods.end() ? nullptr : &*found;
+}
+
+plan::Count count_of(const World& world, const Stack& stack, const crd::Pool& pool) {
+  plan::Count count;
+  for (const Deployment& deployment : world.deployments) {
+    const bool is_its = deployment.component == desired::kWorker &&
+                        deployment.revision == stack.revision && deployment.pool == pool.name;
+    if (is_its) count.wanted = deployment.wanted;
+  }
+  for (const Pod& pod : world.pods) {
+    if (!is_worker_of(pod, stack, pool)) continue;
+    ++count.pods;
+    if (is_routable(world, stack, pod.name)) ++count.routable;
+  }
+  return count;
+}
+
+}  // namespace
+
+const crd::Pool* pool_of_worker(const World& world, const Stack& stack, const std::string& worker) {
+  if (const Pod* pod = pod_named(world, worker)) return pool_of(stack.spec, pod->pool);
+  for (const crd::Pool& pool : stack.spec.pools) {
+    for (const crd::Endpoint& endpoint : pool.endpoints) {
+      if (endpoint.name == worker) return &pool;
+    }
+  }
+  return nullptr;
+}
+
+bool is_routable(const World& world, const Stack& stack, const std::string& worker) {
+  const Pod* pod = pod_named(world, worker);
+  if (pod != nullptr && pod->is_ending) return false;
+  const Admission admission = admission_of(world, stack, worker);
+  if (admission != Admission::Unknown) return admission == Admission::Admitted;
+  return pod != nullptr && pod->routable.value_or(false);
+}
+
+std::vector<WorkerFields> workers_of(const World& world, const Stack& stack) {
+  std::vector<WorkerFields> workers;
+  for (const crd::Pool& pool : stack.spec.pools) {
+    for (const crd::Endpoint& endpoint : pool.endpoints) {
+      workers.push_back(fields_of(stack.spec, pool, endpoint.name, endpoint.url));
+    }
+    for (const Pod& pod : world.pods) {
+      if (!is_worker_of(pod, stack, pool) || pod.ip.empty()) continue;
+      const std::string host = pod.ip.find(':') == std::string::npos ? pod.ip : "[" + pod.ip + "]";
+      WorkerFields fields = fields_of(stack.spec, pool, pod.name,
+                                      "http://" + host + ":" + std::to_string(port_of(pool)));
+      if (pod.is_ending) fields["drain"] = "true";
+      workers.push_back(std::move(fields));
+    }
+  }
+  std::sort(workers.begin(), workers.end(),
+            [](const WorkerFields& left, const WorkerFields& right) {
+              return left.at("name") < right.at("name");
+            });
+  return workers;
+}
+
+Admission admission_of(const World& world, const Stack& stack, const std::string& worker) {
+  const crd::Pool* pool = pool_of_worker(world, stack, worker);
+  if (pool == nullptr) return Admission::Refused;
+  std::int64_t answers = 0;
+  std::int64_t admitted = 0;
+  for (const RouterReport& router : world.routers) {
+    if (router.revision != stack.revision || !router.problem.empty() || !router.is_ready) continue;
+    ++answers;
+    const auto report = router.workers.find(worker);
+    if (report == router.workers.end()) continue;
+    if (is_admitted(stack.spec, *pool, report->second)) ++admitted;
+  }
+  // Routers that are not there, or are still learning, say nothing.
+  const std::int64_t quorum = stack.spec.router.replicas / 2 + 1;
+  if (admitted >= quorum) return Admission::Admitted;
+  return answers >= quorum ? Admission::Refused : Admission::Unknown;
+}
+
+std::vector<plan::Revision> revisions_of(const World& world) {
+  std::vector<plan::Revision> revisions;
+  for (const Stack& stack : world.stacks) {
+    plan::Revision revision{.name = stack.revision, .pools = {}};
+    for (const crd::Pool& pool : stack.spec.pools) {
+      if (pool.worker_template) revision.pools[pool.name] = count_of(world, stack, pool);
+    }
+    revisions.push_back(std::move(revision));
+  }
+  return revisions;
+}
+
+std::map<std::string, bool> gates_to_set(const World& world) {
+  std::map<std::string, bool> gates;
+  for (const Stack& stack : world.stacks) {
+    for (const Pod& pod : world.pods) {
+      const bool is_own = pod.component == desired::kWorker && pod.revision == stack.revision;
+      if (!is_own || pod.is_over) continue;
+      const Admission admission = admission_of(world, stack, pod.name);
+      if (admission == Admission::Unknown && pod.routable) continue;
+      const bool wanted = admission == Admission::Admitted && !pod.is_ending;
+      if (pod.routable != wanted) gates[pod.name] = wanted;
+    }
+  }
+  return gates;
+}
+
+}  // namespace sightline::judge

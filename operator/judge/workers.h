@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "operator/desired/settings.h"
+#include "operator/judge/world.h"
+#include "operator/plan/plan.h"
+
+// Who the workers are, and which of them routers have admitted. Pure.
+namespace sightline::judge {
+
+// The workers of a revision: its own pods, and those that somebody else runs, which belong to every
+// revision that has their pool. By name; with the fields of --worker. One whose pod ends is told to
+// be drained until it is gone.
+std::vector<desired::WorkerFields> workers_of(const World& world, const Stack& stack);
+
+// Whether routers of a revision send a worker requests for what it holds.
+enum class Admission : std::uint8_t {
+  Admitted,  // more than half of the revision's routers say so
+  Refused,   // more than half answer and too few say so
+  Unknown,   // too few routers answer
+};
+Admission admission_of(const World& world, const Stack& stack, const std::string& worker);
+
+// Whether it gets requests: admitted or, where that is unknown, as its gate was last. False for one
+// whose pod ends.
+bool is_routable(const World& world, const Stack& stack, const std::string& worker);
+
+// The pool of a worker of a stack, whoever runs it; null: it is no worker of the stack.
+const crd::Pool* pool_of_worker(const World& world, const Stack& stack, const std::string& worker);
+
+// Workers of pools with a template by revision and pool, for the planner.
+std::vector<plan::Revision> revisions_of(const World& world);
+
+// What the gates of the world's own workers are to be, where that is not so yet. By pod.
+std::map<std::string, bool> gates_to_set(const World& world);
+
+}  // namespace sightline::judge

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "operator/manager/operator_app.h"
+
+#include <algorithm>
+#include <optional>
+#include <stop_token>
+#include <utility>
+
+#include "common/base/log.h"
+#include "common/contract/metrics_process.h"
+#include "common/runtime/admin_server.h"
+#include "common/runtime/entropy.h"
+#include "common/runtime/metrics.h"
+
+#include "operator/kube/config/credentials.h"
+#include "operator/kube/election/elector.h"
+#include "operator/kube/https/https_transport.h"
+#include "operator/kube/queue/blocking_queue.h"
+#include "operator/kube/recorder/event_recorder.h"
+#include "operator/kube/rest/rest_client.h"
+#include "operator/manager/connect.h"
+#include "operator/manager/workers.h"
+#include "operator/owned/caches.h"
+#include "operator/owned/kinds.h"
+#include "operator/reconcile/reconciler.h"
+#include "operator/routers/http_router_admin.h"
+
+namespace sightline::manager {
+namespace {
+
+// A cluster whose lists cannot be had for so long is not one that can be looked after.
+constexpr std::chrono::minutes kSyncMax{2};
+constexpr std::string_view kEventsController = "sightline.dev/operator";
+
+std::string user_agent(std::string_view part) {
+  return "sightline-operator/" SL_VERSION " (linux/amd64) " + std::string(part);
+}
+
+https::HttpsOptions https_options(const config::Connection& connection) {
+  https::HttpsOptions options;
+  options.server = connection.cluster.server;
+  options.tls_server_name = connection.cluster.tls_server_name;
+  options.is_insecure = connection.cluster.is_insecure;
+  return options;
+}
+
+election::ElectionOptions election_options(const OperatorSettings& settings,
+                                           const config::Connection& connection) {
+  election::ElectionOptions options;
+  const std::string& named = settings.election.name_space;
+  options.lease = {named.empty() ? connection.name_space : named, settings.election.lease};
+  options.identity = identity_of_process();
+  options.lease_duration = settings.election.lease_duration;
+  options.renew_deadline = settings.election.renew_deadline;
+  options.retry_period = settings.election.retry_period;
+  return options;
+}
+
+}  // namespace
+
+// Declared in the order of making; the destructor goes backwards.
+struct OperatorApp::Parts {
+  Parts(OperatorOptions given, config::Connection to)
+      : options(std::move(given)),
+        connection(std::move(to)),
+        credentials(connection, system_clock()),
+        nobody(config::Connection{}, system_clock()),
+        transport(https_options(connection), credentials, system_clock(), stop.get_token()),
+        lock_transport(https_options(connection), credentials, system_clock(), {}) {}
+
+  OperatorOptions options;
+  config::Connection connection;
+  std::stop_source stop;
+  runtime::Metrics metrics;
+  config::Credentials credentials;
+  config::Credentials nobody;  // for routers, which are told by their own token
+  https::HttpsTransport transport;
+  https::HttpsTransport lock_transport;
+  std::optional<rest::RestClient> api;
+  std::optional<rest::RestClient> lock_api;
+  std::optional<recorder::EventRecorder> events;
+  std::optional<queue::BlockingQueue> queue;
+  std::optional<owned::Caches> caches;
+  std::optional<routers::HttpRouterAdmin> routers;
+  std::optional<reconcile::Reconciler> reconciler;
+  std::optional<election::Elector> elector;
+  std::optional<runtime::AdminServer> admin;
+  std::optional<WorkerThread> starter;
+  std::optional<Workers> workers;  // of the starter, until that is joined
+  bool stopped = false;
+
+  Result<Done> build();
+  void make_clients();
+  void make_reconciler();
+  Result<Done> listen();
+  bool may_write() const;
+  void start(const std::stop_token& token);
+};
+
+bool OperatorApp::Parts::may_write() const {
+  if (!options.settings.election.is_on) return true;
+  return elector && elector->still_leads();
+}
+
+void OperatorApp::Parts::make_clients() {
+  rest::RestOptions rest;
+  rest.user_agent = user_agent(kController);
+  rest.host = connection.cluster.server;
+  if (options.settings.kube.requests_per_second > 0) {
+    rest.requests_per_second = options.settings.kube.requests_per_second;
+  }
+  rest.may_write = [this] { return may_write(); };
+  rest.pause = rest::stoppable_pause(stop.get_token());
+  api.emplace(rest, transport, system_clock(), metrics);
+  rest::RestOptions lock = rest;
+  lock.user_agent = user_agent("leader-election");
+  lock.requests_per_second.reset();
+  lock.may_write = {};
+  lock.pause = {};
+  lock.retries_max = 0;
+  lock.call_timeout =
+      std::max<Duration>(options.settings.election.renew_deadline / 2, std::chrono::seconds(1));
+  lock_api.emplace(lock, lock_transport, system_clock(), metrics);
+}
+
+void OperatorApp::Parts::make_reconciler() {
+  const OperatorSettings& settings = options.settings;
+  events.emplace(recorder::Reporter{.controller = std::string(kEventsController),
+                                    .instance = identity_of_process()},
+                 *api, system_clock(), metrics);
+  queue.emplace(kController, queue::RateLimits{}, system_clock(), metrics);
+  const auto monitors = api->list(*owned::rendered_of("PodMonitor"), {.limit = 1});
+  owned::Caches::Options caching;
+  caching.name_space = settings.kube.name_space;
+  caching.has_pod_monitors = monitors.ok();
+  caching.on_change = [this](const object::Key& key) { queue->add(key); };
+  caching.seed = runtime::number_nobody_knows();
+  caches.emplace(caching, *api, system_clock(), metrics);
+  routers::HttpRouterAdmin::Options to_routers;
+  to_routers.connect = [this](const std::string& server) -> std::unique_ptr<rest::Transport> {
+    https::HttpsOptions plain;
+    plain.server = server;
+    return std::make_unique<https::HttpsTransport>(plain, nobody, system_clock(), stop.get_token());
+  };
+  to_routers.may_write = [this] { return may_write(); };
+  routers.emplace(std::move(to_routers));
+  reconcile::Reconciler::Options reconciling;
+  reconciling.images = {.router = settings.images.router,
+                        .nats = settings.images.nats,
+                        .download = settings.images.download};
+  reconciling.version = SL_VERSION;
+  reconciling.has_pod_monitors = caching.has_pod_monitors;
+  reconciling.poll_interval = settings.reconcile.poll_interval;
+  reconciler.emplace(std::move(reconciling),
+                     reconcile::Reconciler::Around{.api = *api,
+                                                   .caches = *caches,
+                                                   .routers = *routers,
+                                                   .events = *events,
+                                                   .clock = system_clock()});
+}
+
+// Workers begin once this process leads and knows what there is.
+void OperatorApp::Parts::start(const std::stop_token& token) {
+  if (!caches->wait_until_synced(token, kSyncMax)) {
+    if (token.stop_requested()) return;
+    log(LogLevel::Error, "the API server's lists could not be had; see the warnings before",
+        {{"server", connection.cluster.server}});
+    options.on_lost();
+    return;
+  }
+  while (!token.stop_requested() && !may_write()) {
+    if (!rest::stoppable_pause(token)(std::chrono::milliseconds(100))) return;
+  }
+  Workers::Options working;
+  working.count = options.settings.reconcile.workers;
+  working.reconcile = [this](const object::Key& key) { return reconciler->reconcile(key); };
+  workers.emplace(std::move(working), *queue, system_clock(), metrics);
+}
+
+Result<Done> OperatorApp::Parts::build() {
+  const auto election = election_options(options.settings, connection);
+  if (options.settings.election.is_on) SL_TRY(election::check(election));
+  make_clients();
+  make_reconciler();
+  if (options.settings.election.is_on) {
+    elector.emplace(election::Elector::Options{.election = election,
+                                               .told = {.on_lead = {}, .on_lost = options.on_lost},
+                                               .seed = runtime::number_nobody_knows()},
+                    *lock_api, system_clock(), metrics);
+  }
+  SL_TRY(listen());
+  starter.emplace("operator-start", [this](const std::stop_token& token) { start(token); });
+  return Done{};
+}
+
+Result<Done> OperatorApp::Parts::listen() {
+  runtime::AdminServer::Options port;
+  port.host = options.settings.admin.host;
+  port.port = options.settings.admin.port;
+  admin.emplace(port, metrics);
+  metrics.gauge(contract::kBuildInfo, {SL_VERSION}).set(1);
+  metrics.before_scrape([this] { queue->refresh_metrics(); });
+  admin->add_check("caches", [this]() -> Result<Done> {
+    if (caches->has_synced()) return Done{};
+    return client_error(ErrorCode::Unavailable, "the API server's lists have not come yet");
+  });
+  return admin->start();
+}
+
+Result<std::unique_ptr<OperatorApp>> OperatorApp::create(OperatorOptions options) {
+  auto connection = SL_TRY(connection_for(options.settings.kube, options.environment));
+  auto parts = std::make_unique<Parts>(std::move(options), std::move(connection));
+  SL_TRY(parts->build());
+  return std::make_unique<OperatorApp>(std::move(parts));
+}
+
+OperatorApp::OperatorApp(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+
+OperatorApp::~OperatorApp() { stop(); }
+
+std::uint16_t OperatorApp::admin_port() const { return parts_->admin->port(); }
+
+void OperatorApp::stop() {
+  if (std::exchange(parts_->stopped, true)) return;
+  parts_->starter->request_stop();
+  parts_->starter->join();
+  if (parts_->workers) parts_->workers->stop();
+  parts_->stop.request_stop();
+  parts_->admin->stop();
+  if (parts_->elector) parts_->elector->release();
+}
+
+}  // namespace sightline::manager

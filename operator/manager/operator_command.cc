@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "operator/manager/operator_command.h"
+
+#include <atomic>
+#include <cstdio>
+
+#include <unistd.h>
+
+#include "common/base/line_writer.h"
+#include "common/base/log.h"
+#include "common/command/command.h"
+#include "common/runtime/shutdown.h"
+
+#include "operator/manager/operator_app.h"
+#include "operator/manager/settings.h"
+
+namespace sightline::manager {
+namespace {
+
+constexpr char kIntroduction[] =
+    R"(sightline-operator: keeps every MultimodalRouter of a cluster as its spec asks for.
+
+It makes frontends, routers, workers and their messaging, all with one block size, hash seed and
+transfer mode, moves from one revision to the next without a lost request, and says in status what
+is true. In a pod it needs no settings but images; elsewhere a kubeconfig:
+
+  sightline-operator --kubeconfig ~/.kube/config --router-image IMAGE --nats-image IMAGE
+
+Several may run; one acts, the holder of a Lease. On the admin port: /healthz, /readyz, /metrics.
+
+Settings come from flags, then SIGHTLINE_* variables, then defaults; --print-config shows the
+result and where each value came from.
+
+)";
+
+}  // namespace
+
+int operator_command(const command::Invocation& invocation) {
+  Shutdown shutdown;
+  const command::Command command{"sightline-operator", kIntroduction};
+  if (!invocation.arguments.empty() && invocation.arguments.front() == "--version") {
+    std::printf("sightline-operator %s\n", SL_VERSION);
+    return 0;
+  }
+  OperatorSettings settings;
+  contract::SettingTable table = operator_table(settings);
+  const command::Begun begun = begin(command, invocation, table);
+  if (begun.status) return *begun.status;
+  const auto logging = start_log(settings.log.level);
+  if (!logging.ok()) return fail(command, logging.error().message, 2);
+
+  std::atomic<bool> is_lost{false};
+  auto app = OperatorApp::create(
+      {.settings = settings, .environment = invocation.environment, .on_lost = [&] {
+         is_lost = true;
+         shutdown.request();
+       }});
+  if (!app.ok()) return fail(command, app.error().message, 1);
+  LineWriter out({.fd = STDOUT_FILENO, .thread_name = "sl-out"});
+  out.write("ready: admin http://" + settings.admin.host + ":" +
+            std::to_string((*app)->admin_port()) + "\n");
+  shutdown.on_stop("operator", [&app] { (*app)->stop(); });
+  shutdown.wait();
+  return is_lost ? 1 : 0;
+}
+
+}  // namespace sightline::manager

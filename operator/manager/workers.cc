@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "operator/manager/workers.h"
+
+#include <exception>
+#include <utility>
+
+#include "common/base/log.h"
+#include "common/contract/controller_metrics.h"
+
+namespace sightline::manager {
+
+using client::Answer;
+using client::Failure;
+using object::Key;
+
+Workers::Workers(Options options, queue::BlockingQueue& queue, const Clock& clock,
+                 runtime::Metrics& metrics)
+    : reconcile_(std::move(options.reconcile)),
+      queue_(queue),
+      clock_(clock),
+      metrics_(metrics),
+      active_(metrics.gauge(contract::kReconcileActiveWorkers, {kController})),
+      seconds_(metrics.histogram(contract::kReconcileSeconds, {kController})) {
+  metrics.gauge(contract::kReconcileConcurrentMax, {kController})
+      .set(static_cast<double>(options.count));
+  for (const std::string_view result : {"success", "error", "requeue", "requeue_after"}) {
+    metrics.counter(contract::kReconcileTotal, {kController, result});
+  }
+  metrics.counter(contract::kReconcileErrorsTotal, {kController});
+  metrics.counter(contract::kReconcilePanicsTotal, {kController});
+  for (std::size_t i = 0; i < options.count; ++i) {
+    threads_.emplace_back("reconcile-" + std::to_string(i),
+                          [this](const std::stop_token& stop) { run(stop); });
+  }
+}
+
+void Workers::stop() {
+  for (WorkerThread& thread : threads_) thread.request_stop();
+  for (WorkerThread& thread : threads_) thread.join();
+}
+
+void Workers::run(const std::stop_token& stop) {
+  while (const auto key = queue_.take(stop)) {
+    active_.add(1);
+    const Instant start = clock_.now();
+    work(*key);
+    seconds_.observe(std::chrono::duration<double>(clock_.now() - start).count());
+    active_.add(-1);
+    queue_.done(*key);
+  }
+}
+
+void Workers::work(const Key& key) {
+  try {
+    finish(key, reconcile_(key));
+  } catch (const std::exception& thrown) {
+    metrics_.counter(contract::kReconcilePanicsTotal, {kController}).add();
+    Failure failure;
+    failure.message = std::string("an exception: ") + thrown.what();
+    finish(key, failure);
+  }
+}
+
+void Workers::finish(const Key& key, const Answer<std::optional<Duration>>& answer) {
+  const auto count = [&](std::string_view result) {
+    metrics_.counter(contract::kReconcileTotal, {kController, result}).add();
+  };
+  if (!answer.ok()) {
+    const Failure& failure = answer.error();
+    if (failure.reason == client::Reason::Cancelled) return;
+    metrics_.counter(contract::kReconcileErrorsTotal, {kController}).add();
+    count("error");
+    log(LogLevel::Error, "reconciliation failed",
+        {{"object", object::text_of(key)},
+         {"reason", client::name_of(failure.reason)},
+         {"problem", failure.message}});
+    queue_.add_rate_limited(key);
+    return;
+  }
+  queue_.forget(key);
+  if (*answer) queue_.add_after(key, **answer);
+  count(*answer ? "requeue_after" : "success");
+}
+
+}  // namespace sightline::manager

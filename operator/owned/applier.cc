@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "operator/owned/applier.h"
+
+#include <utility>
+
+#include "common/base/check.h"
+#include "common/base/log.h"
+
+#include "operator/desired/names.h"
+#include "operator/kube/object/metadata.h"
+#include "operator/owned/kinds.h"
+
+namespace sightline::owned {
+
+using client::Answer;
+using client::Failure;
+using client::Reason;
+using object::Key;
+using object::Value;
+
+namespace {
+
+Failure foreign(const Value& desired) {
+  Failure made;
+  made.reason = Reason::Forbidden;
+  made.message = std::string(desired["kind"].text()) + " " + object::key_of(desired).name +
+                 " is there already and belongs to somebody else; rename or delete it";
+  return made;
+}
+
+bool is_foreign(const Value& desired, const Value& live) {
+  return object::controller_uid_of(live) != object::controller_uid_of(desired);
+}
+
+}  // namespace
+
+client::ApplyOptions as_status() {
+  return {.manager = std::string(kFieldManager), .is_forced = true, .subresource = "status"};
+}
+
+Value projection_of(const Value& desired, const Value& live) {
+  if (desired.is_object() && live.is_object()) {
+    Value projected = Value::object();
+    for (const auto& [name, value] : desired.members()) {
+      projected.member(name) = projection_of(value, live[name]);
+    }
+    return projected;
+  }
+  if (!desired.is_array() || !live.is_array() || desired.size() != live.size()) return live;
+  Value projected = Value::array();
+  for (std::size_t i = 0; i < desired.size(); ++i) {
+    projected.append(projection_of(desired.items()[i], live.items()[i]));
+  }
+  return projected;
+}
+
+bool Applier::is_as_written(const Name& name, const Value& desired, const Value& live) const {
+  const MutexLock lock(mutex_);
+  const auto written = written_.find(name);
+  return written != written_.end() && written->second.desired == desired &&
+         written->second.after == projection_of(desired, live);
+}
+
+Answer<Done> Applier::apply(const Value& desired) {
+  const std::string kind(desired["kind"].text());
+  const object::Resource* resource = rendered_of(kind);
+  SL_CHECK(resource != nullptr);
+  const Name name(kind, object::key_of(desired));
+  const auto live = caches_.find(*resource, name.second);
+  if (live != nullptr && is_as_written(name, desired, *live)) return Done{};
+  if (live == nullptr) {
+    // What has none of our labels is in no cache, and may be somebody else's all the same.
+    const auto there = api_.get(*resource, name.second);
+    if (!there.ok() && !failed(there, Reason::NotFound)) return there.error();
+    if (there.ok() && is_foreign(desired, *there)) return foreign(desired);
+  } else if (is_foreign(desired, *live)) {
+    return foreign(desired);
+  }
+  const Value answer =
+      SL_TRY(api_.apply(*resource, desired, {.manager = std::string(kFieldManager)}));
+  if (is_foreign(desired, answer)) return foreign(desired);
+  const Key router{name.second.name_space,
+                   std::string(object::label_of(desired, desired::kRouterLabel))};
+  const MutexLock lock(mutex_);
+  written_[name] = {router, desired, projection_of(desired, answer)};
+  return Done{};
+}
+
+Answer<Done> Applier::prune(std::string_view owner_uid, const std::set<std::string>& kept) {
+  for (const object::Resource& resource : rendered_resources()) {
+    for (const auto& object : caches_.owned(resource, owner_uid)) {
+      const Key key = object::key_of(*object);
+      if (kept.contains(resource.kind + "/" + key.name)) continue;
+      if (object::is_being_deleted(*object)) continue;
+      client::DeleteOptions options;
+      options.uid = object::uid_of(*object);
+      options.resource_version = object::resource_version_of(*object);
+      const auto removed = api_.remove(resource, key, options);
+      if (!removed.ok() && !failed(removed, Reason::NotFound)) return removed;
+      log(LogLevel::Info, "object deleted",
+          {{"kind", resource.kind}, {"object", object::text_of(key)}});
+      const MutexLock lock(mutex_);
+      written_.erase({resource.kind, key});
+    }
+  }
+  return Done{};
+}
+
+void Applier::forget(const Key& router) {
+  const MutexLock lock(mutex_);
+  std::erase_if(written_, [&](const auto& one) { return one.second.router == router; });
+}
+
+}  // namespace sightline::owned

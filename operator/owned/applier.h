@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/base/mutex.h"
+
+#include "operator/kube/client/api_client.h"
+#include "operator/kube/object/value.h"
+#include "operator/owned/caches.h"
+
+namespace sightline::owned {
+
+// Owner of the fields that we write.
+inline constexpr std::string_view kFieldManager = "sightline-operator";
+
+// Into the status of an object, of which other fields may be somebody else's.
+client::ApplyOptions as_status();
+
+// What `desired` says of `live`: its members, by the same paths, with the values that `live` has.
+// Lists of another length are taken as they are. Pure.
+object::Value projection_of(const object::Value& desired, const object::Value& live);
+
+// Writes objects by server-side apply, each only if it is not as it was after it was last written
+// so: what the API server makes of a value (defaults, quantities in another form) is learnt from
+// its answer, and after a start everything is written once.
+// Thread safety: all methods from any thread; for one MultimodalRouter from one at a time.
+class Applier {
+ public:
+  // They must outlive it.
+  Applier(client::ApiClient& api, const Caches& caches) : api_(api), caches_(caches) {}
+
+  // Fails with Forbidden if an object of that name belongs to somebody else.
+  client::Answer<Done> apply(const object::Value& desired);
+
+  // Deletes what the owner controls and `kept` ("Kind/name") has not.
+  client::Answer<Done> prune(std::string_view owner_uid, const std::set<std::string>& kept);
+
+  // The objects of this namespace and MultimodalRouter are written by nobody any more.
+  void forget(const object::Key& router);
+
+ private:
+  struct Written {
+    object::Key router;
+    object::Value desired;
+    object::Value after;  // projection of the API server's answer
+  };
+  using Name = std::pair<std::string, object::Key>;  // kind, key
+
+  [[nodiscard]] bool is_as_written(const Name& name, const object::Value& desired,
+                                   const object::Value& live) const;
+
+  client::ApiClient& api_;
+  const Caches& caches_;
+  mutable Mutex mutex_;
+  std::map<Name, Written> written_ SL_GUARDED_BY(mutex_);
+};
+
+}  // namespace sightline::owned

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "common/base/clock.h"
+#include "common/runtime/metrics.h"
+
+#include "operator/kube/client/api_client.h"
+#include "operator/kube/reflector/informer.h"
+
+namespace sightline::owned {
+
+// Copies of MultimodalRouters and of what is rendered for them. Only what carries our labels is
+// kept, whoever else has how many objects.
+// Thread safety: all methods from any thread.
+class Caches {
+ public:
+  struct Options {
+    std::string name_space;         // that is watched; empty: all
+    bool has_pod_monitors = false;  // the API server knows the kind
+    // Told of the MultimodalRouter that a change concerns, on an informer's thread.
+    std::function<void(const object::Key&)> on_change;
+    std::uint64_t seed = 0;
+  };
+  // The others must outlive it.
+  Caches(Options options, client::ApiClient& api, const Clock& clock, runtime::Metrics& metrics);
+
+  // False: not in this time, or a stop was requested.
+  bool wait_until_synced(const std::stop_token& stop, Duration time_max) const;
+  [[nodiscard]] bool has_synced() const;
+
+  [[nodiscard]] const reflector::Store& routers() const;
+  [[nodiscard]] reflector::ObjectPtr find(const object::Resource& resource,
+                                          const object::Key& key) const;
+  [[nodiscard]] std::size_t count(const object::Resource& resource) const;
+  // What this MultimodalRouter controls, of one resource, by key.
+  [[nodiscard]] std::vector<reflector::ObjectPtr> owned(const object::Resource& resource,
+                                                        std::string_view owner_uid) const;
+  // Pods that carry the label of a MultimodalRouter of that name, whoever controls them.
+  [[nodiscard]] std::vector<reflector::ObjectPtr> pods_of(const object::Key& router) const;
+
+ private:
+  void watch(const object::Resource& resource, std::string labels);
+
+  const Options options_;
+  client::ApiClient& api_;
+  const Clock& clock_;
+  runtime::Metrics& metrics_;
+  std::map<std::string, std::unique_ptr<reflector::Informer>, std::less<>> informers_;  // by plural
+};
+
+}  // namespace sightline::owned

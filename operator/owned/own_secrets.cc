@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "operator/owned/own_secrets.h"
+
+#include <utility>
+
+#include "common/runtime/entropy.h"
+
+#include "operator/agreement/agreement.h"
+#include "operator/desired/secrets.h"
+#include "operator/kube/object/metadata.h"
+#include "operator/owned/kinds.h"
+
+namespace sightline::owned {
+
+using client::Answer;
+using client::Failure;
+using client::Reason;
+using desired::KeyBytes;
+using object::Value;
+
+namespace {
+
+KeyBytes drawn() {
+  KeyBytes bytes{};
+  runtime::fill_unguessable(bytes);
+  return bytes;
+}
+
+desired::Draws all_drawn() {
+  return {.identity = drawn(),
+          .admin = drawn(),
+          .selection = drawn(),
+          .nats_frontend = drawn(),
+          .nats_router = drawn(),
+          .nats_agent = drawn(),
+          .nats_cluster = drawn()};
+}
+
+// A Secret that a user brought may lack what is needed.
+Answer<std::string> value_of(const Value& secret, std::string_view key) {
+  auto value = desired::secret_value(secret, key);
+  if (value && !value->empty()) return std::move(*value);
+  Failure made;
+  made.reason = Reason::Invalid;
+  made.message = "Secret " + object::key_of(secret).name + " has no key " + std::string(key) +
+                 "; add it, or delete the Secret and it is made anew";
+  return made;
+}
+
+// Files may end in a line end, and may name several tokens while one replaces another: the first
+// one is ours.
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+}  // namespace
+
+Answer<Value> OwnSecrets::get_or_create(const Value& fresh) {
+  const object::Key key = object::key_of(fresh);
+  auto there = api_.get(secrets_resource(), key);
+  if (there.ok() || !failed(there, Reason::NotFound)) return there;
+  auto made = api_.create(secrets_resource(), fresh);
+  // Somebody was faster, or an answer was lost: what is there counts.
+  if (failed(made, Reason::AlreadyExists)) return api_.get(secrets_resource(), key);
+  return made;
+}
+
+Answer<OwnValues> OwnSecrets::ensure(const desired::Owner& owner, const Value& reference,
+                                     const crd::Nats& nats) {
+  const object::Key router{owner.name_space, owner.name};
+  const std::string uid(reference["uid"].text());
+  const bool has_nats = !nats.external;
+  const Instant now = clock_.now();
+  {
+    const MutexLock lock(mutex_);
+    const auto held = held_.find(router);
+    const bool counts = held != held_.end() && held->second.owner_uid == uid &&
+                        held->second.has_nats == has_nats &&
+                        now - held->second.read_at < kReadAfter;
+    if (counts) return held->second.values;
+  }
+  std::map<std::string, Value> secrets;
+  for (const Value& fresh : desired::secrets(owner, reference, nats, all_drawn())) {
+    secrets[object::key_of(fresh).name] = SL_TRY(get_or_create(fresh));
+  }
+  const auto read = [&](std::string_view part, std::string_view key) {
+    return value_of(secrets[desired::shared_name(owner, part)], key);
+  };
+  OwnValues values;
+  values.identity_digest = agreement::digest_of(SL_TRY(read("identity", desired::kIdentityKey)));
+  values.admin_token = first_line(SL_TRY(read("tokens", desired::kAdminToken)));
+  if (has_nats) {
+    values.nats.frontend = SL_TRY(read("nats-frontend", desired::kPublicKey));
+    values.nats.router = SL_TRY(read("nats-router", desired::kPublicKey));
+    values.nats.agent = SL_TRY(read("nats-agent", desired::kPublicKey));
+  }
+  const MutexLock lock(mutex_);
+  held_[router] = {.values = values, .owner_uid = uid, .has_nats = has_nats, .read_at = now};
+  return values;
+}
+
+void OwnSecrets::forget(const object::Key& router) {
+  const MutexLock lock(mutex_);
+  held_.erase(router);
+}
+
+}  // namespace sightline::owned

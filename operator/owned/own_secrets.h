@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "common/base/clock.h"
+#include "common/base/mutex.h"
+
+#include "operator/crd/spec.h"
+#include "operator/desired/names.h"
+#include "operator/desired/nats_config.h"
+#include "operator/kube/client/api_client.h"
+#include "operator/kube/object/value.h"
+
+namespace sightline::owned {
+
+// What an object's Secrets hold, as far as the operator needs it. Secret.
+struct OwnValues {
+  std::string identity_digest;  // of the identity key; tells nothing of it
+  std::string admin_token;
+  desired::NatsKeys nats;  // public
+};
+
+// The Secrets of MultimodalRouters: made once, of random bytes, where they are not there; never
+// written again, so that whoever replaces one rotates it. Nobody has to be allowed to list Secrets.
+// Thread safety: all methods from any thread; for one object from one at a time.
+class OwnSecrets {
+ public:
+  // A Secret that was replaced is noticed after this.
+  static constexpr Duration kReadAfter = std::chrono::seconds(30);
+
+  // They must outlive it.
+  OwnSecrets(client::ApiClient& api, const Clock& clock) : api_(api), clock_(clock) {}
+
+  client::Answer<OwnValues> ensure(const desired::Owner& owner, const object::Value& reference,
+                                   const crd::Nats& nats);
+  void forget(const object::Key& router);
+
+ private:
+  client::Answer<object::Value> get_or_create(const object::Value& fresh);
+
+  struct Held {
+    OwnValues values;
+    std::string owner_uid;
+    bool has_nats = false;
+    Instant read_at{};
+  };
+
+  client::ApiClient& api_;
+  const Clock& clock_;
+  Mutex mutex_;
+  std::map<object::Key, Held> held_ SL_GUARDED_BY(mutex_);
+};
+
+}  // namespace sightline::owned

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "operator/agreement/agreement.h"
+#include "operator/crd/spec.h"
+#include "operator/crd/status.h"
+#include "operator/desired/scene.h"
+#include "operator/judge/accept.h"
+#include "operator/judge/conditions.h"
+#include "operator/judge/world.h"
+#include "operator/kube/client/failure.h"
+#include "operator/kube/object/value.h"
+#include "operator/owned/own_secrets.h"
+#include "operator/reconcile/specs.h"
+
+namespace sightline::reconcile {
+
+// One reconciliation of one object, as far as it is.
+struct Case {
+  object::Value object;  // the MultimodalRouter
+  desired::Owner owner;
+  object::Value reference;  // of it, as owner
+  crd::Spec asked;          // its spec
+  crd::Status before;       // its status, as it was found
+  judge::Found found;       // what it names
+  agreement::Digests digests;
+  owned::OwnValues own;
+  KeptSpecs kept;
+  judge::World world;
+  judge::Findings findings;
+  std::optional<client::Failure> failure;  // the first one of a write
+};
+
+// The plan's inputs. Pure.
+plan::Target target_of(const judge::World& world);
+plan::Rules rules_of(const crd::Spec& spec);
+
+// What the operator's flags say of images, noted on the object when it is first seen and again when
+// spec.version asks for this version. Pure.
+void note_images(KeptSpecs& kept, const crd::Spec& asked, const crd::NotedImages& flags,
+                 const std::string& version);
+
+// Puts the target and the revisions that still have workers or frontends into the world's stacks,
+// the older ones first, and what is to be kept of specs into `kept`. Pure.
+void settle_stacks(Case& now);
+
+}  // namespace sightline::reconcile

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "operator/reconcile/observer.h"
+
+#include <set>
+#include <utility>
+
+#include "operator/desired/names.h"
+#include "operator/kube/object/metadata.h"
+#include "operator/owned/kinds.h"
+
+namespace sightline::reconcile {
+
+using client::Answer;
+using client::Reason;
+using object::Value;
+
+namespace {
+
+// Of a page of pods that a pool selects.
+constexpr std::size_t kPageObjects = 500;
+
+std::string selector_text(const std::map<std::string, std::string>& labels) {
+  std::string text;
+  for (const auto& [name, value] : labels) text += (text.empty() ? "" : ",") + name + "=" + value;
+  return text;
+}
+
+// The object, or nothing if there is none of that name.
+Answer<std::optional<Value>> get_if_there(client::ApiClient& api, const object::Resource& resource,
+                                          const object::Key& key) {
+  auto object = api.get(resource, key);
+  if (object.ok()) return std::optional<Value>(std::move(*object));
+  if (failed(object, Reason::NotFound)) return std::optional<Value>();
+  return std::move(object).error();
+}
+
+}  // namespace
+
+std::vector<judge::Pod> Observer::pods(const object::Key& router, std::string_view uid) const {
+  std::set<std::string, std::less<>> controllers;
+  for (const auto& deployment : caches_.owned(owned::deployments_resource(), uid)) {
+    const auto sets = caches_.owned(owned::replica_sets_resource(), object::uid_of(*deployment));
+    for (const auto& set : sets) controllers.emplace(object::uid_of(*set));
+  }
+  std::vector<judge::Pod> pods;
+  for (const auto& pod : caches_.pods_of(router)) {
+    if (controllers.contains(object::controller_uid_of(*pod))) pods.push_back(judge::pod_of(*pod));
+  }
+  return pods;
+}
+
+std::vector<judge::Deployment> Observer::deployments(std::string_view uid) const {
+  std::vector<judge::Deployment> deployments;
+  for (const auto& deployment : caches_.owned(owned::deployments_resource(), uid)) {
+    deployments.push_back(judge::deployment_of(*deployment));
+  }
+  return deployments;
+}
+
+std::optional<std::int64_t> Observer::nats_ready(std::string_view uid) const {
+  const auto sets = caches_.owned(owned::stateful_sets_resource(), uid);
+  if (sets.empty()) return std::nullopt;
+  return sets.front()->at({"status", "readyReplicas"}).integer().value_or(0);
+}
+
+std::map<std::string, std::int64_t> Observer::scales(std::string_view uid) const {
+  std::map<std::string, std::int64_t> scales;
+  for (const auto& scale : caches_.owned(owned::scales_resource(), uid)) {
+    const auto replicas = scale->at({"spec", "replicas"}).integer();
+    if (replicas) scales[std::string(scale->at({"spec", "pool"}).text())] = *replicas;
+  }
+  return scales;
+}
+
+Answer<std::vector<judge::Pod>> Observer::selected(const std::string& name_space,
+                                                   const crd::Pool& pool) {
+  client::ListOptions options;
+  options.of = {.name_space = name_space, .labels = selector_text(pool.selector->match_labels)};
+  options.limit = kPageObjects;
+  const client::List list = SL_TRY(client::list_all(api_, owned::pods_resource(), options));
+  std::vector<judge::Pod> pods;
+  for (const Value& item : list.items) {
+    judge::Pod pod = judge::pod_of(item);
+    pod.component.clear();
+    pod.revision.clear();
+    pod.pool = pool.name;
+    pods.push_back(std::move(pod));
+  }
+  return pods;
+}
+
+Answer<judge::Found> Observer::references(const std::string& name_space, const crd::Spec& spec) {
+  const judge::References wanted = judge::references_of(spec);
+  judge::Found found;
+  for (const crd::SecretRef& secret : wanted.secrets) {
+    const auto object =
+        SL_TRY(get_if_there(api_, owned::secrets_resource(), {name_space, secret.name}));
+    if (object && object->at({"data"}).contains(secret.key)) {
+      found.secrets.insert(secret.name + "/" + secret.key);
+    }
+  }
+  if (wanted.chat_template) {
+    const auto object = SL_TRY(get_if_there(api_, owned::config_maps_resource(),
+                                            {name_space, wanted.chat_template->config_map}));
+    const Value& text = object ? object->at({"data", wanted.chat_template->key}) : Value();
+    if (text.is_string()) found.chat_template = std::string(text.text());
+  }
+  return found;
+}
+
+std::vector<judge::RouterReport> Observer::reports(const std::vector<judge::Pod>& pods,
+                                                   const std::string& token) {
+  std::vector<judge::RouterReport> reports;
+  for (const judge::Pod& pod : pods) {
+    if (pod.component != desired::kRouterComponent || pod.is_ending || pod.is_over) continue;
+    if (pod.ip.empty()) {
+      reports.push_back(judge::unreached(pod, "its pod has no address yet"));
+      continue;
+    }
+    const auto answers = routers_.ask({pod.ip, token});
+    reports.push_back(answers.ok() ? judge::report_of(pod, *answers)
+                                   : judge::unreached(pod, answers.error().message));
+  }
+  return reports;
+}
+
+}  // namespace sightline::reconcile

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "operator/crd/spec.h"
+#include "operator/judge/accept.h"
+#include "operator/judge/world.h"
+#include "operator/kube/client/api_client.h"
+#include "operator/owned/caches.h"
+#include "operator/routers/router_admin.h"
+
+namespace sightline::reconcile {
+
+// The I/O of looking: caches, objects of others, routers. Nothing is changed.
+// Thread safety: all methods from any thread.
+class Observer {
+ public:
+  // They must outlive it.
+  Observer(client::ApiClient& api, const owned::Caches& caches, routers::RouterAdmin& routers)
+      : api_(api), caches_(caches), routers_(routers) {}
+
+  // Pods that our own controllers made for this MultimodalRouter, and its Deployments.
+  [[nodiscard]] std::vector<judge::Pod> pods(const object::Key& router, std::string_view uid) const;
+  [[nodiscard]] std::vector<judge::Deployment> deployments(std::string_view uid) const;
+  // Ready servers of a managed NATS; nothing: there is none.
+  [[nodiscard]] std::optional<std::int64_t> nats_ready(std::string_view uid) const;
+  // Replicas that MultimodalRouterPools ask for, by pool.
+  [[nodiscard]] std::map<std::string, std::int64_t> scales(std::string_view uid) const;
+
+  // Pods of somebody else that a pool selects, as workers of that pool.
+  client::Answer<std::vector<judge::Pod>> selected(const std::string& name_space,
+                                                   const crd::Pool& pool);
+  // Which of the objects that a spec names are there.
+  client::Answer<judge::Found> references(const std::string& name_space, const crd::Spec& spec);
+  // What every router pod says.
+  [[nodiscard]] std::vector<judge::RouterReport> reports(const std::vector<judge::Pod>& pods,
+                                                         const std::string& token);
+
+ private:
+  client::ApiClient& api_;
+  const owned::Caches& caches_;
+  routers::RouterAdmin& routers_;
+};
+
+}  // namespace sightline::reconcile

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "common/base/clock.h"
+#include "common/base/mutex.h"
+
+#include "operator/kube/client/api_client.h"
+#include "operator/kube/recorder/event_recorder.h"
+#include "operator/owned/applier.h"
+#include "operator/owned/caches.h"
+#include "operator/owned/own_secrets.h"
+#include "operator/reconcile/case.h"
+#include "operator/reconcile/observer.h"
+#include "operator/reconcile/scales.h"
+#include "operator/routers/router_admin.h"
+
+namespace sightline::reconcile {
+
+// Makes what is true of a MultimodalRouter what its spec asks for, a step at a time. It remembers
+// nothing that it could not find out again: whatever ends it, the next one goes on.
+// Thread safety: reconcile() from several threads, for one object from one at a time.
+class Reconciler {
+ public:
+  struct Options {
+    crd::NotedImages images;  // of the flags
+    std::string version;      // of this operator
+    bool has_pod_monitors = false;
+    Duration poll_interval = std::chrono::seconds(5);
+  };
+  struct Around {
+    client::ApiClient& api;
+    const owned::Caches& caches;
+    routers::RouterAdmin& routers;
+    recorder::EventRecorder& events;
+    const Clock& clock;
+  };
+  // All of Around must outlive it.
+  Reconciler(Options options, const Around& around);
+
+  // When to look again; nothing: the object is gone. Fails with what the API server said last,
+  // after all was tried that could be.
+  client::Answer<std::optional<Duration>> reconcile(const object::Key& key);
+
+ private:
+  bool is_outdated(const object::Key& key, const object::Value& object);
+  void forget(const object::Key& key);
+  void judge_spec(Case& now);
+  void settle(Case& now);
+  client::Answer<Done> observe(Case& now);
+  static void note(Case& now, const client::Answer<Done>& answer);
+  void write(Case& now);
+  void write_stack(Case& now, const judge::Stack& stack, std::set<std::string>& kept);
+  void put(Case& now, const object::Value& desired, std::set<std::string>& kept);
+  void push(Case& now);
+  void push_settings(Case& now, const judge::Pod& pod,
+                     const std::map<std::string, std::string>& held);
+  void set_gates(Case& now);
+  client::Answer<Done> write_status(Case& now);
+  void tell(const Case& now, const crd::Status& status);
+  [[nodiscard]] desired::Scene scene_of(const Case& now, const judge::Stack& stack) const;
+
+  // What a router or frontend was told of settings, and what it then said of them.
+  struct Told {
+    std::string settings;
+    std::map<std::string, std::string> read_back;
+  };
+
+  const Options options_;
+  const Around around_;
+  Observer observer_;
+  owned::Applier applier_;
+  Scales scales_;
+  owned::OwnSecrets secrets_;
+  Mutex mutex_;
+  // By the object, and the UID of the pod.
+  std::map<object::Key, std::map<std::string, Told>> told_ SL_GUARDED_BY(mutex_);
+  // The resourceVersion on which the last status was written.
+  std::map<object::Key, std::string> outdated_ SL_GUARDED_BY(mutex_);
+};
+
+}  // namespace sightline::reconcile

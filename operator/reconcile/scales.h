@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include "operator/crd/spec.h"
+#include "operator/desired/scene.h"
+#include "operator/judge/world.h"
+#include "operator/kube/client/api_client.h"
+#include "operator/owned/caches.h"
+
+namespace sightline::reconcile {
+
+// The MultimodalRouterPools of pools with autoscaling, by which somebody else sets how many workers
+// there are.
+// Thread safety: all methods from any thread.
+class Scales {
+ public:
+  // They must outlive it.
+  Scales(client::ApiClient& api, const owned::Caches& caches) : api_(api), caches_(caches) {}
+
+  // Its replicas are given once, and then again only where the pool does not allow them any more.
+  client::Answer<Done> make(const judge::World& world, const desired::Scene& scene,
+                            const crd::Pool& pool);
+  // What autoscalers ask of it: how many workers there are, and which pods they are.
+  client::Answer<Done> tell(const judge::World& world, const desired::Owner& owner,
+                            const crd::Pool& pool);
+
+ private:
+  client::ApiClient& api_;
+  const owned::Caches& caches_;
+};
+
+}  // namespace sightline::reconcile

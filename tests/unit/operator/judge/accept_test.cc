@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "operator/judge/accept.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/operator/judge/worlds.h"
+
+namespace sightline::judge {
+namespace {
+
+crd::Spec spec_with_image() {
+  crd::Spec spec = healthy_world().spec;
+  spec.pools[0].worker_template->image = "vllm/vllm-openai:v0.32.0";
+  return spec;
+}
+
+// "Reason: message", or empty.
+std::string why(const crd::Spec& spec, const Found& found = {},
+                const crd::NotedImages& images = {
+                    .router = "sightline:1", .nats = "nats:1", .download = "hf:1"}) {
+  const Trouble trouble = why_not_accepted(spec, found, images);
+  return trouble.is_there() ? trouble.reason + ": " + trouble.message : std::string();
+}
+
+TEST(Accept, ASpecThatFightsNothing) { EXPECT_EQ(why(spec_with_image()), ""); }
+
+TEST(Accept, NotAnEngineWithoutAnImageOfSomebodyElse) {
+  crd::Spec spec = spec_with_image();
+  spec.pools[0].worker_template->image.clear();
+  EXPECT_EQ(why(spec), "ImageMissing: spec.pools[0].template.image: name the engine's image");
+  spec.pools[0].backend = crd::Backend::Simulator;
+  EXPECT_EQ(why(spec), "");
+  EXPECT_EQ(why(spec, {}, {.router = {}, .nats = "nats:1", .download = "hf:1"}),
+            "ImageMissing: spec.image: name the image of frontends and routers, since the operator "
+            "was started without --router-image");
+}
+
+TEST(Accept, NotWhatNeedsAnImageThatTheOperatorWasNotGiven) {
+  crd::Spec spec = spec_with_image();
+  const crd::NotedImages without_nats{.router = "r:1", .nats = {}, .download = "hf:1"};
+  EXPECT_TRUE(why(spec, {}, without_nats).starts_with("ImageMissing: spec.nats.managed.image: "));
+  spec.nats.managed.emplace();
+  spec.nats.managed->image = "nats:2";
+  EXPECT_EQ(why(spec, {}, without_nats), "");
+  const crd::NotedImages without_download{.router = "r:1", .nats = "nats:1", .download = {}};
+  EXPECT_TRUE(why(spec, {}, without_download).starts_with("ImageMissing: spec.model.source: "));
+  spec.model.source.emplace();
+  spec.model.source->pvc = {.claim_name = "models", .path = {}};
+  EXPECT_EQ(why(spec, {}, without_download), "");
+}
+
+TEST(Accept, NotOneNameForTwoEndpoints) {
+  crd::Spec spec = spec_with_image();
+  crd::Pool pool;
+  pool.endpoints = {{.name = "e0", .url = "http://a:1", .events = {}, .replay = {}}};
+  spec.pools.push_back(pool);
+  EXPECT_EQ(why(spec), "");
+  spec.pools.push_back(pool);
+  EXPECT_EQ(why(spec),
+            "EndpointTwice: spec.pools[2].endpoints: the name e0 stands in another pool too; give "
+            "it one of its own");
+}
+
+TEST(Accept, NotMoreThanASimulatorTakes) {
+  crd::Spec spec = spec_with_image();
+  spec.kv.block_size = 2048;
+  EXPECT_EQ(why(spec), "");
+  spec.pools[0].backend = crd::Backend::Simulator;
+  EXPECT_EQ(
+      why(spec),
+      "SimulatorLimit: spec.kv.blockSize: spec.pools[0].backend simulator takes 1024 at most");
+}
+
+TEST(Accept, NotArgumentsThatAreOurs) {
+  crd::Spec spec = spec_with_image();
+  spec.pools[0].worker_template->args = {"--max-num-seqs=8", "--block-size=32"};
+  EXPECT_TRUE(why(spec).starts_with("ArgumentsRefused: spec.pools[0].template.args[1]: "))
+      << why(spec);
+}
+
+TEST(Accept, NotPodTemplatesThatTakeOverWhatIsOurs) {
+  crd::Spec spec = spec_with_image();
+  spec.router.pod_template.json = R"({"spec":{"containers":[{"name":"router","args":["serve"]}]}})";
+  EXPECT_EQ(why(spec),
+            "PodTemplateRefused: spec.router.podTemplate.spec.containers[0].args: is rendered by "
+            "the operator; leave it out");
+  spec.router.pod_template.json = R"({"spec":{"nodeSelector":{"zone":"a"}}})";
+  EXPECT_EQ(why(spec), "");
+  spec.pools[0].worker_template->pod_template.json = R"(["no object"])";
+  EXPECT_EQ(why(spec), "PodTemplateInvalid: spec.pools[0].template.podTemplate: must be an object");
+}
+
+TEST(Accept, NotEnvironmentThatIsNoObject) {
+  crd::Spec spec = spec_with_image();
+  spec.pools[0].worker_template->env = {{.name = "A", .value = {}, .value_from = {R"("text")"}}};
+  EXPECT_EQ(why(spec), "EnvInvalid: spec.pools[0].template.env[0].valueFrom: must be an object");
+}
+
+TEST(Accept, NotReferencesToWhatIsNotThere) {
+  crd::Spec spec = spec_with_image();
+  spec.model.token_secret = {.name = "hub", .key = "token"};
+  EXPECT_EQ(why(spec),
+            "SecretMissing: Secret hub with key token is not in this namespace; create it");
+  EXPECT_EQ(why(spec, {.secrets = {"hub/token"}, .chat_template = {}}), "");
+  spec.model.token_secret.reset();
+  spec.model.chat_template = {.config_map = "templates", .key = "chat.jinja"};
+  EXPECT_TRUE(why(spec).starts_with("ConfigMapMissing: spec.model.chatTemplate: ")) << why(spec);
+  EXPECT_EQ(why(spec, {.secrets = {}, .chat_template = "{{ messages }}"}), "");
+}
+
+TEST(References, AreThoseOfTheModelAndOfNats) {
+  crd::Spec spec = spec_with_image();
+  spec.nats.external.emplace();
+  spec.nats.external->credentials_secret = {.name = "nats", .key = "creds"};
+  spec.nats.external->ca_secret = {.name = "nats", .key = "ca.crt"};
+  EXPECT_EQ(references_of(spec).secrets.size(), 2U);
+}
+
+}  // namespace
+}  // namespace sightline::judge

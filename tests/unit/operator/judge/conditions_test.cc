@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "operator/judge/conditions.h"
+
+#include <gtest/gtest.h>
+
+#include "operator/judge/consistency.h"
+#include "tests/unit/operator/judge/worlds.h"
+
+namespace sightline::judge {
+namespace {
+
+using crd::Condition;
+using crd::ConditionStatus;
+
+Findings completed() {
+  Findings findings;
+  findings.plan.phase = plan::Phase::Completed;
+  findings.plan.message = "aaa has 2 of 2 workers routable";
+  return findings;
+}
+
+Condition of(std::string_view type, const World& world, const Findings& findings = completed()) {
+  for (const Condition& condition : conditions_of(world, findings)) {
+    if (condition.type == type) return condition;
+  }
+  ADD_FAILURE() << "no condition " << type;
+  return {};
+}
+
+// "True AsWanted"
+std::string verdict(std::string_view type, const World& world,
+                    const Findings& findings = completed()) {
+  const Condition condition = of(type, world, findings);
+  const char* status = condition.status == ConditionStatus::True    ? "True "
+                       : condition.status == ConditionStatus::False ? "False "
+                                                                    : "Unknown ";
+  return status + condition.reason;
+}
+
+TEST(Conditions, OfAHealthyObjectSayThatItIsAsWanted) {
+  const World world = healthy_world();
+  EXPECT_EQ(verdict(kAccepted, world), "True Valid");
+  EXPECT_EQ(verdict(kReady, world), "True AsWanted");
+  EXPECT_EQ(of(kReady, world).message, "block size 16, transfer disabled, workers 2/2, routers 2");
+  EXPECT_EQ(verdict(kProgressing, world), "False Completed");
+  EXPECT_EQ(verdict(kDegraded, world), "False Serving");
+  EXPECT_EQ(verdict(kFrontendReady, world), "True PodsReady");
+  EXPECT_EQ(verdict(kRouterReady, world), "True PodsReady");
+  EXPECT_EQ(verdict(kWorkersReady, world), "True WorkersRoutable");
+  EXPECT_EQ(verdict(kMessagingReady, world), "True Connected");
+  EXPECT_EQ(verdict(kTransferReady, world), "True Disabled");
+  EXPECT_EQ(verdict(kIndexConsistent, world), "True OneBlockSize");
+}
+
+TEST(Conditions, AreAllThereFromTheFirstReconciliationOn) {
+  World world;
+  world.name = "new";
+  EXPECT_EQ(conditions_of(world, {}).size(), 10U);
+}
+
+TEST(Conditions, ASpecThatIsRefusedIsNamedAndReadyIsNot) {
+  Findings findings = completed();
+  findings.spec = {.reason = "ArgumentsRefused", .message = "spec.pools[0].template.args[1]: …"};
+  const World world = healthy_world();
+  EXPECT_EQ(verdict(kAccepted, world, findings), "False ArgumentsRefused");
+  EXPECT_EQ(of(kAccepted, world, findings).message,
+            "spec.pools[0].template.args[1]: …; the spec that was accepted last keeps running");
+  EXPECT_EQ(verdict(kReady, world, findings), "False ArgumentsRefused");
+}
+
+TEST(Conditions, APodThatDoesNotRunIsNamedWithItsReason) {
+  World world = healthy_world();
+  world.pods[4].is_ready = false;
+  world.pods[4].trouble = "frontend: ImagePullBackOff: no such image";
+  EXPECT_EQ(verdict(kFrontendReady, world), "False PodsNotReady");
+  EXPECT_EQ(of(kFrontendReady, world).message,
+            "1 of 2 are ready; f0: frontend: ImagePullBackOff: no such image");
+  EXPECT_EQ(verdict(kReady, world), "False PodsNotReady");
+  EXPECT_EQ(verdict(kDegraded, world), "False Serving");
+}
+
+TEST(Conditions, AWorkerThatRoutersDoNotAdmitIsNamedWithTheirReason) {
+  World world = healthy_world();
+  for (RouterReport& router : world.routers) {
+    router.workers["w1"] = {.state = "unverified", .is_ready = false, .reason = "replaying events"};
+  }
+  EXPECT_EQ(verdict(kWorkersReady, world), "False NotRoutable");
+  EXPECT_EQ(of(kWorkersReady, world).message, "1 of 2 workers are routable; w1: replaying events");
+}
+
+TEST(Conditions, WithoutARoutableWorkerTheObjectIsDegraded) {
+  World world = healthy_world();
+  for (RouterReport& router : world.routers) router.workers.clear();
+  EXPECT_EQ(verdict(kDegraded, world), "True NotServing");
+}
+
+TEST(Conditions, OtherBlockSizesAreNamedAndOutOfTheIndex) {
+  World world = healthy_world();
+  world.routers[0].workers["w1"] = {
+      .state = "excluded", .is_ready = false, .reason = "…", .block_size = 32};
+  EXPECT_EQ(verdict(kIndexConsistent, world), "False BlockSizeMismatch");
+  EXPECT_NE(of(kIndexConsistent, world).message.find("w1 (32 tokens, revision aaa has 16)"),
+            std::string::npos);
+  EXPECT_EQ(verdict(kDegraded, world), "True BlockSizeMismatch");
+  EXPECT_EQ(block_sizes_of(world, "gpu"), (std::set<std::int64_t>{32}));
+}
+
+TEST(Conditions, EachRevisionIsJudgedByItsOwnBlockSize) {
+  World world = healthy_world();
+  world.stacks.push_back({"bbb", world.spec});
+  world.stacks.back().spec.kv.block_size = 32;
+  world.routers.push_back(router_report("r9", "bbb"));
+  for (auto& [name, report] : world.routers[0].workers) report.block_size = 16;
+  for (auto& [name, report] : world.routers[2].workers) report.block_size = 32;
+  EXPECT_EQ(verdict(kIndexConsistent, world), "True OneBlockSize");
+  world.routers[2].workers["w1"].block_size = 16;
+  EXPECT_EQ(verdict(kIndexConsistent, world), "False BlockSizeMismatch");
+}
+
+TEST(Conditions, MembersWithOtherFilesAreNamedAndThoseOfOtherRevisionsAreNot) {
+  World world = healthy_world();
+  world.routers[0].misfits = {
+      {.name = "f7", .difference = "revision", .reason = "its revision is bbb"}};
+  EXPECT_EQ(verdict(kIndexConsistent, world), "True OneBlockSize");
+  world.routers[0].misfits.push_back(
+      {.name = "f8", .difference = "model", .reason = "its model digest is 1, not 2"});
+  EXPECT_EQ(verdict(kIndexConsistent, world), "False ModelMismatch");
+  EXPECT_NE(of(kIndexConsistent, world).message.find("f8 (its model digest is 1, not 2)"),
+            std::string::npos);
+  world.routers[0].misfits.back().difference = "identity_key";
+  EXPECT_EQ(verdict(kIndexConsistent, world), "False MemberMismatch");
+}
+
+TEST(Conditions, WithoutAnAnswerTheIndexIsUnknown) {
+  World world = healthy_world();
+  for (RouterReport& router : world.routers) router.problem = "no answer";
+  EXPECT_EQ(verdict(kIndexConsistent, world), "Unknown NoRouterAnswers");
+  EXPECT_EQ(verdict(kMessagingReady, world), "Unknown NoRouterAnswers");
+}
+
+TEST(Conditions, WhatIsRenderedAndNotUsedYetIsSaid) {
+  World world = healthy_world();
+  world.spec.transfer.mode = crd::TransferMode::Shm;
+  EXPECT_EQ(verdict(kTransferReady, world), "False NotImplemented");
+  world.spec.pools[0].backend = crd::Backend::Trtllm;
+  EXPECT_EQ(verdict(kIndexConsistent, world), "False NotImplemented");
+  EXPECT_EQ(verdict(kDegraded, world), "False Serving");
+}
+
+TEST(Conditions, ARollOutThatStandsStillIsSaidToBeStuck) {
+  const World world = healthy_world();
+  Findings findings = completed();
+  findings.plan.phase = plan::Phase::Moving;
+  EXPECT_EQ(verdict(kProgressing, world, findings), "True RollingOut");
+  EXPECT_EQ(verdict(kReady, world, findings), "False Updating");
+  findings.is_stuck = true;
+  EXPECT_EQ(verdict(kProgressing, world, findings), "False ProgressDeadlineExceeded");
+  EXPECT_EQ(verdict(kDegraded, world, findings), "True ProgressDeadlineExceeded");
+}
+
+TEST(Conditions, OfASuspendedObjectSaySo) {
+  World world = healthy_world();
+  world.spec.suspend = true;
+  Findings findings = completed();
+  findings.plan.phase = plan::Phase::Suspended;
+  for (const std::string_view type :
+       {kProgressing, kFrontendReady, kRouterReady, kWorkersReady, kReady, kDegraded}) {
+    EXPECT_EQ(verdict(type, world, findings), "False Suspended") << type;
+  }
+}
+
+TEST(Conditions, NatsIsJudgedByItsPodsAndByTheRoutersConnections) {
+  World world = healthy_world();
+  world.spec.nats.managed.emplace();
+  world.spec.nats.managed->replicas = 3;
+  world.nats_ready = 2;
+  EXPECT_EQ(verdict(kMessagingReady, world), "False PodsNotReady");
+  world.nats_ready = 3;
+  world.routers[1].nats_trouble = "Authorization Violation";
+  EXPECT_EQ(verdict(kMessagingReady, world), "False NotConnected");
+  EXPECT_EQ(of(kMessagingReady, world).message, "r1: NATS Authorization Violation");
+}
+
+TEST(Conditions, AnObjectThatCannotBeWrittenIsNamed) {
+  Findings findings = completed();
+  findings.writing = {.reason = "WriteFailed", .message = "Service/shop: exceeded quota"};
+  EXPECT_EQ(verdict(kReady, healthy_world(), findings), "False WriteFailed");
+}
+
+TEST(Merged, ConditionsKeepTheirTimeUntilTheirStatusChanges) {
+  const WallTime first{std::chrono::hours(1)};
+  const WallTime second{std::chrono::hours(2)};
+  const auto before = merged({},
+                             {{.type = "A", .status = ConditionStatus::True, .reason = "One"},
+                              {.type = "B", .status = ConditionStatus::True, .reason = "One"}},
+                             1, first);
+  const auto after = merged(before,
+                            {{.type = "A", .status = ConditionStatus::True, .reason = "Two"},
+                             {.type = "B", .status = ConditionStatus::False, .reason = "One"}},
+                            2, second);
+  EXPECT_EQ(after[0].last_transition_time, "1970-01-01T01:00:00Z");
+  EXPECT_EQ(after[0].reason, "Two");
+  EXPECT_EQ(after[0].observed_generation, 2);
+  EXPECT_EQ(after[1].last_transition_time, "1970-01-01T02:00:00Z");
+}
+
+}  // namespace
+}  // namespace sightline::judge

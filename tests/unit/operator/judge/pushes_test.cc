@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "operator/judge/pushes.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/operator/judge/worlds.h"
+
+namespace sightline::judge {
+namespace {
+
+std::int64_t generation_of(const ListPush& push) { return *push.body["generation"].integer(); }
+
+// All routers have taken what they were told.
+void take(World& world, const std::vector<ListPush>& pushes) {
+  for (const ListPush& push : pushes) {
+    for (RouterReport& router : world.routers) {
+      if (router.pod != push.pod) continue;
+      router.generation = push.body["generation"].integer();
+      router.pushed = push.body["workers"];
+    }
+  }
+}
+
+TEST(ListsToPush, GoToEveryRouterOnceAndThenToNone) {
+  World world = healthy_world();
+  const auto pushes = lists_to_push(world);
+  ASSERT_EQ(pushes.size(), 2U);
+  EXPECT_EQ(generation_of(pushes[0]), 1);
+  EXPECT_EQ(pushes[0].body["revision"].text(), "aaa");
+  EXPECT_EQ(pushes[0].body["workers"].size(), 2U);
+  take(world, pushes);
+  EXPECT_TRUE(lists_to_push(world).empty());
+}
+
+TEST(ListsToPush, GiveARestartedRouterTheListOfTheOthersInTheirGeneration) {
+  World world = healthy_world();
+  take(world, lists_to_push(world));
+  world.routers[1].generation.reset();
+  world.routers[1].pushed = object::Value();
+  const auto pushes = lists_to_push(world);
+  ASSERT_EQ(pushes.size(), 1U);
+  EXPECT_EQ(pushes[0].pod, "r1");
+  EXPECT_EQ(generation_of(pushes[0]), 1);
+}
+
+TEST(ListsToPush, CountTheGenerationUpWithEveryChange) {
+  World world = healthy_world();
+  take(world, lists_to_push(world));
+  world.pods[0].is_ending = true;
+  const auto pushes = lists_to_push(world);
+  ASSERT_EQ(pushes.size(), 2U);
+  EXPECT_EQ(generation_of(pushes[0]), 2);
+  take(world, pushes);
+  EXPECT_TRUE(lists_to_push(world).empty());
+}
+
+TEST(ListsToPush, EndAForkOfOneGenerationWithAHigherOne) {
+  for (const bool is_first : {true, false}) {
+    World world = healthy_world();
+    take(world, lists_to_push(world));
+    world.routers[is_first ? 0 : 1].pushed = object::Value::array();
+    const auto pushes = lists_to_push(world);
+    ASSERT_EQ(pushes.size(), 2U);
+    EXPECT_EQ(generation_of(pushes[0]), 2);
+  }
+}
+
+TEST(ListsToPush, OutrankANewerListOfSomebodyElse) {
+  World world = healthy_world();
+  take(world, lists_to_push(world));
+  world.routers[1].generation = 7;
+  world.routers[1].pushed = object::Value::array();
+  const auto pushes = lists_to_push(world);
+  ASSERT_EQ(pushes.size(), 2U);
+  EXPECT_EQ(generation_of(pushes[1]), 8);
+}
+
+TEST(ListsToPush, KeepRevisionsApart) {
+  World world = healthy_world();
+  world.stacks.push_back({"bbb", world.spec});
+  world.pods.push_back(worker_pod("w9", "bbb"));
+  world.routers[1] = router_report("r1", "bbb");
+  for (const ListPush& push : lists_to_push(world)) {
+    EXPECT_EQ(push.body["revision"].text(), push.pod == "r0" ? "aaa" : "bbb");
+    EXPECT_EQ(push.body["workers"].size(), push.pod == "r0" ? 2U : 1U);
+  }
+}
+
+TEST(ListsToPush, SaySoToARouterWhenThereIsNoWorker) {
+  World world = healthy_world();
+  world.pods.clear();
+  const auto pushes = lists_to_push(world);
+  ASSERT_EQ(pushes.size(), 2U);
+  EXPECT_TRUE(pushes[0].body["workers"].is_array());
+  EXPECT_EQ(pushes[0].body["workers"].size(), 0U);
+}
+
+TEST(ListsToPush, LeaveOutRoutersThatDoNotAnswer) {
+  World world = healthy_world();
+  world.routers[0].problem = "no answer";
+  ASSERT_EQ(lists_to_push(world).size(), 1U);
+  EXPECT_EQ(lists_to_push(world)[0].pod, "r1");
+}
+
+}  // namespace
+}  // namespace sightline::judge

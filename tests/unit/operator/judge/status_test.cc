@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "operator/judge/status.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/operator/judge/worlds.h"
+
+namespace sightline::judge {
+namespace {
+
+using crd::RevisionState;
+using crd::RolloutPhase;
+
+const WallTime kNow{std::chrono::hours(5)};
+
+Findings findings_of(plan::Phase phase, std::string message = "a step") {
+  Findings findings;
+  findings.plan.phase = phase;
+  findings.plan.message = std::move(message);
+  return findings;
+}
+
+TEST(Status, OfAHealthyObjectCountsWhatThereIs) {
+  const crd::Status status = status_of(healthy_world(), findings_of(plan::Phase::Completed), kNow);
+  EXPECT_EQ(status.observed_generation, 3);
+  EXPECT_EQ(status.url, "http://shop.prod.svc:8000/v1");
+  EXPECT_EQ(status.workers, "2/2");
+  EXPECT_EQ(status.backends, "vllm");
+  EXPECT_EQ(status.current_revision, "aaa");
+  EXPECT_EQ(status.target_revision, "aaa");
+  EXPECT_EQ(status.frontend, (crd::ReadyCount{.desired = 2, .ready = 2}));
+  EXPECT_EQ(status.router, (crd::ReadyCount{.desired = 2, .ready = 2}));
+  ASSERT_EQ(status.revisions.size(), 1U);
+  EXPECT_EQ(status.revisions[0].state, RevisionState::Serving);
+  EXPECT_EQ(status.revisions[0].traffic_percent, 100);
+  EXPECT_EQ(status.revisions[0].routable, 2);
+  ASSERT_EQ(status.pools.size(), 1U);
+  EXPECT_EQ(status.pools[0].routable, 2);
+  EXPECT_EQ(status.pools[0].updated, 2);
+}
+
+TEST(Status, OfAnUnchangedWorldIsUnchanged) {
+  World world = healthy_world();
+  world.status = status_of(world, findings_of(plan::Phase::Completed), kNow);
+  const WallTime later = kNow + std::chrono::hours(1);
+  EXPECT_EQ(status_of(world, findings_of(plan::Phase::Completed), later), world.status);
+}
+
+TEST(Status, OfTwoRevisionsTellsEachOnesShare) {
+  World world = healthy_world();
+  world.target = "bbb";
+  world.stacks.push_back({"bbb", world.spec});
+  world.stacks.back().spec.kv.block_size = 32;
+  world.pods[1].revision = "bbb";
+  world.pods[5].revision = "bbb";
+  world.routers.push_back(router_report("r8", "bbb"));
+  world.routers.push_back(router_report("r9", "bbb"));
+  const crd::Status status = status_of(world, findings_of(plan::Phase::Moving), kNow);
+  ASSERT_EQ(status.revisions.size(), 2U);
+  EXPECT_EQ(status.revisions[0].state, RevisionState::Draining);
+  EXPECT_EQ(status.revisions[0].traffic_percent, 50);
+  EXPECT_EQ(status.revisions[1].state, RevisionState::Serving);
+  EXPECT_EQ(status.revisions[1].block_size, 32);
+  EXPECT_EQ(status.current_revision, "aaa");
+  EXPECT_EQ(status.target_revision, "bbb");
+  EXPECT_EQ(status.workers, "2/2");
+  EXPECT_EQ(status.pools[0].updated, 1);
+}
+
+TEST(Rollout, BeginsWithATargetAndEndsWhenThePlanDoes) {
+  World world = healthy_world();
+  const auto first = rollout_of(world, findings_of(plan::Phase::Moving).plan, kNow);
+  EXPECT_EQ(first.phase, RolloutPhase::InProgress);
+  EXPECT_EQ(first.start_time, "1970-01-01T05:00:00Z");
+  world.status.rollout = first;
+  world.status.target_revision = "aaa";
+  const WallTime later = kNow + std::chrono::minutes(10);
+  const auto second = rollout_of(world, findings_of(plan::Phase::Moving, "another").plan, later);
+  EXPECT_EQ(second.start_time, first.start_time);
+  EXPECT_EQ(second.last_progress_time, "1970-01-01T05:10:00Z");
+  EXPECT_EQ(rollout_of(world, findings_of(plan::Phase::Completed).plan, later).phase,
+            RolloutPhase::Completed);
+}
+
+TEST(Rollout, IsStuckAfterTheDeadlineWithoutAStepAndGoesOnWithOne) {
+  World world = healthy_world();
+  world.spec.rollout.progress_deadline = "30m";
+  world.status.target_revision = "aaa";
+  world.status.rollout = rollout_of(world, findings_of(plan::Phase::Moving).plan, kNow);
+  const WallTime within = kNow + std::chrono::minutes(30);
+  const WallTime after = within + std::chrono::seconds(1);
+  EXPECT_EQ(rollout_of(world, findings_of(plan::Phase::Moving).plan, within).phase,
+            RolloutPhase::InProgress);
+  EXPECT_EQ(rollout_of(world, findings_of(plan::Phase::Moving).plan, after).phase,
+            RolloutPhase::Stuck);
+  world.status.rollout.phase = RolloutPhase::Stuck;
+  EXPECT_EQ(rollout_of(world, findings_of(plan::Phase::Moving, "a worker came").plan, after).phase,
+            RolloutPhase::InProgress);
+}
+
+TEST(Rollout, ToAnotherTargetStartsAnew) {
+  World world = healthy_world();
+  world.status.rollout = rollout_of(world, findings_of(plan::Phase::Moving).plan, kNow);
+  world.status.target_revision = "aaa";
+  world.target = "bbb";
+  const WallTime later = kNow + std::chrono::minutes(10);
+  EXPECT_EQ(rollout_of(world, findings_of(plan::Phase::Moving).plan, later).start_time,
+            "1970-01-01T05:10:00Z");
+}
+
+}  // namespace
+}  // namespace sightline::judge

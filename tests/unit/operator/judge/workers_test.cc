@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "operator/judge/workers.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/operator/judge/worlds.h"
+
+namespace sightline::judge {
+namespace {
+
+using Fields = desired::WorkerFields;
+
+const Stack& only(const World& world) { return world.stacks.front(); }
+
+TEST(WorkersOf, ARevisionAreItsPodsWithAnAddressByName) {
+  World world = healthy_world();
+  std::swap(world.pods[0], world.pods[1]);
+  world.pods.push_back(worker_pod("w2", "aaa"));
+  world.pods.back().ip.clear();
+  world.pods.push_back(worker_pod("other", "bbb"));
+  const std::vector<Fields> want = {
+      {{"name", "w0"}, {"url", "http://10.0.0.1:8000"}, {"agent", "true"}, {"block_size", "16"}},
+      {{"name", "w1"}, {"url", "http://10.0.0.1:8000"}, {"agent", "true"}, {"block_size", "16"}}};
+  EXPECT_EQ(workers_of(world, only(world)), want);
+}
+
+TEST(WorkersOf, APodThatEndsIsDrainedUntilItIsGone) {
+  World world = healthy_world();
+  world.pods[0].is_ending = true;
+  EXPECT_EQ(workers_of(world, only(world))[0].at("drain"), "true");
+  world.pods[0].is_over = true;
+  EXPECT_EQ(workers_of(world, only(world)).size(), 1U);
+}
+
+TEST(WorkersOf, APoolOfEndpointsAreItsUrls) {
+  World world = healthy_world();
+  world.pods.clear();
+  crd::Pool pool;
+  pool.name = "outside";
+  pool.backend = crd::Backend::Sglang;
+  pool.endpoints = {{.name = "e0", .url = "http://engine:30000", .events = {}, .replay = {}}};
+  world.stacks[0].spec.pools = {pool};
+  const std::vector<Fields> want = {{{"name", "e0"},
+                                     {"url", "http://engine:30000"},
+                                     {"agent", "true"},
+                                     {"block_size", "16"},
+                                     {"family", "sglang"}}};
+  EXPECT_EQ(workers_of(world, only(world)), want);
+}
+
+TEST(WorkersOf, PodsOfAnAddressOfVersionSixHaveBrackets) {
+  World world = healthy_world();
+  world.pods[0].ip = "fd00::7";
+  EXPECT_EQ(workers_of(world, only(world))[0].at("url"), "http://[fd00::7]:8000");
+}
+
+TEST(WorkersOf, SelectedPodsBelongToEveryRevisionThatHasTheirPool) {
+  World world = healthy_world();
+  crd::Pool pool;
+  pool.name = "theirs";
+  pool.selector.emplace();
+  pool.selector->port = 8123;
+  world.stacks[0].spec.pools = {pool};
+  world.stacks.push_back({"bbb", world.stacks[0].spec});
+  Pod pod = worker_pod("t0", "");
+  pod.component.clear();
+  pod.pool = "theirs";
+  world.pods = {pod};
+  for (const Stack& stack : world.stacks) {
+    ASSERT_EQ(workers_of(world, stack).size(), 1U) << stack.revision;
+    EXPECT_EQ(workers_of(world, stack)[0].at("url"), "http://10.0.0.1:8123");
+  }
+}
+
+TEST(Admission, NeedsMoreThanHalfOfTheWantedRouters) {
+  World world = healthy_world();
+  EXPECT_EQ(admission_of(world, only(world), "w0"), Admission::Admitted);
+  world.routers[1].workers["w0"].is_ready = false;
+  EXPECT_EQ(admission_of(world, only(world), "w0"), Admission::Refused);
+  world.stacks[0].spec.router.replicas = 1;
+  EXPECT_EQ(admission_of(world, only(world), "w0"), Admission::Admitted);
+}
+
+TEST(Admission, IsUnknownWhereTooFewRoutersAnswer) {
+  World world = healthy_world();
+  world.routers[1].problem = "no answer within 2 s";
+  EXPECT_EQ(admission_of(world, only(world), "w0"), Admission::Unknown);
+  EXPECT_EQ(admission_of(world, only(world), "nobody"), Admission::Refused);
+}
+
+TEST(Admission, DoesNotCountRoutersThatStillLearnOrAreOfAnotherRevision) {
+  World world = healthy_world();
+  world.routers[0].is_ready = false;
+  EXPECT_EQ(admission_of(world, only(world), "w0"), Admission::Unknown);
+  world.routers[0].is_ready = true;
+  world.routers[0].revision = "bbb";
+  EXPECT_EQ(admission_of(world, only(world), "w0"), Admission::Unknown);
+}
+
+TEST(Admission, OfEnginesWhoseEventsAreNotReadIsThatTheyServe) {
+  World world = healthy_world();
+  for (RouterReport& router : world.routers) {
+    router.workers["w0"] = {.state = "unverified", .is_ready = false, .reason = "no events"};
+  }
+  EXPECT_EQ(admission_of(world, only(world), "w0"), Admission::Refused);
+  world.stacks[0].spec.pools[0].backend = crd::Backend::Trtllm;
+  EXPECT_EQ(admission_of(world, only(world), "w0"), Admission::Admitted);
+  world.stacks[0].spec.pools[0].backend = crd::Backend::Vllm;
+  world.stacks[0].spec.kv.events = crd::EventsMode::Approximate;
+  EXPECT_EQ(admission_of(world, only(world), "w0"), Admission::Admitted);
+}
+
+TEST(Routable, IsWhatTheGateSaidLastWhileRoutersAreAway) {
+  World world = healthy_world();
+  world.routers.clear();
+  EXPECT_TRUE(is_routable(world, only(world), "w0"));
+  world.pods[0].routable = false;
+  EXPECT_FALSE(is_routable(world, only(world), "w0"));
+}
+
+TEST(Gates, FollowTheRoutersAndAreWrittenOnlyWhereTheyChange) {
+  World world = healthy_world();
+  EXPECT_TRUE(gates_to_set(world).empty());
+  world.pods[0].routable = std::nullopt;
+  world.routers[0].workers.erase("w1");
+  EXPECT_EQ(gates_to_set(world), (std::map<std::string, bool>{{"w0", true}, {"w1", false}}));
+}
+
+TEST(Gates, OfPodsThatEndAreClosed) {
+  World world = healthy_world();
+  world.pods[1].is_ending = true;
+  EXPECT_EQ(gates_to_set(world), (std::map<std::string, bool>{{"w1", false}}));
+}
+
+TEST(Gates, StayWhileNoRouterAnswersButAreNamedOnce) {
+  World world = healthy_world();
+  world.routers.clear();
+  EXPECT_TRUE(gates_to_set(world).empty());
+  world.pods[0].routable = std::nullopt;
+  EXPECT_EQ(gates_to_set(world), (std::map<std::string, bool>{{"w0", false}}));
+}
+
+TEST(RevisionsOf, AWorldCountPodsThatEndAndRoutableOnesThatDoNot) {
+  World world = healthy_world();
+  world.pods[1].is_ending = true;
+  world.pods.push_back(worker_pod("w2", "aaa"));
+  world.pods.back().is_over = true;
+  const auto revisions = revisions_of(world);
+  ASSERT_EQ(revisions.size(), 1U);
+  EXPECT_EQ(revisions[0].pools.at("gpu"), (plan::Count{.wanted = 2, .pods = 2, .routable = 1}));
+}
+
+}  // namespace
+}  // namespace sightline::judge

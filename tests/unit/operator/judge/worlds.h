@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <string>
+
+#include "operator/judge/world.h"
+
+namespace sightline::judge {
+
+// Two workers, two routers and two frontends of revision "aaa", all as they are to be.
+World healthy_world();
+
+Pod worker_pod(const std::string& name, const std::string& revision);
+RouterReport router_report(const std::string& pod, const std::string& revision);
+// That this router has admitted that worker.
+WorkerReport admitted();
+
+}  // namespace sightline::judge

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/runtime/metrics.h"
+
+#include "operator/crd/status.h"
+#include "operator/reconcile/reconciler.h"
+#include "tests/fakes/fake_api_server.h"
+#include "tests/unit/operator/reconcile/fake_cluster.h"
+
+namespace sightline::reconcile {
+
+// One MultimodalRouter "shop" in namespace "prod", its operator and a cluster.
+class Trial {
+ public:
+  explicit Trial(object::Value spec = smallest_spec());
+
+  ~Trial();
+
+  // Model and one pool of two simulators, with the API server's defaults.
+  static object::Value smallest_spec();
+
+  // One reconciliation, after the caches have all that was written, and what the cluster makes of
+  // it.
+  void tick();
+  // Ticks until nothing changes any more; how many. Fails the test after 300.
+  int settle();
+  // What else has to hold after each tick.
+  std::function<void()> always;
+
+  // A new spec, as a user applies it.
+  void change(const std::function<void(object::Value& spec)>& edit);
+  void remove();
+  // The operator ends and another one begins.
+  void restart_operator();
+  void wait_for_caches() const;
+  client::Answer<std::optional<Duration>> reconcile();
+
+  [[nodiscard]] crd::Status status() const;
+  [[nodiscard]] std::string condition(const std::string& type) const;  // "True Reason"
+  [[nodiscard]] std::vector<std::string> names(const object::Resource& resource) const;
+
+  fakes::FakeApiServer server;
+  FakeCluster cluster{server};
+
+ private:
+  struct Operator;
+  void start_operator();
+
+  runtime::Metrics metrics_;
+  std::unique_ptr<Operator> operator_;
+};
+
+}  // namespace sightline::reconcile
