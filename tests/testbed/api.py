@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Sightline Authors
+"""A few calls to a bed's API server as its administrator."""
+
+import http.client
+import json
+import ssl
+import urllib.error
+import urllib.request
+
+from .bed import BedError
+
+TIMEOUT_S = 20
+APPLY = "application/apply-patch+yaml"
+
+
+class Api:
+    def __init__(self, bed):
+        self._server = bed.server
+        self._tls = ssl.create_default_context(cafile=bed.pki / "ca.crt")
+        self._tls.load_cert_chain(bed.pki / "admin.crt", bed.pki / "admin.key")
+
+    def call(self, path, method="GET", body=None, media_type="application/json"):
+        """(status, body); status 0 while nobody answers."""
+        return call(self._server + path, method, self._tls,
+                    body=None if body is None else json.dumps(body), media_type=media_type)
+
+    def get(self, path):
+        """The object; None if there is none or nobody answers."""
+        status, body = self.call(path)
+        return json.loads(body) if status == 200 else None
+
+    def apply(self, path, thing):
+        """Server-side apply. An error unless it is taken."""
+        status, body = self.call(f"{path}?fieldManager=testbed&force=true", "PATCH", thing, APPLY)
+        if status not in (200, 201):
+            raise BedError(f"the API server answered {status} to {path}: {body[:2000]}")
+
+
+def call(url, method="GET", tls=None, **what):
+    """(status, text) of any URL; status 0 while nobody answers."""
+    body = what.get("body")
+    request = urllib.request.Request(
+        url, method=method, data=None if body is None else body.encode(),
+        headers={"content-type": what.get("media_type", "application/json")})
+    handlers = [urllib.request.ProxyHandler({})]
+    if tls is not None:
+        handlers.append(urllib.request.HTTPSHandler(context=tls))
+    try:
+        with urllib.request.build_opener(*handlers).open(request, timeout=TIMEOUT_S) as answer:
+            return answer.status, answer.read().decode(errors="replace")
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode(errors="replace")
+    except (OSError, http.client.HTTPException):
+        return 0, ""
+
+
+def anonymous_tls():
+    """For health pages of programs on loopback that sign their own certificate."""
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Sightline Authors
+"""Container images without a registry: a tar of an OCI layout, made of a directory; and what a node
+must do to run them."""
+
+import contextlib
+import hashlib
+import io
+import json
+import pathlib
+import shutil
+import subprocess
+import tarfile
+import tempfile
+
+from . import cache
+from .bed import BedError
+from .progress import step
+from .services import wait_until
+
+PAUSE = "testbed/pause:1"
+SOCKET = "/run/containerd/containerd.sock"
+# Keeps a pod's namespaces: ends when told to, and buries the dead of a shared process namespace.
+PAUSE_SOURCE = """\
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static void end(int number) { (void)number; _exit(0); }
+static void bury(int number) { (void)number; while (waitpid(-1, NULL, WNOHANG) > 0) {} }
+int main(void) {
+  signal(SIGINT, end);
+  signal(SIGTERM, end);
+  signal(SIGCHLD, bury);
+  for (;;) pause();
+}
+"""
+INDEX = "application/vnd.oci.image.index.v1+json"
+MANIFEST = "application/vnd.oci.image.manifest.v1+json"
+CONFIG = "application/vnd.oci.image.config.v1+json"
+LAYER = "application/vnd.oci.image.layer.v1.tar"
+# What containerd takes an image's name from, and how it marks those that the kubelet may run.
+NAME, MANAGED = "io.containerd.image.name", "io.cri-containerd.image=managed"
+
+
+def qualified(name):
+    """As the kubelet asks for it: a name without a registry means docker's."""
+    name = name if ":" in name.rpartition("/")[2] else f"{name}:latest"
+    first, slash, _ = name.partition("/")
+    if slash and ("." in first or ":" in first or first == "localhost"):
+        return name
+    return f"docker.io/{name if slash else 'library/' + name}"
+
+
+def of_directory(archive, name, directory, run=None):
+    """Writes an image whose files are those of the directory; `run` are further settings, such as
+    User and Entrypoint."""
+    layer = io.BytesIO()
+    with tarfile.open(fileobj=layer, mode="w", format=tarfile.PAX_FORMAT) as tar:
+        tar.add(directory, arcname=".", filter=_of_root)
+    blobs = {}
+
+    def blob(data, media_type):
+        digest = hashlib.sha256(data).hexdigest()
+        blobs[digest] = data
+        return {"mediaType": media_type, "digest": f"sha256:{digest}", "size": len(data)}
+
+    below = blob(layer.getvalue(), LAYER)
+    config = blob(_json({
+        "architecture": "amd64", "os": "linux",
+        "config": {"Env": ["PATH=/usr/local/bin:/usr/bin:/bin"]} | (run or {}),
+        "rootfs": {"type": "layers", "diff_ids": [below["digest"]]}}), CONFIG)
+    manifest = blob(_json({"schemaVersion": 2, "mediaType": MANIFEST, "config": config,
+                           "layers": [below]}), MANIFEST)
+    manifest["annotations"] = {NAME: qualified(name)}
+    with tarfile.open(archive, "w") as tar:
+        _add(tar, "oci-layout", _json({"imageLayoutVersion": "1.0.0"}))
+        _add(tar, "index.json", _json({"schemaVersion": 2, "mediaType": INDEX,
+                                       "manifests": [manifest]}))
+        for digest, data in blobs.items():
+            _add(tar, f"blobs/sha256/{digest}", data)
+    return archive
+
+
+def _json(value):
+    return json.dumps(value, sort_keys=True).encode()
+
+
+def _add(tar, name, data):
+    entry = tarfile.TarInfo(name)
+    entry.size = len(data)
+    tar.addfile(entry, io.BytesIO(data))
+
+
+def _of_root(entry):
+    entry.uid = entry.gid = 0
+    entry.uname = entry.gname = "root"
+    entry.mtime = 0
+    return entry
+
+
+def pause():
+    """The archive of the image that every pod needs."""
+    key = hashlib.sha256(PAUSE_SOURCE.encode()).hexdigest()[:16]
+    return cache.once(f"images/pause-{key}.tar", _make_pause)
+
+
+def _make_pause(part):
+    with tempfile.TemporaryDirectory() as directory:
+        program = pathlib.Path(directory) / "pause"
+        answer = subprocess.run(
+            ["cc", "-Os", "-static", "-s", "-xc", "-", "-o", program], input=PAUSE_SOURCE,
+            capture_output=True, text=True, check=False)
+        if answer.returncode != 0:
+            raise BedError(f"the pause program cannot be compiled:\n{answer.stderr}")
+        of_directory(part, PAUSE, directory, {"Entrypoint": ["/pause"]})
+
+
+def load(bed, archive, inside):
+    """Into the bed's containerd, unless it has this image; `inside` is the beginning of a command
+    in its mount namespace."""
+    with tarfile.open(archive) as outer:
+        images = json.load(outer.extractfile("index.json"))["manifests"]
+    if not all(NAME in image.get("annotations", {}) for image in images):
+        raise BedError(f"{archive} names no image: its index.json lacks the annotation {NAME}")
+    if all(_has(inside, image) for image in images):
+        return
+    with step(f"loading the image {archive}"), open(archive, "rb") as file:
+        answer = _ctr(inside, "import", "-", stdin=file)
+    if answer.returncode != 0:
+        raise BedError(f"{archive} cannot be loaded into '{bed.name}':\n{answer.stderr}")
+    # containerd tells its own part for the kubelet of a new image, which takes a moment.
+    wait_until(lambda: all(_has(inside, image) for image in images), f"{archive} can be run")
+
+
+def _has(inside, image):
+    answer = _ctr(inside, "ls", f"name=={image['annotations'][NAME]}")
+    return image["digest"] in answer.stdout and MANAGED in answer.stdout
+
+
+def _ctr(inside, *arguments, **options):
+    return subprocess.run(
+        [*inside, "ctr", "--address", SOCKET, "--namespace", "k8s.io", "images", *arguments],
+        capture_output=True, text=True, check=False, **options)
+
+
+def snapshotter(bed):
+    """overlayfs, unless the bed is on a file system that cannot carry one, such as another."""
+    place = bed.directory / "overlay-probe"
+    parts = {name: place / name for name in ("lower", "upper", "work", "merged")}
+    for part in parts.values():
+        part.mkdir(parents=True, exist_ok=True)
+    options = f"lowerdir={parts['lower']},upperdir={parts['upper']},workdir={parts['work']}"
+    script = 'exec mount -t overlay overlay -o "$1" "$2"'
+    answer = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", script, "sh", options, parts["merged"]],
+        capture_output=True, check=False)
+    with contextlib.suppress(OSError):
+        shutil.rmtree(place)
+    return "overlayfs" if answer.returncode == 0 else "native"

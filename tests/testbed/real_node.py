@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Sightline Authors
+"""A node that runs pods: containerd, kubelet, kube-proxy and cluster DNS, as the node `real-0`.
+
+All of it, the control plane included, is in a network namespace of its own. containerd and the
+kubelet also have a mount namespace of their own, so that what they mount ends with them. One bed of
+a machine has this at a time."""
+
+import contextlib
+import json
+import os
+import pathlib
+import subprocess
+
+from . import bed as beds
+from . import dns, fake_nodes, images, processes, small_requests
+from .api import Api, call
+from .services import Service, ensure
+
+NAME = "real-0"
+LABEL = "type=real"
+CLAIM = pathlib.Path("/run/sightline-testbed-pods")
+# Directories of libcni and of the kubelet's device plugins, which have no setting: covered by a
+# tmpfs, so they must exist.
+COVERED = (pathlib.Path("/var/lib/cni"), pathlib.Path("/var/lib/kubelet"))
+CNI_PLUGINS = "/usr/lib/cni"
+# In the mount namespace, where /run is empty and short: a socket's path has 107 bytes.
+SOCKET = images.SOCKET
+KUBE_PROXY_HEALTH, KUBE_PROXY_METRICS, KUBELET_HEALTH = 10256, 10249, 10248
+
+CONTAINERD = """\
+version = 2
+root = "{root}"
+state = "/run/containerd"
+disabled_plugins = ["io.containerd.internal.v1.opt"]
+[grpc]
+  address = "{socket}"
+[plugins."io.containerd.grpc.v1.cri"]
+  sandbox_image = "{pause}"
+  restrict_oom_score_adj = true
+  disable_apparmor = true
+  disable_hugetlb_controller = true
+  tolerate_missing_hugetlb_controller = true
+  [plugins."io.containerd.grpc.v1.cri".containerd]
+    snapshotter = "{snapshotter}"
+    [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+      runtime_type = "io.containerd.runc.v2"
+  [plugins."io.containerd.grpc.v1.cri".cni]
+    bin_dir = "{plugins}"
+    conf_dir = "{networks}"
+"""
+# Private first: nothing that is mounted from here on is seen outside. Then shared, as the kubelet's
+# mounts must reach the containers.
+MOUNTS = """\
+set -e
+mount --make-rshared /
+for place in /run /var/log {covered}; do mount -t tmpfs tmpfs "$place"; done
+mkdir -p /run/containerd /run/netns
+exec "$@"
+"""
+
+
+def claim(bed):
+    """Makes this bed the machine's one with real pods."""
+    if os.geteuid() != 0:
+        raise beds.BedError("real pods need root; hack/testbed check says what else")
+    try:
+        CLAIM.symlink_to(bed.directory)
+    except FileExistsError:
+        other = owner()
+        if other != bed.directory:
+            raise beds.BedError(
+                f"the test bed in {other} has real pods, and a machine runs one such at a time: "
+                f"there, hack/testbed down --name {other.name}") from None
+
+
+def release(bed):
+    if owner() == bed.directory:
+        for place in COVERED:
+            with contextlib.suppress(OSError):
+                place.rmdir()
+        CLAIM.unlink(missing_ok=True)
+
+
+def control_groups(bed):
+    """Those of all pods' containers. containerd notes a container before it makes its group."""
+    notes = bed.directory / "containerd/io.containerd.grpc.v1.cri"
+    return [f"k8s.io/{note.name}" for kind in ("sandboxes", "containers")
+            for note in (notes / kind).glob("*")]
+
+
+def owner():
+    try:
+        return pathlib.Path(os.readlink(CLAIM))
+    except OSError:
+        return None
+
+
+def start(bed, programs):
+    """Starts what does not run. Returns the names of what was started."""
+    api = Api(bed)
+    small_requests.apply(api)
+    started = ensure(bed, _containerd(bed))
+    images.load(bed, images.pause(), mount_namespace(bed))
+    # Side by side: kube-proxy waits for the node to be there.
+    return started + ensure(bed, _kubelet(bed, programs, api), _kube_proxy(bed, programs),
+                            dns.service(bed, programs))
+
+
+def mount_namespace(bed):
+    """A command's beginning, to see what containerd and the kubelet see."""
+    inside = _mount_namespace_of_any(bed)
+    if inside is None:
+        raise beds.BedError(f"containerd of the test bed '{bed.name}' does not run: "
+                            f"hack/testbed up --name {bed.name}")
+    return inside
+
+
+def _mount_namespace_of_any(bed):
+    """None if no process is in there. It outlives containerd: pods and the kubelet stay inside."""
+    for process in sorted(processes.of_bed(bed.directory), key=_is_not_containerd):
+        with contextlib.suppress(OSError):
+            theirs = f"/proc/{process.pid}/ns/mnt"
+            if os.readlink(theirs) != os.readlink("/proc/self/ns/mnt"):
+                return ["nsenter", f"--mount={theirs}", "--"]
+    return None
+
+
+def _is_not_containerd(process):
+    return process.executable != "containerd"
+
+
+def _containerd(bed):
+    for place in COVERED:
+        place.mkdir(parents=True, exist_ok=True)
+    networks = bed.directory / "networks"
+    config = bed.directory / "containerd.toml"
+    beds.write_whole(config, CONTAINERD.format(
+        root=bed.directory / "containerd", socket=SOCKET, pause=images.PAUSE,
+        plugins=CNI_PLUGINS, networks=networks, snapshotter=images.snapshotter(bed)))
+    # Each pod has a link of its own: on a bridge, a pod that reaches its neighbour by a Service is
+    # answered past the translation of addresses, unless the kernel filters bridges.
+    beds.write_whole(networks / "10-testbed.conflist", json.dumps({
+        "cniVersion": "0.4.0", "name": "testbed", "plugins": [{
+            "type": "ptp",
+            "ipam": {"type": "host-local", "ranges": [[{"subnet": beds.REAL_POD_CIDR}]],
+                     "dataDir": str(bed.directory / "addresses"),
+                     "routes": [{"dst": "0.0.0.0/0"}]}}]}))
+    inside = _mount_namespace_of_any(bed)
+    new = ["unshare", "--mount", "--propagation", "private", "--", "sh", "-c",
+           MOUNTS.format(covered=" ".join(map(str, COVERED))), "sh"]
+    return Service("containerd", [
+        *(inside or new), "containerd", "--config", config, "--log-level", "warn",
+    ], lambda: _answers(bed))
+
+
+def _answers(bed):
+    if processes.find(bed.directory, "containerd") is None:
+        return False
+    command = [*mount_namespace(bed), "ctr", "--address", SOCKET, "version"]
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
+def _kube_proxy(bed, programs):
+    config = bed.directory / "kube-proxy.json"
+    beds.write_whole(config, json.dumps({
+        "apiVersion": "kubeproxy.config.k8s.io/v1alpha1", "kind": "KubeProxyConfiguration",
+        "clientConnection": {"kubeconfig": str(bed.pki / "kube-proxy.kubeconfig")},
+        "mode": "nftables", "hostnameOverride": NAME, "clusterCIDR": beds.REAL_POD_CIDR,
+        # A second by default, for which a Service knows nothing of a pod that is Ready.
+        "nftables": {"minSyncPeriod": "100ms"}, "conntrack": {"maxPerCore": 0},
+        "healthzBindAddress": f"{beds.NODE_IP}:{KUBE_PROXY_HEALTH}",
+        "metricsBindAddress": f"127.0.0.1:{KUBE_PROXY_METRICS}"}))
+    # Its health page on the node's address wants more, such as an API server that answers.
+    return Service("kube-proxy", [programs["kube-proxy"], "--config", config],
+                   lambda: call(f"http://127.0.0.1:{KUBE_PROXY_METRICS}/healthz")[0] == 200)
+
+
+def _kubelet(bed, programs, api):
+    config = bed.directory / "kubelet.json"
+    beds.write_whole(config, json.dumps(_kubelet_configuration(bed)))
+    return Service("kubelet", [
+        *mount_namespace(bed), programs["kubelet"], "--config", config,
+        "--kubeconfig", bed.pki / "kubelet.kubeconfig", "--root-dir", bed.directory / "kubelet",
+        "--hostname-override", NAME, "--node-ip", beds.NODE_IP, "--node-labels", LABEL,
+    ], lambda: call(f"http://127.0.0.1:{KUBELET_HEALTH}/healthz")[0] == 200 and _is_node_ready(api))
+
+
+def _is_node_ready(api):
+    node = api.get(f"/api/v1/nodes/{NAME}")
+    return node is not None and fake_nodes.is_ready(node)
+
+
+def _kubelet_configuration(bed):
+    return {
+        "apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
+        "containerRuntimeEndpoint": f"unix://{SOCKET}",
+        "authentication": {
+            "anonymous": {"enabled": False}, "webhook": {"enabled": True},
+            "x509": {"clientCAFile": str(bed.pki / "ca.crt")}},
+        "authorization": {"mode": "Webhook"},
+        "tlsCertFile": str(bed.pki / "kubelet-serving.crt"),
+        "tlsPrivateKeyFile": str(bed.pki / "kubelet-serving.key"),
+        "healthzPort": KUBELET_HEALTH, "clusterDNS": [beds.NODE_IP], "clusterDomain": dns.DOMAIN,
+        # A pod's groups are then containerd's own, and control_groups() knows their names.
+        "cgroupDriver": "cgroupfs", "cgroupsPerQOS": False, "enforceNodeAllocatable": [],
+        # The machine's own limits are none of the bed's business.
+        "failCgroupV1": False, "failSwapOn": False, "oomScoreAdj": 0,
+        "evictionHard": {"memory.available": "0%", "nodefs.available": "0%",
+                         "imagefs.available": "0%", "nodefs.inodesFree": "0%"},
+        "imageGCHighThresholdPercent": 100, "makeIPTablesUtilChains": False, "resolvConf": "",
+        "podLogsDir": str(bed.logs / "pods"),
+        "volumePluginDir": str(bed.directory / "volume-plugins"),
+    }
