@@ -55,11 +55,34 @@ Value projection_of(const Value& desired, const Value& live) {
   return projected;
 }
 
+std::string first_difference(const Value& left, const Value& right) {
+  if (left == right) return {};
+  if (left.is_object() && right.is_object()) {
+    for (const auto& [name, value] : left.members()) {
+      if (value != right[name]) return "/" + name + first_difference(value, right[name]);
+    }
+  }
+  if (left.is_array() && right.is_array() && left.size() == right.size()) {
+    for (std::size_t i = 0; i < left.size(); ++i) {
+      const std::string below = first_difference(left.items()[i], right.items()[i]);
+      if (!below.empty()) return "/" + std::to_string(i) + below;
+      if (left.items()[i] != right.items()[i]) return "/" + std::to_string(i);
+    }
+  }
+  return {};
+}
+
 bool Applier::is_as_written(const Name& name, const Value& desired, const Value& live) const {
   const MutexLock lock(mutex_);
   const auto written = written_.find(name);
-  return written != written_.end() && written->second.desired == desired &&
-         written->second.after == projection_of(desired, live);
+  if (written == written_.end() || written->second.desired != desired) return false;
+  const Value now = projection_of(desired, live);
+  if (written->second.after == now) return true;
+  log(LogLevel::Info, "an object is not as it was written, and is written again",
+      {{"kind", name.first},
+       {"object", object::text_of(name.second)},
+       {"at", first_difference(written->second.after, now)}});
+  return false;
 }
 
 Answer<Done> Applier::apply(const Value& desired) {

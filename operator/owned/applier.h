@@ -27,6 +27,9 @@ client::ApplyOptions as_status();
 // Lists of another length are taken as they are. Pure.
 object::Value projection_of(const object::Value& desired, const object::Value& live);
 
+// Path of the first member that differs, "/spec/replicas"; empty: none does. Pure.
+std::string first_difference(const object::Value& left, const object::Value& right);
+
 // Writes objects by server-side apply, each only if it is not as it was after it was last written
 // so: what the API server makes of a value (defaults, quantities in another form) is learnt from
 // its answer, and after a start everything is written once.

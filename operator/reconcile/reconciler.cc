@@ -72,6 +72,31 @@ Answer<Case> case_of(const Value& object) {
   return now;
 }
 
+bool has_pods(const judge::World& world, std::string_view component, const std::string& revision) {
+  return std::any_of(world.pods.begin(), world.pods.end(), [&](const judge::Pod& pod) {
+    return pod.component == component && pod.revision == revision && !pod.is_over;
+  });
+}
+
+// An older revision that is to have no workers any more.
+bool is_leaving(const judge::World& world, const judge::Stack& stack,
+                const plan::Replicas& planned) {
+  const bool has_none = std::all_of(planned.begin(), planned.end(),
+                                    [](const auto& pool) { return pool.second == 0; });
+  return stack.revision != world.target && has_none;
+}
+
+// What its Deployments of workers are asked for at present.
+plan::Replicas wanted_now(const judge::World& world, const judge::Stack& stack) {
+  plan::Replicas wanted;
+  for (const judge::Deployment& deployment : world.deployments) {
+    const bool is_its =
+        deployment.component == desired::kWorker && deployment.revision == stack.revision;
+    if (is_its) wanted[deployment.pool] = deployment.wanted;
+  }
+  return wanted;
+}
+
 Value gate_status(const Value& pod, bool routable, const std::string& when) {
   Value condition = Value::object();
   condition.member("type") = desired::kRoutableGate;
@@ -218,6 +243,11 @@ void Reconciler::write_stack(Case& now, const judge::Stack& stack, std::set<std:
   sizes.routers = world.spec.suspend ? 0 : stack.spec.router.replicas;
   sizes.frontends = world.spec.suspend || share == shares.end() ? 0 : share->second;
   if (replicas != now.findings.plan.replicas.end()) sizes.pools = replicas->second;
+  if (is_leaving(world, stack, sizes.pools)) {
+    // Frontends go before the last workers: one without a worker would refuse what still comes.
+    sizes.frontends = 0;
+    if (has_pods(world, desired::kFrontend, stack.revision)) sizes.pools = wanted_now(world, stack);
+  }
   if (stack.spec.frontend.autoscaling && !world.spec.suspend && stack.revision == world.target) {
     sizes.frontends.reset();
   }

@@ -36,6 +36,7 @@ class FakeCluster : public routers::RouterAdmin {
                                                 const std::string& revision = {}) const;
   // Workers that a router of their revision has on its list, undrained, and admits.
   [[nodiscard]] std::size_t routable() const;
+  [[nodiscard]] bool has_routable(const std::string& revision) const;
   // All requests of a kind so far.
   [[nodiscard]] std::size_t puts(const std::string& path) const;
   // Settings of a router, by name.
@@ -57,7 +58,6 @@ class FakeCluster : public routers::RouterAdmin {
   void start_pod(const object::Value& deployment, const object::Value& set);
   void become(object::Value pod, const object::Value& deployment);
   [[nodiscard]] std::optional<object::Value> pod_at(const std::string& ip) const;
-  [[nodiscard]] bool has_routable(const std::string& revision) const;
 
   fakes::FakeApiServer& server_;
   std::size_t started_ = 0;

@@ -27,6 +27,15 @@ TEST(Projection, TellsAListThatGrewAndAValueThatIsGone) {
   EXPECT_EQ(owned::projection_of(desired, live), parsed(R"({"d": [1, 2], "e": null})"));
 }
 
+TEST(Difference, IsNamedByItsPath) {
+  const Value left = parsed(R"({"a": 1, "b": [{"c": 1}, {"c": 2}]})");
+  EXPECT_EQ(owned::first_difference(left, left), "");
+  EXPECT_EQ(owned::first_difference(left, parsed(R"({"a": 1, "b": [{"c": 1}, {"c": 3}]})")),
+            "/b/1/c");
+  EXPECT_EQ(owned::first_difference(left, parsed(R"({"a": 2, "b": []})")), "/a");
+  EXPECT_EQ(owned::first_difference(left, parsed(R"({"a": 1, "b": []})")), "/b");
+}
+
 TEST(KeptSpecs, AreReadAsTheyWereWritten) {
   KeptSpecs specs;
   specs.accepted.emplace();

@@ -104,7 +104,13 @@ TEST(Reconciler, AnotherBlockSizeIsARevisionBesideTheOldOneUntilItServes) {
   Trial trial;
   trial.settle();
   const std::set<std::string> old = revisions(trial);
-  trial.always = [&] { EXPECT_GE(trial.cluster.routable(), 2U) << "no worker may be missed"; };
+  trial.always = [&] {
+    EXPECT_GE(trial.cluster.routable(), 2U) << "no worker may be missed";
+    for (const Value& pod : trial.cluster.pods("frontend", *old.begin())) {
+      if (object::is_being_deleted(pod)) continue;
+      EXPECT_TRUE(trial.cluster.has_routable(*old.begin())) << "a frontend without a worker";
+    }
+  };
   trial.change([](Value& spec) { spec.set({"kv", "blockSize"}, 32); });
   std::size_t most = 0;
   for (int i = 0; i < 40; ++i) {
