@@ -8,6 +8,8 @@ import json
 import os
 import pathlib
 import sys
+import threading
+import time
 
 import pytest
 
@@ -26,6 +28,8 @@ SYSTEM = "sightline-system"
 IMAGES = {"sightline-operator:0.1.0": "sightline-operator:testbed",
           "sightline:0.1.0": "sightline:testbed", "nats:2.15.1": "nats:testbed"}
 READY_S = 180
+RESTS_S, QUIET_S = 3, 30
+LEASE = ("update", "leases")
 # What a namespace has by itself.
 OF_EVERY_NAMESPACE = {"configmap/kube-root-ca.crt", "serviceaccount/default"}
 
@@ -116,23 +120,137 @@ def test_one_object_becomes_a_router_that_knows_a_picture_when_it_comes_again(ho
     home.until(lambda: not names(home), f"nothing is left: {names(home)}")
 
 
-def test_another_block_size_replaces_everything_and_fails_no_request(home):
-    home.apply(router({"rollout": {"maxSurge": 1, "maxUnavailable": 0}}))
+@contextlib.contextmanager
+def client(home):
+    """Asks without a pause; a list of what it was answered, each status with its time."""
+    answers, is_over = [], threading.Event()
+
+    def run():
+        while not is_over.is_set():
+            try:
+                code = ask(home, len(answers) % 5)[0]
+            except OSError as error:
+                code = repr(error)
+            answers.append((code, time.monotonic()))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield answers
+    finally:
+        is_over.set()
+        thread.join()
+
+
+def failed(answers):
+    return [code for code, _ in answers if code != 200]
+
+
+ROLLING = {"rollout": {"maxSurge": 1, "maxUnavailable": 0}}
+
+
+@pytest.fixture
+def demo(home):
+    """A router that is Ready, and a namespace for it."""
+    home.apply(router(ROLLING))
     home.wait("mmr/demo", "Ready", READY_S)
-    before = status(home)["currentRevision"]
-    home.apply(router({"rollout": {"maxSurge": 1, "maxUnavailable": 0}, "kv": {"blockSize": 32}}))
-    asked = []
+    return home
+
+
+def test_another_block_size_replaces_everything_and_fails_no_request(demo):
+    before = status(demo)["currentRevision"]
 
     def is_there():
-        asked.append(ask(home, len(asked) % 5)[0])
-        now = status(home)
-        revisions = now.get("revisions", [])
+        revisions = status(demo).get("revisions", [])
         assert len(revisions) <= 2
         return (len(revisions) == 1 and revisions[0]["blockSize"] == 32
-                and condition(home, "Ready") == "True AsWanted")
+                and condition(demo, "Ready") == "True AsWanted")
 
-    home.until(is_there, "the new revision is all there is", READY_S)
-    assert set(asked) == {200}, asked
-    assert len(asked) > 10
-    home.until(lambda: not [name for name in names(home) if before in name],
+    with client(demo) as answers:
+        demo.apply(router(ROLLING | {"kv": {"blockSize": 32}}))
+        demo.until(is_there, "the new revision is all there is", READY_S)
+    assert not failed(answers)
+    assert len(answers) > 10
+    demo.until(lambda: not [name for name in names(demo) if before in name],
                "nothing of the old revision is left")
+
+
+def test_a_change_taken_back_in_the_middle_returns_and_fails_no_request(demo):
+    before = status(demo)["currentRevision"]
+    with client(demo) as answers:
+        demo.apply(router(ROLLING | {"kv": {"blockSize": 32}}))
+        demo.until(lambda: len(status(demo)["revisions"]) == 2, "two revisions are there")
+        demo.apply(router(ROLLING | {"kv": {"blockSize": 16}}))
+        demo.until(lambda: [one["name"] for one in status(demo)["revisions"]] == [before]
+                   and condition(demo, "Ready") == "True AsWanted",
+                   "the old revision is all there is", READY_S)
+    assert not failed(answers)
+
+
+def test_weights_and_policy_go_live_and_restart_nothing(demo):
+    pods = sorted(pod["metadata"]["uid"] for pod in demo.get("pods")["items"])
+    live = {"router": {"policy": "round-robin", "weights": {"overlapCredit": "0.5"}}}
+    with client(demo) as answers:
+        demo.apply(router(ROLLING | live))
+
+        def is_told():
+            seen = set()
+            for pod in demo.get("pods", "-l", "app.kubernetes.io/component=router")["items"]:
+                with network.inside(demo.bed):
+                    connection = http.client.HTTPConnection(pod["status"]["podIP"], 9090,
+                                                            timeout=10)
+                    with contextlib.closing(connection):
+                        connection.request("GET", "/v1/settings")
+                        rows = json.loads(connection.getresponse().read())
+                seen.update((row["value"], row["origin"]) for row in rows
+                            if row["name"] == "routing.policy")
+            return seen == {("round-robin", "push")}
+
+        demo.until(is_told, "every router has the policy")
+    assert not failed(answers)
+    assert sorted(pod["metadata"]["uid"] for pod in demo.get("pods")["items"]) == pods
+
+
+def test_a_worker_that_is_evicted_fails_no_request_and_is_replaced(demo):
+    workers = demo.get("pods", "-l", "app.kubernetes.io/component=worker")["items"]
+    name = workers[0]["metadata"]["name"]
+    with client(demo) as answers:
+        demo.kubectl("create", "--raw", f"/api/v1/namespaces/{demo.name}/pods/{name}/eviction",
+                     "-f", "-", given={"apiVersion": "policy/v1", "kind": "Eviction",
+                                       "metadata": {"name": name, "namespace": demo.name}})
+        demo.wait(f"pod/{name}", "delete", READY_S)
+        demo.until(lambda: status(demo)["workers"] == "2/2"
+                   and condition(demo, "Ready") == "True AsWanted", "two workers again", READY_S)
+    assert not failed(answers)
+
+
+def test_a_suspended_router_has_no_pods_and_comes_back(demo):
+    demo.apply(router(ROLLING | {"suspend": True}))
+    demo.until(lambda: not demo.get("pods")["items"], "no pod is left", READY_S)
+    assert condition(demo, "Ready") == "False Suspended"
+    demo.apply(router(ROLLING | {"suspend": False}))
+    demo.wait("mmr/demo", "Ready", READY_S)
+
+
+def test_nothing_is_written_while_nothing_changes(demo):
+    log = demo.bed.directory / "logs/audit.log"
+    demo.until(lambda: condition(demo, "Progressing") == "False Completed", "it has come to rest")
+
+    def written(since):
+        with log.open() as file:
+            file.seek(since)
+            events = [json.loads(line) for line in file if line.endswith("\n")]
+        return [(event["verb"], event["objectRef"]["resource"]) for event in events
+                if event.get("userAgent", "").startswith("sightline-operator")
+                and event["verb"] not in ("get", "list", "watch")
+                and event["objectRef"].get("namespace") in (demo.name, SYSTEM)]
+
+    def rests():
+        begin = log.stat().st_size
+        time.sleep(RESTS_S)
+        return set(written(begin)) <= {LEASE}
+
+    demo.until(rests, "what was under way is over")
+    begin = log.stat().st_size
+    time.sleep(QUIET_S)
+    assert set(written(begin)) == {LEASE}

@@ -83,7 +83,8 @@ TEST(ModelFiles, ASimulatorNeedsNoWeights) {
 TEST(ModelFiles, TheDownloadIsOverBeforeTheAgentStartsAndOnlyItMayWrite) {
   const crd::Spec spec = spec_with({.uri = "hf://org/model", .pvc = {}, .image = {}});
   const Value made = deployment_of(spec, "a");
-  const auto& inits = test::pod_of(made)["initContainers"].items();
+  const Value pod = test::pod_of(made);
+  const auto& inits = pod["initContainers"].items();
   ASSERT_EQ(inits.size(), 2U);
   EXPECT_EQ(inits[0]["name"].text(), "download");
   EXPECT_TRUE(inits[0]["restartPolicy"].is_null());
