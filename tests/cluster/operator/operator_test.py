@@ -5,97 +5,14 @@
 import contextlib
 import http.client
 import json
-import os
-import pathlib
-import sys
-import threading
 import time
 
-import pytest
-
+from installed import (READY_S, ROLLING, SYSTEM, ask, client, condition, failed, names, router,
+                       status)
 from testbed import network
-from testbed.namespace import RESTRICTED
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
-sys.path.insert(0, str(ROOT / "hack"))
-
-from pictures import image_part, png, text_part  # noqa: E402
-
-BUILD = pathlib.Path(os.environ.get("SL_BUILD", ROOT / "build/release")).resolve()
-MODEL = "tiny-qwen2-vl"
-SYSTEM = "sightline-system"
-# Images of the manifests, and those of the build tree.
-IMAGES = {"sightline-operator:0.1.0": "sightline-operator:testbed",
-          "sightline:0.1.0": "sightline:testbed", "nats:2.15.1": "nats:testbed"}
-READY_S = 180
 RESTS_S, QUIET_S = 3, 30
 LEASE = ("update", "leases")
-# What a namespace has by itself.
-OF_EVERY_NAMESPACE = {"configmap/kube-root-ca.crt", "serviceaccount/default"}
-
-
-@pytest.fixture(scope="session")
-def operator(pods_bed, tmp_path_factory):
-    """The operator, installed as the documentation says; its log stands below a failure of it."""
-    manifests = pods_bed.kubectl("kustomize", ROOT / "config/default")
-    for name, ours in IMAGES.items():
-        assert name in manifests
-        manifests = manifests.replace(f"{name}\n", f"{ours}\n")
-    file = tmp_path_factory.mktemp("operator") / "operator.yaml"
-    file.write_text(manifests)
-    pods_bed.kubectl("apply", "-f", file)
-    pods_bed.kubectl("-n", SYSTEM, "rollout", "status", "deployment/sightline-operator",
-                     "--timeout=120s")
-    yield pods_bed
-    print(pods_bed.kubectl("-n", SYSTEM, "logs", "deployment/sightline-operator", "--tail=100"))
-
-
-@pytest.fixture
-def home(operator, make_namespace):
-    """A namespace with the model's files."""
-    namespace = make_namespace(labels=RESTRICTED)
-    namespace.mount_directory("models", BUILD / "models" / MODEL)
-    return namespace
-
-
-def router(spec=None):
-    return {"apiVersion": "sightline.dev/v1alpha1", "kind": "MultimodalRouter",
-            "metadata": {"name": "demo"}, "spec": {
-                "model": {"name": "demo", "source": {"pvc": {"claimName": "models"}}},
-                "pools": [{"name": "engines", "backend": "simulator", "replicas": 2,
-                           "template": {}}]} | (spec or {})}
-
-
-def ask(home, seed):
-    """(status, overlap as "X/Y") of a picture's question through the client Service."""
-    address = home.get("service", "demo")["spec"]["clusterIP"]
-    parts = [image_part(png(448, 448, seed=seed)), text_part("What is shown?")]
-    body = json.dumps({"model": "demo", "max_tokens": 4,
-                       "messages": [{"role": "user", "content": parts}]})
-    with network.inside(home.bed):
-        connection = http.client.HTTPConnection(address, 8000, timeout=30)
-        with contextlib.closing(connection):
-            connection.request("POST", "/v1/chat/completions", body,
-                               {"content-type": "application/json"})
-            answer = connection.getresponse()
-            answer.read()
-    return answer.status, answer.getheader("x-sightline-overlap", "")
-
-
-def status(home):
-    return home.get("mmr", "demo").get("status", {})
-
-
-def condition(home, kind):
-    return next((f"{one['status']} {one['reason']}" for one in status(home).get("conditions", [])
-                 if one["type"] == kind), None)
-
-
-def names(home):
-    """kind/name of all that is there."""
-    kinds = "all,configmap,secret,serviceaccount,pdb,networkpolicy,hpa,mmr,mmrp"
-    listed = home.kubectl("get", kinds, "-o", "name").split()
-    return {name.lower() for name in listed} - OF_EVERY_NAMESPACE
 
 
 def test_one_object_becomes_a_router_that_knows_a_picture_when_it_comes_again(home):
@@ -118,43 +35,6 @@ def test_one_object_becomes_a_router_that_knows_a_picture_when_it_comes_again(ho
     assert "Ready: block size 16, transfer disabled, workers 2/2, routers 2" in story
     home.kubectl("delete", "mmr", "demo")
     home.until(lambda: not names(home), f"nothing is left: {names(home)}")
-
-
-@contextlib.contextmanager
-def client(home):
-    """Asks without a pause; a list of what it was answered, each status with its time."""
-    answers, is_over = [], threading.Event()
-
-    def run():
-        while not is_over.is_set():
-            try:
-                code = ask(home, len(answers) % 5)[0]
-            except OSError as error:
-                code = repr(error)
-            answers.append((code, time.monotonic()))
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    try:
-        yield answers
-    finally:
-        is_over.set()
-        thread.join()
-
-
-def failed(answers):
-    return [code for code, _ in answers if code != 200]
-
-
-ROLLING = {"rollout": {"maxSurge": 1, "maxUnavailable": 0}}
-
-
-@pytest.fixture
-def demo(home):
-    """A router that is Ready, and a namespace for it."""
-    home.apply(router(ROLLING))
-    home.wait("mmr/demo", "Ready", READY_S)
-    return home
 
 
 def test_another_block_size_replaces_everything_and_fails_no_request(demo):
