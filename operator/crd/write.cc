@@ -41,6 +41,12 @@ std::string json_of(const std::vector<Element>& values) {
   for (const Element& value : values) out += (out.empty() ? "[" : ",") + json_of(value);
   return out.empty() ? "" : out + "]";
 }
+// No words at all are another thing than the words of the default: modalities.
+std::string json_of(const std::vector<std::string>& words) {
+  std::string out;
+  for (const std::string& word : words) out += (out.empty() ? "[" : ",") + json::to_quoted(word);
+  return out.empty() ? "[]" : out + "]";
+}
 template <class Element>
 std::string json_of(const std::map<std::string, Element>& values) {
   std::string out;

@@ -78,6 +78,15 @@ TEST(Crd, ASpecIsReadWholeAndWrittenAsItWas) {
   EXPECT_EQ(*again, *spec);
 }
 
+TEST(Crd, ListsWithoutWordsAndWordsWithoutLettersAreWrittenAsTheyWere) {
+  const auto spec = spec_of(R"({"model":{"name":"m"},"multimodal":{"modalities":[]},
+    "pools":[{"name":"a","template":{"args":["--chat-template",""]}}]})");
+  ASSERT_TRUE(spec.ok());
+  const auto again = spec_of(spec_json(*spec));
+  ASSERT_TRUE(again.ok());
+  EXPECT_EQ(*again, *spec);
+}
+
 TEST(Crd, WhatIsNotGivenHasItsDefault) {
   const auto spec = spec_of(R"({"model":{"name":"m"},"pools":[{"name":"a"}],"kv":null})");
   ASSERT_TRUE(spec.ok());
