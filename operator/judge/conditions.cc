@@ -52,6 +52,14 @@ std::string trouble_of(const World& world, std::string_view component) {
   return {};
 }
 
+std::string any_trouble(const World& world) {
+  for (const auto component : {desired::kFrontend, desired::kRouterComponent, desired::kWorker}) {
+    std::string trouble = trouble_of(world, component);
+    if (!trouble.empty()) return trouble;
+  }
+  return {};
+}
+
 std::string with_trouble(std::string text, const std::string& trouble) {
   return trouble.empty() ? text : std::move(text) + "; " + trouble;
 }
@@ -168,7 +176,7 @@ Condition ready(const World& world, const Findings& findings,
     return no(kReady, findings.writing.reason, findings.writing.message);
   }
   if (findings.plan.phase == plan::Phase::Moving) {
-    return no(kReady, "Updating", findings.plan.message);
+    return no(kReady, "Updating", with_trouble(findings.plan.message, any_trouble(world)));
   }
   return yes(kReady, "AsWanted", ready_text(world));
 }

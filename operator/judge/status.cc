@@ -139,6 +139,22 @@ RolloutPhase phase_of(const plan::Plan& plan) {
 
 }  // namespace
 
+std::string rolling_of(const World& world) {
+  for (const Deployment& deployment : world.deployments) {
+    const std::string& name = deployment.name;
+    if (!deployment.is_observed) return name + " is not yet looked at";
+    if (deployment.updated < deployment.wanted) {
+      return name + " has " + std::to_string(deployment.updated) + " of " +
+             std::to_string(deployment.wanted) + " pods of its latest template";
+    }
+    const std::int64_t older = deployment.pods - deployment.updated;
+    if (older <= 0) continue;
+    return name + " has " + std::to_string(older) + (older == 1 ? " pod" : " pods") +
+           " of an older template";
+  }
+  return {};
+}
+
 crd::RolloutStatus rollout_of(const World& world, const plan::Plan& plan, WallTime now) {
   const crd::RolloutStatus& before = world.status.rollout;
   const std::string stamp = object::to_timestamp(now);

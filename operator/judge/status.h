@@ -10,6 +10,9 @@
 
 namespace sightline::judge {
 
+// Which Deployment's pods are not all as it says by now; empty: they all are.
+std::string rolling_of(const World& world);
+
 // How far the roll-out to the world's target is, from what the status said before. It begins when
 // the target changes and makes progress when its step does.
 crd::RolloutStatus rollout_of(const World& world, const plan::Plan& plan, WallTime now);

@@ -33,6 +33,9 @@ bool is_foreign(const Value& desired, const Value& live) {
   return object::controller_uid_of(live) != object::controller_uid_of(desired);
 }
 
+// Counts the changes of its spec; of kinds that have none it is null.
+const Value& generation_of(const Value& object) { return object.at({"metadata", "generation"}); }
+
 }  // namespace
 
 client::ApplyOptions as_status() {
@@ -85,13 +88,13 @@ bool Applier::is_as_written(const Name& name, const Value& desired, const Value&
   return false;
 }
 
-Answer<Done> Applier::apply(const Value& desired) {
+Answer<bool> Applier::apply(const Value& desired) {
   const std::string kind(desired["kind"].text());
   const object::Resource* resource = rendered_of(kind);
   SL_CHECK(resource != nullptr);
   const Name name(kind, object::key_of(desired));
   const auto live = caches_.find(*resource, name.second);
-  if (live != nullptr && is_as_written(name, desired, *live)) return Done{};
+  if (live != nullptr && is_as_written(name, desired, *live)) return false;
   if (live == nullptr) {
     // What has none of our labels is in no cache, and may be somebody else's all the same.
     const auto there = api_.get(*resource, name.second);
@@ -107,7 +110,7 @@ Answer<Done> Applier::apply(const Value& desired) {
                    std::string(object::label_of(desired, desired::kRouterLabel))};
   const MutexLock lock(mutex_);
   written_[name] = {router, desired, projection_of(desired, answer)};
-  return Done{};
+  return live == nullptr || generation_of(*live) != generation_of(answer);
 }
 
 Answer<Done> Applier::prune(std::string_view owner_uid, const std::set<std::string>& kept) {

@@ -39,8 +39,9 @@ class Applier {
   // They must outlive it.
   Applier(client::ApiClient& api, const Caches& caches) : api_(api), caches_(caches) {}
 
-  // Fails with Forbidden if an object of that name belongs to somebody else.
-  client::Answer<Done> apply(const object::Value& desired);
+  // Whether its spec has become another one. Fails with Forbidden if an object of that name belongs
+  // to somebody else.
+  client::Answer<bool> apply(const object::Value& desired);
 
   // Deletes what the owner controls and `kept` ("Kind/name") has not.
   client::Answer<Done> prune(std::string_view owner_uid, const std::set<std::string>& kept);

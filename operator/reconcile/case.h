@@ -32,6 +32,7 @@ struct Case {
   KeptSpecs kept;
   judge::World world;
   judge::Findings findings;
+  bool has_changed_pods = false;           // of what a Deployment makes of them
   std::optional<client::Failure> failure;  // the first one of a write
 };
 

@@ -136,6 +136,7 @@ Answer<std::optional<Duration>> Reconciler::reconcile(const Key& key) {
     now.findings.plan =
         plan::next(target_of(now.world), judge::revisions_of(now.world), rules_of(now.world.spec));
     write(now);
+    look_at_pods(now);
     push(now);
     set_gates(now);
   }
@@ -267,10 +268,25 @@ void Reconciler::put(Case& now, const Value& desired, std::set<std::string>& kep
   kept.insert(name);
   if (now.failure && ends_everything(*now.failure)) return;
   const auto applied = applier_.apply(desired);
+  if (applied.ok() && *applied && desired["kind"].text() == "Deployment") {
+    now.has_changed_pods = true;
+  }
   if (applied.ok() || now.failure) return;
   now.failure = applied.error();
   now.findings.writing = {.reason = "WriteFailed",
                           .message = name + ": " + applied.error().message};
+}
+
+// Workers that are all there may be of an older template, and so may frontends and routers.
+void Reconciler::look_at_pods(Case& now) {
+  plan::Plan& plan = now.findings.plan;
+  if (plan.phase != plan::Phase::Completed) return;
+  std::string rolling = judge::rolling_of(now.world);
+  // What was just written is not in what was observed.
+  if (rolling.empty() && now.has_changed_pods) rolling = "a Deployment has just been changed";
+  if (rolling.empty()) return;
+  plan.phase = plan::Phase::Moving;
+  plan.message = std::move(rolling);
 }
 
 void Reconciler::push(Case& now) {

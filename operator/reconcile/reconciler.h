@@ -58,6 +58,7 @@ class Reconciler {
   void write(Case& now);
   void write_stack(Case& now, const judge::Stack& stack, std::set<std::string>& kept);
   void put(Case& now, const object::Value& desired, std::set<std::string>& kept);
+  static void look_at_pods(Case& now);
   void push(Case& now);
   void push_settings(Case& now, const judge::Pod& pod,
                      const std::map<std::string, std::string>& held);

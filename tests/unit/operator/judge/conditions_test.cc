@@ -148,6 +148,22 @@ TEST(Conditions, WhatIsRenderedAndNotUsedYetIsSaid) {
   EXPECT_EQ(verdict(kDegraded, world), "False Serving");
 }
 
+TEST(Conditions, WhileItIsUpdatingThePodThatDoesNotRunIsNamed) {
+  World world = healthy_world();
+  world.pods.push_back(world.pods.back());
+  world.pods.back().name = "f2";
+  world.pods.back().is_ready = false;
+  world.pods.back().trouble = "frontend: ErrImageNeverPull";
+  Findings findings = completed();
+  findings.plan.phase = plan::Phase::Moving;
+  findings.plan.message = "shop-aaa-frontend has 1 of 2 pods of its latest template";
+  EXPECT_EQ(verdict(kFrontendReady, world, findings), "True PodsReady");
+  EXPECT_EQ(verdict(kReady, world, findings), "False Updating");
+  EXPECT_EQ(of(kReady, world, findings).message,
+            "shop-aaa-frontend has 1 of 2 pods of its latest template; "
+            "f2: frontend: ErrImageNeverPull");
+}
+
 TEST(Conditions, ARollOutThatStandsStillIsSaidToBeStuck) {
   const World world = healthy_world();
   Findings findings = completed();

@@ -68,6 +68,20 @@ TEST(Status, OfTwoRevisionsTellsEachOnesShare) {
   EXPECT_EQ(status.pools[0].updated, 1);
 }
 
+TEST(Rolling, ADeploymentIsNamedUntilAllItsPodsAreOfItsLatestTemplate) {
+  World world = healthy_world();
+  EXPECT_EQ(rolling_of(world), "");
+  Deployment& frontends = world.deployments[2];
+  frontends.is_observed = false;
+  EXPECT_EQ(rolling_of(world), "shop-aaa-frontend is not yet looked at");
+  frontends.is_observed = true;
+  frontends.pods = 3;
+  frontends.updated = 1;
+  EXPECT_EQ(rolling_of(world), "shop-aaa-frontend has 1 of 2 pods of its latest template");
+  frontends.updated = 2;
+  EXPECT_EQ(rolling_of(world), "shop-aaa-frontend has 1 pod of an older template");
+}
+
 TEST(Rollout, BeginsWithATargetAndEndsWhenThePlanDoes) {
   World world = healthy_world();
   const auto first = rollout_of(world, findings_of(plan::Phase::Moving).plan, kNow);

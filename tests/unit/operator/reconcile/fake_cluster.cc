@@ -48,7 +48,9 @@ void FakeCluster::step() {
     static_cast<void>(server_.remove(owned::pods_resource(), object::key_of(pod), {}));
   }
   server_.collect_garbage();
-  for (const Value& deployment : server_.objects(owned::deployments_resource())) run(deployment);
+  for (const Value& deployment : server_.objects(owned::deployments_resource())) {
+    if (!are_stopped_) run(deployment);
+  }
   for (Value& set : server_.objects(owned::stateful_sets_resource())) {
     const Value wanted = set.at({"spec", "replicas"});
     if (set.at({"status", "readyReplicas"}) == wanted) continue;
@@ -91,7 +93,9 @@ void FakeCluster::run(const Value& deployment) {
     }
   }
   Value seen = deployment;
-  seen.set({"status", "replicas"}, static_cast<std::int64_t>(std::min(pods.size(), wanted)));
+  for (const std::string_view count : {"replicas", "updatedReplicas"}) {
+    seen.set({"status", count}, static_cast<std::int64_t>(std::min(pods.size(), wanted)));
+  }
   seen.set({"status", "observedGeneration"}, seen.at({"metadata", "generation"}));
   if (seen["status"] != deployment["status"]) server_.put(owned::deployments_resource(), seen);
 }

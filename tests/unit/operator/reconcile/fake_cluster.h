@@ -29,6 +29,8 @@ class FakeCluster : public routers::RouterAdmin {
   void restart_router(const std::string& pod);
   // Does not answer until it is told again.
   void silence(const std::string& pod, bool is_silent);
+  // Nobody looks at Deployments until it is told again.
+  void stop_deployments(bool are_stopped) { are_stopped_ = are_stopped; }
   // Tells routers that its blocks are of that size, whatever they are told.
   void lie(const std::string& worker, std::int64_t block_size);
 
@@ -61,6 +63,7 @@ class FakeCluster : public routers::RouterAdmin {
 
   fakes::FakeApiServer& server_;
   std::size_t started_ = 0;
+  bool are_stopped_ = false;
   mutable std::mutex mutex_;               // guards what follows
   std::map<std::string, Router> routers_;  // by pod
   std::map<std::string, std::int64_t> lies_;

@@ -184,6 +184,23 @@ TEST(Reconciler, WeightsGoToRunningRoutersAndRestartNothing) {
   }
 }
 
+TEST(Reconciler, IsUpdatingFromTheFirstReconciliationUntilPodsAreReplaced) {
+  Trial trial;
+  trial.settle();
+  trial.cluster.stop_deployments(true);
+  trial.change([](Value& spec) {
+    spec.set({"router", "podTemplate", "metadata", "labels", "team"}, "a");
+  });
+  for (int i = 0; i < 3; ++i) {
+    trial.tick();
+    EXPECT_EQ(trial.condition("Ready"), "False Updating") << i;
+    EXPECT_EQ(trial.condition("Progressing"), "True RollingOut") << i;
+  }
+  trial.cluster.stop_deployments(false);
+  trial.settle();
+  EXPECT_EQ(trial.condition("Ready"), "True AsWanted");
+}
+
 TEST(Reconciler, ARestartedRouterGetsItsListAndSettingsAgain) {
   Trial trial;
   trial.settle();
