@@ -7,8 +7,6 @@
 #include <cmath>
 #include <utility>
 
-#include "common/base/json.h"
-
 namespace sightline::object {
 namespace {
 
@@ -48,8 +46,8 @@ void append_number(std::string& out, auto number) {
 
 }  // namespace
 
-Result<Value> Value::parse(std::string text) {
-  return value_of(SL_TRY(json::Document::parse(std::move(text))).root());
+Result<Value> Value::parse(std::string text, const json::ParseLimits& limits) {
+  return value_of(SL_TRY(json::Document::parse(std::move(text), limits)).root());
 }
 
 std::optional<bool> Value::boolean() const {

@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "common/base/json.h"
 #include "common/base/result.h"
 
 namespace sightline::object {
@@ -47,7 +48,7 @@ class Value {
 
   // An object or array. Of duplicate names the last one counts. Errors: as json::Document::parse; a
   // number that is no integer of 64 bits is kept as the nearest double.
-  static Result<Value> parse(std::string text);
+  static Result<Value> parse(std::string text, const json::ParseLimits& limits = {});
 
   [[nodiscard]] bool is_null() const { return std::holds_alternative<std::monostate>(data_); }
   [[nodiscard]] bool is_object() const { return std::holds_alternative<Members>(data_); }

@@ -55,11 +55,11 @@ void BlockingQueue::add_after(const object::Key& item, Duration wait) {
   changed_.notify_all();
 }
 
-void BlockingQueue::add_rate_limited(const object::Key& item) {
+void BlockingQueue::add_rate_limited(const object::Key& item, Duration at_least) {
   retries_.add();
   {
     const MutexLock lock(mutex_);
-    queue_.add_rate_limited(item, clock_.now());
+    queue_.add_rate_limited(item, clock_.now(), at_least);
     note_change();
   }
   changed_.notify_all();

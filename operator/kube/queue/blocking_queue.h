@@ -24,7 +24,7 @@ class BlockingQueue {
 
   void add(const object::Key& item);
   void add_after(const object::Key& item, Duration wait);
-  void add_rate_limited(const object::Key& item);
+  void add_rate_limited(const object::Key& item, Duration at_least = {});
   void forget(const object::Key& item);
 
   // Waits for an item; nothing once a stop is requested, whatever is left.

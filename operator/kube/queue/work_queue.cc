@@ -23,8 +23,8 @@ void WorkQueue::add_at(const object::Key& item, Instant now, Instant ready_at) {
   by_time_.emplace(ready_at, item);
 }
 
-void WorkQueue::add_rate_limited(const object::Key& item, Instant now) {
-  add_at(item, now, now + limiter_.next_wait(item, now));
+void WorkQueue::add_rate_limited(const object::Key& item, Instant now, Duration at_least) {
+  add_at(item, now, now + std::max(limiter_.next_wait(item, now), at_least));
 }
 
 void WorkQueue::move_ready(Instant now) {

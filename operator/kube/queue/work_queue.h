@@ -36,8 +36,8 @@ class WorkQueue {
   void add(const object::Key& item, Instant now);
   // Of several such times for one item, the earliest counts.
   void add_at(const object::Key& item, Instant now, Instant ready_at);
-  // After a failure.
-  void add_rate_limited(const object::Key& item, Instant now);
+  // After a failure; not sooner than after `at_least`.
+  void add_rate_limited(const object::Key& item, Instant now, Duration at_least = {});
   // Ends the count of an item's failures.
   void forget(const object::Key& item) { limiter_.forget(item); }
 

@@ -77,6 +77,7 @@ void Informer::list(const WantList& want) {
         {{"resource", options_.resource.plural}, {"problem", page.error().message}});
     return reflector_.on_list_failed(clock_.now(), page.error());
   }
+  for (object::Value& object : page->items) strip(object);
   auto change = reflector_.on_list(std::move(*page));
   if (!change) return;
   apply(std::move(*change));
@@ -117,6 +118,7 @@ Informer::End Informer::follow(client::Watch& watch, const std::stop_token& stop
     if (!event.ok()) return {.is_said = false, .failure = std::move(event).error()};
     if (event->what == client::WatchEvent::What::Ended) return {};
     if (event->what == client::WatchEvent::What::Silent) continue;
+    if (event->type != "ERROR") strip(event->object);
     auto seen = reflector_.on_event(clock_.now(), event->type, std::move(event->object));
     if (seen.is_unknown) {
       log(LogLevel::Warn, "unknown type of a watch event",
@@ -128,11 +130,13 @@ Informer::End Informer::follow(client::Watch& watch, const std::stop_token& stop
   return {};
 }
 
+// At once: what is kept of a list of thousands must not first be there whole.
+void Informer::strip(object::Value& object) const {
+  object::strip_for_cache(object);
+  if (options_.trim) options_.trim(object);
+}
+
 void Informer::apply(StoreChange change) {
-  for (object::Value& object : change.objects) {
-    object::strip_for_cache(object);
-    if (options_.trim) options_.trim(object);
-  }
   const std::vector<Change> changes = store_.apply(std::move(change));
   metrics_.gauge(contract::kReflectorObjects, {options_.resource.plural})
       .set(static_cast<double>(store_.size()));

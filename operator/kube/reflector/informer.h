@@ -57,6 +57,7 @@ class Informer {
     std::optional<client::Failure> failure;
   };
   End follow(client::Watch& watch, const std::stop_token& stop);
+  void strip(object::Value& object) const;
   void apply(StoreChange change);
   void wait_until(Instant when, const std::stop_token& stop);
   void count_list(std::string_view result);

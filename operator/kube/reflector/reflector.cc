@@ -22,7 +22,7 @@ bool is_version_gone(const Failure& failure) {
 }  // namespace
 
 std::string Reflector::list_version() const {
-  if (is_version_unavailable_) return {};
+  if (is_version_unavailable_ || is_too_long_) return {};
   return version_.empty() ? "0" : version_;
 }
 
@@ -61,6 +61,11 @@ void Reflector::on_list_failed(Instant now, const Failure& failure) {
     return;
   }
   is_paging_off_ = false;
+  // What the server has at hand comes whole; more than we read comes in pages.
+  if (failure.reason == Reason::LimitExceeded && !is_too_long_) {
+    is_too_long_ = true;
+    return;
+  }
   if (is_version_gone(failure) && !is_version_unavailable_) {
     is_version_unavailable_ = true;
     return;

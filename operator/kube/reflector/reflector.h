@@ -106,6 +106,7 @@ class Reflector {
   std::string version_;                  // the last that was seen
   bool is_version_unavailable_ = false;  // the server does not have it: ask for the newest
   bool is_paging_off_ = false;
+  bool is_too_long_ = false;  // for one answer: ask for the newest, in pages
   std::string continue_from_;
   std::vector<object::Value> pages_;
   // Of the watch.

@@ -170,7 +170,7 @@ Answer<HttpAnswer> RestClient::send(HttpRequest request) {
     auto answer = transport_.exchange(request, options_.call_timeout);
     count(request, answer, clock_.now() - start);
     const auto wait = retry_wait(request.method, answer);
-    if (wait && retries < options_.retries_max) {
+    if (wait && *wait <= options_.retry_wait_max && retries < options_.retries_max) {
       const std::string code = answer.ok() ? std::to_string(answer->status) : "<error>";
       metrics_.counter(contract::kRestRetriesTotal, {code, request.method, options_.host}).add();
       if (options_.pause && !options_.pause(*wait)) {
@@ -193,6 +193,9 @@ Answer<Value> RestClient::send_for_object(HttpRequest request) {
   const bool is_write = !is_read(request.method);
   HttpAnswer answer = SL_TRY(send(std::move(request)));
   auto object = Value::parse(std::move(answer.body));
+  if (!object.ok() && object.error().code == ErrorCode::TooLarge) {
+    return failure(Reason::LimitExceeded, "the answer has too many values");
+  }
   if (!object.ok() || !object->is_object()) {
     return malformed(is_write, "the answer is no JSON object");
   }

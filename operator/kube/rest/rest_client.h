@@ -26,9 +26,10 @@ struct RestOptions {
   // Of a call, each time that it is sent, and of a watch until it begins. A lease's client has a
   // shorter one.
   Duration call_timeout = std::chrono::seconds(30);
-  int retries_max = 10;                       // when the server asks for them
-  std::size_t line_bytes_max = 8 << 20;       // of a watch
-  std::optional<double> requests_per_second;  // nothing: as many as the server takes
+  int retries_max = 10;                               // when the server asks for them
+  Duration retry_wait_max = std::chrono::seconds(5);  // a longer one is left to the caller
+  std::size_t line_bytes_max = 8 << 20;               // of a watch
+  std::optional<double> requests_per_second;          // nothing: as many as the server takes
   double requests_burst = 10;
   // Asked right before a request that changes something is sent, each time; empty: may.
   std::function<bool()> may_write;

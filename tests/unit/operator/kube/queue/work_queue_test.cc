@@ -87,6 +87,12 @@ TEST(WorkQueue, FailuresOfAnItemDoubleItsWaitUntilItIsForgotten) {
   EXPECT_EQ(*queue.next_ready() - kStart, milliseconds(5));
 }
 
+TEST(WorkQueue, AFailureWaitsAtLeastAsLongAsItIsToldTo) {
+  WorkQueue queue;
+  queue.add_rate_limited(kA, kStart, std::chrono::seconds(7));
+  EXPECT_EQ(queue.next_ready(), kStart + std::chrono::seconds(7));
+}
+
 TEST(WorkQueue, FailuresOfAllItemsTogetherAreSlowedDown) {
   WorkQueue queue;
   for (int i = 0; i < 150; ++i) queue.add_rate_limited({"s", std::to_string(i)}, kStart);

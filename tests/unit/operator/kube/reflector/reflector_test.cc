@@ -104,6 +104,24 @@ TEST(Reflector, ExpiredPagesAreListedOnceMoreInOnePiece) {
   EXPECT_EQ(change->objects.size(), 1U);
 }
 
+TEST(Reflector, AListThatIsMoreThanWeReadComesInPagesFromThenOn) {
+  Reflector reflector({}, 1);
+  static_cast<void>(reflector.next(kStart));
+  reflector.on_list_failed(kStart, fakes::api_failure(Reason::LimitExceeded, "too long"));
+  for (int i = 0; i < 2; ++i) {
+    const WantList list = want_list(reflector, kStart + i * minutes(1));
+    EXPECT_EQ(list.resource_version, "");
+    EXPECT_EQ(list.limit, 500U);
+    EXPECT_FALSE(reflector.on_list({"10", "more", {pod("a", 3)}}));
+    EXPECT_TRUE(reflector.on_list(list_of("10", {pod("b", 4)})));
+    reflector.on_watch_failed(kStart, fakes::api_failure(Reason::InternalError, "no"));
+  }
+  static_cast<void>(want_list(reflector, kStart + minutes(5)));
+  reflector.on_list_failed(kStart + minutes(5),
+                           fakes::api_failure(Reason::LimitExceeded, "too long"));
+  EXPECT_GT(waits(reflector, kStart + minutes(5)), Duration::zero()) << "not even a page";
+}
+
 TEST(Reflector, AListThatFailsIsTriedAgainLaterAndLater) {
   Reflector reflector({}, 1);
   Instant now = kStart;

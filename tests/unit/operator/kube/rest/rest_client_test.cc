@@ -132,6 +132,21 @@ TEST_F(RestClientTest, ABusyServerIsAskedAgainWhenItSays) {
   EXPECT_EQ(waits_, (std::vector<Duration>{seconds(3), seconds(1)}));
 }
 
+TEST_F(RestClientTest, ALongWaitIsLeftToTheCallerWhoHasOthersToLookAfter) {
+  transport_.answers = {HttpAnswer{429, "", seconds(6)}};
+  const auto made = create();
+  ASSERT_TRUE(failed(made, Reason::TooManyRequests));
+  EXPECT_EQ(made.error().retry_after, seconds(6));
+  EXPECT_TRUE(waits_.empty());
+}
+
+TEST_F(RestClientTest, AnAnswerOfTooManyValuesIsTooLong) {
+  std::string many = "{\"items\":[0";
+  for (int i = 0; i < 4'000'000; ++i) many += ",0";
+  transport_.answers = {HttpAnswer{200, many + "]}", {}}};
+  EXPECT_TRUE(failed(client_.list(kPods, {}), Reason::LimitExceeded));
+}
+
 TEST_F(RestClientTest, AfterTenTimesItIsGivenUp) {
   for (int i = 0; i < 20; ++i) transport_.answers.push_back(HttpAnswer{429, "", seconds(1)});
   EXPECT_TRUE(failed(create(), Reason::TooManyRequests));
