@@ -2,6 +2,7 @@
 // Copyright The Sightline Authors
 #include "operator/manager/workers.h"
 
+#include <algorithm>
 #include <exception>
 #include <utility>
 
@@ -9,6 +10,12 @@
 #include "common/contract/controller_metrics.h"
 
 namespace sightline::manager {
+namespace {
+
+// So many times as long as a failure took passes before the next attempt, whatever its number.
+constexpr int kFailureRest = 4;
+
+}  // namespace
 
 using client::Answer;
 using client::Failure;
@@ -29,10 +36,18 @@ Workers::Workers(Options options, queue::BlockingQueue& queue, const Clock& cloc
   }
   metrics.counter(contract::kReconcileErrorsTotal, {kController});
   metrics.counter(contract::kReconcilePanicsTotal, {kController});
+  const MutexLock lock(mutex_);
+  running_ = options.count;
   for (std::size_t i = 0; i < options.count; ++i) {
     threads_.emplace_back("reconcile-" + std::to_string(i),
                           [this](const std::stop_token& stop) { run(stop); });
   }
+}
+
+bool Workers::finish_within(Duration time_max) {
+  for (WorkerThread& thread : threads_) thread.request_stop();
+  const MutexLock lock(mutex_);
+  return ended_.wait_for(mutex_, time_max, [this]() SL_REQUIRES(mutex_) { return running_ == 0; });
 }
 
 void Workers::stop() {
@@ -44,25 +59,32 @@ void Workers::run(const std::stop_token& stop) {
   while (const auto key = queue_.take(stop)) {
     active_.add(1);
     const Instant start = clock_.now();
-    work(*key);
+    work(*key, start);
     seconds_.observe(std::chrono::duration<double>(clock_.now() - start).count());
     active_.add(-1);
     queue_.done(*key);
   }
+  {
+    const MutexLock lock(mutex_);
+    --running_;
+  }
+  ended_.notify_all();
 }
 
-void Workers::work(const Key& key) {
+void Workers::work(const Key& key, Instant start) {
+  const auto took = [&] { return clock_.now() - start; };
   try {
-    finish(key, reconcile_(key));
+    const auto answer = reconcile_(key);
+    finish(key, answer, took());
   } catch (const std::exception& thrown) {
     metrics_.counter(contract::kReconcilePanicsTotal, {kController}).add();
     Failure failure;
     failure.message = std::string("an exception: ") + thrown.what();
-    finish(key, failure);
+    finish(key, failure, took());
   }
 }
 
-void Workers::finish(const Key& key, const Answer<std::optional<Duration>>& answer) {
+void Workers::finish(const Key& key, const Answer<std::optional<Duration>>& answer, Duration took) {
   const auto count = [&](std::string_view result) {
     metrics_.counter(contract::kReconcileTotal, {kController, result}).add();
   };
@@ -75,11 +97,12 @@ void Workers::finish(const Key& key, const Answer<std::optional<Duration>>& answ
         {{"object", object::text_of(key)},
          {"reason", client::name_of(failure.reason)},
          {"problem", failure.message}});
-    queue_.add_rate_limited(key);
+    queue_.add_rate_limited(
+        key, std::max(failure.retry_after.value_or(Duration::zero()), kFailureRest * took));
     return;
   }
   queue_.forget(key);
-  if (*answer) queue_.add_after(key, **answer);
+  if (*answer) queue_.add_after(key, std::max(**answer, took));
   count(*answer ? "requeue_after" : "success");
 }
 

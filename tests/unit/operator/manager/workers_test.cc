@@ -64,6 +64,61 @@ TEST_F(WorkersTest, TryAFailureAgainAndOutliveAnException) {
       counted(R"(controller_runtime_reconcile_errors_total{controller="multimodalrouter"} 2)"));
 }
 
+TEST_F(WorkersTest, AnObjectThatFailsSlowlyDoesNotKeepThemFromTheOthers) {
+  std::atomic<int> good{0};
+  std::atomic<int> bad{0};
+  Workers workers({.count = 1,
+                   .reconcile = [&](const Key& key) -> Answer {
+                     if (key.name == "good") {
+                       ++good;
+                       return std::optional<Duration>(std::chrono::milliseconds(1));
+                     }
+                     ++bad;
+                     std::this_thread::sleep_for(std::chrono::milliseconds(50));
+                     return client::Failure{};
+                   }},
+                  queue_, system_clock(), metrics_);
+  queue_.add({"a", "bad"});
+  queue_.add({"a", "good"});
+  ASSERT_TRUE(eventually([&] { return bad == 3; }));
+  workers.stop();
+  EXPECT_GT(good, 100) << "four fifths of the time are for others";
+}
+
+TEST_F(WorkersTest, WaitAsLongAsTheServerAsksFor) {
+  std::atomic<int> calls{0};
+  Workers workers({.count = 1,
+                   .reconcile = [&](const Key&) -> Answer {
+                     ++calls;
+                     client::Failure busy;
+                     busy.retry_after = std::chrono::hours(1);
+                     return busy;
+                   }},
+                  queue_, system_clock(), metrics_);
+  queue_.add({"a", "b"});
+  EXPECT_TRUE(eventually([&] { return calls == 1; }));
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_EQ(calls, 1);
+}
+
+TEST_F(WorkersTest, SayWhetherTheyHaveFinishedInTime) {
+  std::atomic<bool> is_begun{false};
+  std::atomic<bool> may_end{false};
+  Workers workers({.count = 2,
+                   .reconcile = [&](const Key&) -> Answer {
+                     is_begun = true;
+                     while (!may_end) std::this_thread::yield();
+                     return std::optional<Duration>();
+                   }},
+                  queue_, system_clock(), metrics_);
+  queue_.add({"a", "b"});
+  ASSERT_TRUE(eventually([&] { return is_begun.load(); }));
+  EXPECT_FALSE(workers.finish_within(std::chrono::milliseconds(20)));
+  may_end = true;
+  EXPECT_TRUE(workers.finish_within(fakes::kPatience));
+  workers.stop();
+}
+
 TEST_F(WorkersTest, FinishWhatIsUnderWayBeforeTheyStop) {
   std::atomic<bool> is_begun{false};
   std::atomic<bool> may_end{false};
