@@ -25,12 +25,15 @@
 #include "operator/owned/kinds.h"
 #include "operator/reconcile/reconciler.h"
 #include "operator/routers/http_router_admin.h"
+#include "operator/routers/patient_router_admin.h"
 
 namespace sightline::manager {
 namespace {
 
 // A cluster whose lists cannot be had for so long is not one that can be looked after.
 constexpr std::chrono::minutes kSyncMax{2};
+// Of the 30 seconds that a pod has for its end.
+constexpr std::chrono::seconds kFinishMax{10};
 constexpr std::string_view kEventsController = "sightline.dev/operator";
 
 std::string user_agent(std::string_view part) {
@@ -83,6 +86,7 @@ struct OperatorApp::Parts {
   std::optional<queue::BlockingQueue> queue;
   std::optional<owned::Caches> caches;
   std::optional<routers::HttpRouterAdmin> routers;
+  std::optional<routers::PatientRouterAdmin> patient_routers;
   std::optional<reconcile::Reconciler> reconciler;
   std::optional<election::Elector> elector;
   std::optional<runtime::AdminServer> admin;
@@ -130,10 +134,15 @@ void OperatorApp::Parts::make_reconciler() {
                                     .instance = identity_of_process()},
                  *api, system_clock(), metrics);
   queue.emplace(kController, queue::RateLimits{}, system_clock(), metrics);
-  const auto monitors = api->list(*owned::rendered_of("PodMonitor"), {.limit = 1});
+  // One that does not answer now may have the kind all the same; then its lists come later or
+  // never.
+  const auto monitors = api->list(*owned::rendered_of("PodMonitor"),
+                                  {.of = {.name_space = settings.kube.name_space}, .limit = 1});
+  const bool has_no_monitors =
+      failed(monitors, client::Reason::NotFound) || failed(monitors, client::Reason::Forbidden);
   owned::Caches::Options caching;
   caching.name_space = settings.kube.name_space;
-  caching.has_pod_monitors = monitors.ok();
+  caching.has_pod_monitors = !has_no_monitors;
   caching.on_change = [this](const object::Key& key) { queue->add(key); };
   caching.seed = runtime::number_nobody_knows();
   caches.emplace(caching, *api, system_clock(), metrics);
@@ -141,10 +150,12 @@ void OperatorApp::Parts::make_reconciler() {
   to_routers.connect = [this](const std::string& server) -> std::unique_ptr<rest::Transport> {
     https::HttpsOptions plain;
     plain.server = server;
+    plain.body_bytes_max = routers::kAnswerBytesMax;
     return std::make_unique<https::HttpsTransport>(plain, nobody, system_clock(), stop.get_token());
   };
   to_routers.may_write = [this] { return may_write(); };
-  routers.emplace(std::move(to_routers));
+  routers.emplace(std::move(to_routers), system_clock());
+  patient_routers.emplace(routers::PatientRouterAdmin::Options{}, *routers, system_clock());
   reconcile::Reconciler::Options reconciling;
   reconciling.images = {.router = settings.images.router,
                         .nats = settings.images.nats,
@@ -155,7 +166,7 @@ void OperatorApp::Parts::make_reconciler() {
   reconciler.emplace(std::move(reconciling),
                      reconcile::Reconciler::Around{.api = *api,
                                                    .caches = *caches,
-                                                   .routers = *routers,
+                                                   .routers = *patient_routers,
                                                    .events = *events,
                                                    .clock = system_clock()});
 }
@@ -225,8 +236,10 @@ void OperatorApp::stop() {
   if (std::exchange(parts_->stopped, true)) return;
   parts_->starter->request_stop();
   parts_->starter->join();
-  if (parts_->workers) parts_->workers->stop();
+  // What is under way then is cut off: it may wait for a server that does not answer.
+  if (parts_->workers) parts_->workers->finish_within(kFinishMax);
   parts_->stop.request_stop();
+  if (parts_->workers) parts_->workers->stop();
   parts_->admin->stop();
   if (parts_->elector) parts_->elector->release();
 }

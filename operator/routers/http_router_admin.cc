@@ -2,6 +2,7 @@
 // Copyright The Sightline Authors
 #include "operator/routers/http_router_admin.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace sightline::routers {
@@ -26,19 +27,19 @@ std::string refusal_of(const HttpAnswer& answer) {
   return "status " + std::to_string(answer.status) + (said.empty() ? "" : ", " + said);
 }
 
-Result<HttpAnswer> send(rest::Transport& transport, const HttpRequest& request) {
-  auto answer = transport.exchange(request, kCallMax);
+Result<HttpAnswer> send(rest::Transport& transport, const HttpRequest& request, Duration time_max) {
+  auto answer = transport.exchange(request, std::max(time_max, Duration::zero()));
   if (!answer.ok()) return unavailable(request, answer.error().message);
   if (answer->status != kOk) return unavailable(request, refusal_of(*answer));
   return std::move(*answer);
 }
 
-Result<Value> get(rest::Transport& transport, const std::string& path) {
+Result<Value> get(rest::Transport& transport, const std::string& path, Duration time_max) {
   HttpRequest request;
   request.method = "GET";
   request.target = path;
-  HttpAnswer answer = SL_TRY(send(transport, request));
-  auto body = Value::parse(std::move(answer.body));
+  HttpAnswer answer = SL_TRY(send(transport, request, time_max));
+  auto body = Value::parse(std::move(answer.body), {.values_max = kAnswerValuesMax});
   if (!body.ok()) return unavailable(request, "its answer is no JSON: " + body.error().message);
   return std::move(*body);
 }
@@ -53,17 +54,21 @@ std::string HttpRouterAdmin::server_of(const Address& router) const {
 
 Result<judge::RouterAnswers> HttpRouterAdmin::ask(const Address& router) {
   const auto transport = options_.connect(server_of(router));
+  const Instant until = clock_.now() + kCallMax;
+  const auto read = [&](const std::string& path) {
+    return get(*transport, path, until - clock_.now());
+  };
   judge::RouterAnswers answers;
-  answers.workers = SL_TRY(get(*transport, "/v1/workers"));
-  answers.list = SL_TRY(get(*transport, "/v1/workers/list"));
-  answers.settings = SL_TRY(get(*transport, "/v1/settings"));
-  answers.replicas = SL_TRY(get(*transport, "/v1/replicas"));
+  answers.workers = SL_TRY(read("/v1/workers"));
+  answers.list = SL_TRY(read("/v1/workers/list"));
+  answers.settings = SL_TRY(read("/v1/settings"));
+  answers.replicas = SL_TRY(read("/v1/replicas"));
   return answers;
 }
 
 Result<std::map<std::string, std::string>> HttpRouterAdmin::settings(const Address& process) {
   const auto transport = options_.connect(server_of(process));
-  return judge::pushed_settings(SL_TRY(get(*transport, "/v1/settings")));
+  return judge::pushed_settings(SL_TRY(get(*transport, "/v1/settings", kCallMax)));
 }
 
 Result<Done> HttpRouterAdmin::put(const Address& router, const std::string& path,
@@ -78,7 +83,7 @@ Result<Done> HttpRouterAdmin::put(const Address& router, const std::string& path
   if (!options_.may_write()) {
     return unavailable(request, "this process does not lead: nothing was sent");
   }
-  SL_TRY(send(*transport, request));
+  SL_TRY(send(*transport, request, kCallMax));
   return Done{};
 }
 

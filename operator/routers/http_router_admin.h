@@ -15,20 +15,27 @@
 namespace sightline::routers {
 
 inline constexpr std::uint16_t kAdminPort = 9090;
-// A router answers from memory. One that is gone is noticed by this.
+// Of a call, all its requests together. A router answers from memory; one that is gone is noticed
+// by this.
 inline constexpr std::chrono::seconds kCallMax{2};
+// Of an answer: enough for ten thousand workers. What routers run is in the hands of who wrote the
+// object, and this process looks after those of others too.
+inline constexpr std::size_t kAnswerBytesMax = 16 << 20;
+inline constexpr std::size_t kAnswerValuesMax = 500'000;
 
 // Over HTTP, with a connection made anew for each call: calls are few, and pods come and go.
 class HttpRouterAdmin : public RouterAdmin {
  public:
   struct Options {
-    // Makes the transport to a server ("http://10.0.0.7:9090").
+    // Makes the transport to a server ("http://10.0.0.7:9090"), that reads kAnswerBytesMax at most.
     std::function<std::unique_ptr<rest::Transport>(const std::string& server)> connect;
     // Asked right before each PUT.
     std::function<bool()> may_write;
     std::uint16_t port = kAdminPort;
   };
-  explicit HttpRouterAdmin(Options options) : options_(std::move(options)) {}
+  // The clock must outlive it.
+  HttpRouterAdmin(Options options, const Clock& clock)
+      : options_(std::move(options)), clock_(clock) {}
 
   Result<judge::RouterAnswers> ask(const Address& router) override;
   Result<std::map<std::string, std::string>> settings(const Address& process) override;
@@ -39,6 +46,7 @@ class HttpRouterAdmin : public RouterAdmin {
   [[nodiscard]] std::string server_of(const Address& router) const;
 
   const Options options_;
+  const Clock& clock_;
 };
 
 }  // namespace sightline::routers

@@ -2,11 +2,14 @@
 // Copyright The Sightline Authors
 #include "operator/routers/http_router_admin.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
+
+#include "tests/fakes/manual_clock.h"
 
 namespace sightline::routers {
 namespace {
@@ -20,14 +23,21 @@ using rest::HttpRequest;
 struct Network {
   std::vector<std::pair<std::string, HttpRequest>> requests;  // server, request
   std::map<std::string, HttpAnswer> answers;                  // by path
+  Duration pace{};                                            // of an answer
+  test::ManualClock clock;
 };
 
 class FakeTransport : public rest::Transport {
  public:
   FakeTransport(std::string server, Network& network)
       : server_(std::move(server)), network_(network) {}
-  Answer<HttpAnswer> exchange(const HttpRequest& request, Duration) override {
+  Answer<HttpAnswer> exchange(const HttpRequest& request, Duration time_max) override {
     network_.requests.emplace_back(server_, request);
+    client::Failure late;
+    late.reason = client::Reason::Deadline;
+    late.message = "no whole answer in time";
+    network_.clock.advance(std::min(network_.pace, time_max));
+    if (network_.pace > time_max) return late;
     const auto found = network_.answers.find(request.target);
     if (found != network_.answers.end()) return found->second;
     client::Failure refused;
@@ -49,7 +59,8 @@ class HttpRouterAdminTest : public testing::Test {
                                 [this](const std::string& server) {
                                   return std::make_unique<FakeTransport>(server, network_);
                                 },
-                            .may_write = [this] { return leads_; }});
+                            .may_write = [this] { return leads_; }},
+                           network_.clock);
   }
   void answer(const std::string& path, int status, const std::string& body) {
     network_.answers[path] = {.status = status, .body = body, .retry_after = {}};
@@ -81,6 +92,27 @@ TEST_F(HttpRouterAdminTest, SaysWhatARouterThatDoesNotAnswerWasAsked) {
   const auto odd = admin().ask({"10.0.0.7", {}});
   ASSERT_FALSE(odd.ok());
   EXPECT_TRUE(odd.error().message.starts_with("GET /v1/workers: its answer is no JSON: "));
+}
+
+TEST_F(HttpRouterAdminTest, AllThatIsAskedOfARouterHasOneTime) {
+  for (const char* path : {"/v1/workers", "/v1/workers/list", "/v1/settings", "/v1/replicas"}) {
+    answer(path, 200, "[]");
+  }
+  network_.pace = std::chrono::milliseconds(900);
+  const Instant start = network_.clock.now();
+  EXPECT_FALSE(admin().ask({"10.0.0.7", {}}).ok());
+  EXPECT_LE(network_.clock.now() - start, kCallMax);
+}
+
+TEST_F(HttpRouterAdminTest, AnAnswerOfEndlesslyManyValuesIsNone) {
+  std::string many = "[0";
+  for (std::size_t i = 0; i < kAnswerValuesMax; ++i) many += ",0";
+  answer("/v1/workers", 200, many + "]");
+  const auto odd = admin().ask({"10.0.0.7", {}});
+  ASSERT_FALSE(odd.ok());
+  EXPECT_TRUE(odd.error().message.starts_with("GET /v1/workers: its answer is no JSON: "));
+  answer("/v1/workers", 200, std::string(200, '[') + std::string(200, ']'));
+  EXPECT_FALSE(admin().ask({"10.0.0.7", {}}).ok());
 }
 
 TEST_F(HttpRouterAdminTest, PutsWithTheTokenAndTellsARefusal) {
