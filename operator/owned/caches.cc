@@ -28,12 +28,26 @@ std::vector<std::string> router_of(const Value& object) {
   return {object::text_of({object::key_of(object).name_space, std::string(name)})};
 }
 
-Key router_key_of(const Value& object, const Resource& resource) {
+Key router_key_of(const Value& object, bool is_router) {
   Key key = object::key_of(object);
-  if (resource.kind != routers_resource().kind) {
-    key.name = object::label_of(object, desired::kRouterLabel);
-  }
+  if (!is_router) key.name = object::label_of(object, desired::kRouterLabel);
   return key;
+}
+
+// What changed of a MultimodalRouter is its status alone, which is our own writing. To look again
+// for that would be to look again for every message that moves.
+bool is_own_writing(const reflector::Change& change) {
+  if (change.before == nullptr || change.after == nullptr) return false;
+  const Value& before = (*change.before)["metadata"];
+  const Value& after = (*change.after)["metadata"];
+  return before["uid"] == after["uid"] && before["generation"] == after["generation"] &&
+         before["deletionTimestamp"] == after["deletionTimestamp"];
+}
+
+// What pods run, and what ReplicaSets make them of, is most of them and is read by nobody here.
+void trim(Value& object) {
+  object.erase({"spec"});
+  object.erase({"metadata", "annotations"});
 }
 
 }  // namespace
@@ -60,10 +74,13 @@ void Caches::watch(const Resource& resource, std::string labels) {
   informer.indexes[std::string(kByOwner)] = reflector::by_controller();
   informer.indexes[std::string(kByRouter)] = router_of;
   informer.seed = options_.seed + informers_.size();
-  informer.on_change = [tell = options_.on_change, &resource](const reflector::Change& change) {
+  const bool is_router = resource.kind == routers_resource().kind;
+  if (resource == pods_resource() || resource == replica_sets_resource()) informer.trim = trim;
+  informer.on_change = [tell = options_.on_change, is_router](const reflector::Change& change) {
+    if (is_router && is_own_writing(change)) return;
     for (const ObjectPtr& object : {change.before, change.after}) {
       if (object == nullptr) continue;
-      const Key key = router_key_of(*object, resource);
+      const Key key = router_key_of(*object, is_router);
       if (!key.name.empty()) tell(key);
     }
   };
