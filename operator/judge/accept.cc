@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "operator/commands/commands.h"
+#include "operator/crd/write.h"
 #include "operator/desired/names.h"
 #include "operator/desired/pod_merge.h"
 #include "operator/kube/object/value.h"
@@ -137,6 +138,19 @@ Trouble check_references(const crd::Spec& spec, const Found& found) {
   return {};
 }
 
+// What is kept of specs stands in one ConfigMap, which takes a megabyte: the accepted one and those
+// of three revisions.
+constexpr std::size_t kSpecBytesMax = 200 * 1024;
+
+Trouble check_size(const crd::Spec& spec) {
+  const std::size_t bytes = crd::spec_json(spec).size();
+  if (bytes <= kSpecBytesMax) return {};
+  return trouble("SpecTooLarge", "spec: has " + std::to_string(bytes) + " bytes of " +
+                                     std::to_string(kSpecBytesMax) +
+                                     " that can be kept; shorten pod templates, arguments and "
+                                     "environment, or put them into a ConfigMap");
+}
+
 }  // namespace
 
 References references_of(const crd::Spec& spec) {
@@ -165,7 +179,7 @@ Trouble why_not_accepted(const crd::Spec& spec, const Found& found,
     Trouble found_there = check_pool(spec, i, image);
     if (found_there.is_there()) return found_there;
   }
-  for (Trouble general : {check_endpoints(spec), check_images(spec, images)}) {
+  for (Trouble general : {check_size(spec), check_endpoints(spec), check_images(spec, images)}) {
     if (general.is_there()) return general;
   }
   Trouble frontend = check_pod_template(spec.frontend.pod_template, desired::kFrontend,

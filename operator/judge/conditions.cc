@@ -6,6 +6,8 @@
 #include <set>
 #include <utility>
 
+#include "common/base/bytes.h"
+
 #include "operator/desired/names.h"
 #include "operator/desired/unobeyed.h"
 #include "operator/judge/consistency.h"
@@ -221,6 +223,15 @@ std::vector<Condition> conditions_of(const World& world, const Findings& finding
   return parts;
 }
 
+std::vector<Condition> with_trouble(std::vector<Condition> before, const Trouble& trouble,
+                                    std::int64_t generation, WallTime when) {
+  auto made = merged(before, {no(kReady, trouble.reason, trouble.message)}, generation, when);
+  const auto same = std::find_if(before.begin(), before.end(),
+                                 [](const Condition& one) { return one.type == kReady; });
+  (same == before.end() ? before.emplace_back() : *same) = std::move(made.front());
+  return before;
+}
+
 std::vector<Condition> merged(const std::vector<Condition>& before, std::vector<Condition> now,
                               std::int64_t generation, WallTime when) {
   for (Condition& one : now) {
@@ -229,6 +240,10 @@ std::vector<Condition> merged(const std::vector<Condition>& before, std::vector<
     one.last_transition_time =
         is_unchanged ? same->last_transition_time : object::to_timestamp(when);
     one.observed_generation = generation;
+    // What pods, routers and the API server say has no end that we know of.
+    if (one.message.size() > kMessageBytesMax) {
+      one.message = std::string(utf8_prefix(one.message, kMessageBytesMax));
+    }
   }
   return now;
 }

@@ -46,6 +46,13 @@ struct Findings {
 // Of all types, each with its verdict; times and generations are left to merged().
 std::vector<crd::Condition> conditions_of(const World& world, const Findings& findings);
 
+// What was said before, and that it is not Ready: of a reconciliation that came to no verdict.
+std::vector<crd::Condition> with_trouble(std::vector<crd::Condition> before, const Trouble& trouble,
+                                         std::int64_t generation, WallTime when);
+
+// Of a message; the API server takes eight times as much.
+inline constexpr std::size_t kMessageBytesMax = 4096;
+
 // The same with the time at which each verdict changed last: that of `before` where it did not.
 std::vector<crd::Condition> merged(const std::vector<crd::Condition>& before,
                                    std::vector<crd::Condition> now, std::int64_t generation,

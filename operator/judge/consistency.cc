@@ -125,7 +125,7 @@ std::set<std::int64_t> block_sizes_of(const World& world, const std::string& poo
     if (stack == nullptr) continue;
     for (const auto& [name, report] : router.workers) {
       const auto* its_pool = pool_of_worker(world, *stack, name);
-      if (its_pool != nullptr && its_pool->name == pool && size_of(report) != 0) {
+      if (its_pool != nullptr && its_pool->name == pool && size_of(report) > 0) {
         sizes.insert(size_of(report));
       }
     }

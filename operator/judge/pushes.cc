@@ -3,6 +3,7 @@
 #include "operator/judge/pushes.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "operator/judge/workers.h"
@@ -30,15 +31,19 @@ bool holds(const RouterReport& router, const Value& list) {
   return router.generation && router.pushed == list;
 }
 
+// Beyond it there is no later one: what says so is no list of ours.
+constexpr std::int64_t kGenerationMax = std::numeric_limits<std::int64_t>::max() - 1;
+
 std::int64_t generation_for(const World& world, const Stack& stack, const Value& list) {
   std::int64_t newest = 0;
   bool is_held = false;
   for (const RouterReport& router : world.routers) {
     if (!answers_for(router, stack) || !router.generation) continue;
-    if (*router.generation < newest) continue;
+    const std::int64_t generation = std::min(*router.generation, kGenerationMax);
+    if (generation < newest) continue;
     // Of one generation there may be two lists; then both are old.
-    const bool is_also = *router.generation == newest && newest > 0 ? is_held : true;
-    newest = *router.generation;
+    const bool is_also = generation == newest && newest > 0 ? is_held : true;
+    newest = generation;
     is_held = is_also && holds(router, list);
   }
   return is_held ? newest : newest + 1;

@@ -20,6 +20,9 @@ namespace {
 using crd::RevisionState;
 using crd::RolloutPhase;
 
+// As many as the schema takes: more are told only by routers that are out of order.
+constexpr std::size_t kReportedSizesMax = 16;
+
 bool is_of(const Pod& pod, std::string_view component, const std::string& revision) {
   return pod.component == component && pod.revision == revision && !pod.is_over;
 }
@@ -101,6 +104,7 @@ crd::PoolStatus pool_of(const World& world, const crd::Pool& pool) {
   }
   if (pool.selector) status.desired = status.updated;
   for (const std::int64_t size : block_sizes_of(world, pool.name)) {
+    if (status.reported_block_sizes.size() == kReportedSizesMax) break;
     status.reported_block_sizes.push_back(size);
   }
   return status;

@@ -50,6 +50,14 @@ TEST(Accept, NotWhatNeedsAnImageThatTheOperatorWasNotGiven) {
   EXPECT_EQ(why(spec, {}, without_download), "");
 }
 
+TEST(Accept, NotMoreThanCanBeKept) {
+  crd::Spec spec = spec_with_image();
+  spec.pools[0].worker_template->args.assign(40, std::string(4096, 'x'));
+  EXPECT_EQ(why(spec), "");
+  spec.pools[0].worker_template->args.assign(60, std::string(4096, 'x'));
+  EXPECT_TRUE(why(spec).starts_with("SpecTooLarge: spec: has 24")) << why(spec);
+}
+
 TEST(Accept, NotOneNameForTwoEndpoints) {
   crd::Spec spec = spec_with_image();
   crd::Pool pool;

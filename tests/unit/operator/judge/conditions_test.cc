@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "common/base/bytes.h"
+
 #include "operator/judge/consistency.h"
 #include "tests/unit/operator/judge/worlds.h"
 
@@ -202,6 +204,36 @@ TEST(Conditions, AnObjectThatCannotBeWrittenIsNamed) {
   Findings findings = completed();
   findings.writing = {.reason = "WriteFailed", .message = "Service/shop: exceeded quota"};
   EXPECT_EQ(verdict(kReady, healthy_world(), findings), "False WriteFailed");
+}
+
+TEST(Merged, WhatOthersSayIsCutBeforeTheApiServerRefusesIt) {
+  World world = healthy_world();
+  std::string endless;
+  for (int i = 0; i < 100'000; ++i) endless += "\xC3\xA4";
+  for (RouterReport& router : world.routers) {
+    router.workers["w0"] = {.state = "replaying", .is_ready = false, .reason = endless};
+  }
+  for (const crd::Condition& one : merged({}, conditions_of(world, {}), 1, {})) {
+    EXPECT_LE(one.message.size(), kMessageBytesMax) << one.type;
+    EXPECT_TRUE(is_utf8(one.message)) << one.type;
+  }
+}
+
+TEST(WithTrouble, TheRestStaysAsItWasSaid) {
+  const WallTime then(std::chrono::hours(1));
+  const WallTime later(std::chrono::hours(2));
+  const auto before = merged({}, conditions_of(healthy_world(), {}), 1, then);
+  const auto after = with_trouble(before, {"ReadFailed", "no key"}, 2, later);
+  ASSERT_EQ(after.size(), before.size());
+  EXPECT_EQ(after[1].type, kReady) << "in its place, or it would be written again and again";
+  for (const crd::Condition& one : after) {
+    const bool is_ready = one.type == kReady;
+    EXPECT_EQ(one.reason == "ReadFailed", is_ready) << one.type;
+    EXPECT_EQ(one.observed_generation, is_ready ? 2 : 1) << one.type;
+  }
+  EXPECT_EQ(with_trouble({}, {"ReadFailed", "no key"}, 1, then).size(), 1U);
+  const auto again = with_trouble(after, {"ReadFailed", "no key"}, 2, later);
+  EXPECT_EQ(again, after);
 }
 
 TEST(Merged, ConditionsKeepTheirTimeUntilTheirStatusChanges) {

@@ -2,6 +2,8 @@
 // Copyright The Sightline Authors
 #include "operator/judge/pushes.h"
 
+#include <limits>
+
 #include <gtest/gtest.h>
 
 #include "tests/unit/operator/judge/worlds.h"
@@ -74,6 +76,18 @@ TEST(ListsToPush, OutrankANewerListOfSomebodyElse) {
   const auto pushes = lists_to_push(world);
   ASSERT_EQ(pushes.size(), 2U);
   EXPECT_EQ(generation_of(pushes[1]), 8);
+}
+
+TEST(ListsToPush, BearARouterThatTellsOfALastGeneration) {
+  World world = healthy_world();
+  take(world, lists_to_push(world));
+  world.routers[1].generation = std::numeric_limits<std::int64_t>::max();
+  world.routers[1].pushed = object::Value::array();
+  const auto pushes = lists_to_push(world);
+  ASSERT_FALSE(pushes.empty());
+  EXPECT_EQ(generation_of(pushes[0]), std::numeric_limits<std::int64_t>::max());
+  world.routers[1].generation = -5;
+  EXPECT_EQ(generation_of(lists_to_push(world).at(0)), 1);
 }
 
 TEST(ListsToPush, KeepRevisionsApart) {

@@ -82,6 +82,19 @@ TEST(Rolling, ADeploymentIsNamedUntilAllItsPodsAreOfItsLatestTemplate) {
   EXPECT_EQ(rolling_of(world), "shop-aaa-frontend has 1 pod of an older template");
 }
 
+TEST(Status, TellsNoMoreBlockSizesThanTheSchemaTakesWhateverRoutersSay) {
+  World world = healthy_world();
+  world.routers.clear();
+  for (int i = -20; i < 40; ++i) {
+    RouterReport router = router_report("r" + std::to_string(i), "aaa");
+    router.workers["w0"].block_size = i;
+    world.routers.push_back(router);
+  }
+  const auto sizes = status_of(world, {}, {}).pools.at(0).reported_block_sizes;
+  EXPECT_EQ(sizes.size(), 16U);
+  for (const std::int64_t size : sizes) EXPECT_GT(size, 0);
+}
+
 TEST(Rollout, BeginsWithATargetAndEndsWhenThePlanDoes) {
   World world = healthy_world();
   const auto first = rollout_of(world, findings_of(plan::Phase::Moving).plan, kNow);
