@@ -36,6 +36,11 @@ bool is_foreign(const Value& desired, const Value& live) {
 // Counts the changes of its spec; of kinds that have none it is null.
 const Value& generation_of(const Value& object) { return object.at({"metadata", "generation"}); }
 
+bool leaves_replicas(const Value& desired, const Value& live) {
+  return desired["kind"].text() == "Deployment" && !desired["spec"].contains("replicas") &&
+         live["spec"].contains("replicas");
+}
+
 }  // namespace
 
 client::ApplyOptions as_status() {
@@ -88,6 +93,24 @@ bool Applier::is_as_written(const Name& name, const Value& desired, const Value&
   return false;
 }
 
+Answer<Done> Applier::hand_over(const object::Resource& resource, const Value& desired) {
+  const Value live = SL_TRY(api_.get(resource, object::key_of(desired)));
+  const std::int64_t replicas = live.at({"spec", "replicas"}).integer().value_or(0);
+  // An autoscaler leaves alone what has none.
+  if (replicas == 0) return Done{};
+  Value held = Value::object();
+  object::name_kind(held, resource);
+  held.set({"metadata", "name"}, live.at({"metadata", "name"}));
+  held.set({"metadata", "namespace"}, live.at({"metadata", "namespace"}));
+  held.set({"metadata", "uid"}, live.at({"metadata", "uid"}));
+  held.set({"spec", "replicas"}, replicas);
+  const auto handed =
+      api_.apply(resource, held, {.manager = std::string(kHandOverManager), .is_forced = false});
+  // Somebody else owns it, and has changed it just now.
+  if (handed.ok() || has_cause(handed.error(), client::kFieldManagerConflict)) return Done{};
+  return handed.error();
+}
+
 Answer<bool> Applier::apply(const Value& desired) {
   const std::string kind(desired["kind"].text());
   const object::Resource* resource = rendered_of(kind);
@@ -103,6 +126,7 @@ Answer<bool> Applier::apply(const Value& desired) {
   } else if (is_foreign(desired, *live)) {
     return foreign(desired);
   }
+  if (live != nullptr && leaves_replicas(desired, *live)) SL_TRY(hand_over(*resource, desired));
   const Value answer =
       SL_TRY(api_.apply(*resource, desired, {.manager = std::string(kFieldManager)}));
   if (is_foreign(desired, answer)) return foreign(desired);

@@ -19,6 +19,8 @@ namespace sightline::owned {
 
 // Owner of the fields that we write.
 inline constexpr std::string_view kFieldManager = "sightline-operator";
+// Owner of spec.replicas while it goes from us to an autoscaler.
+inline constexpr std::string_view kHandOverManager = "sightline-operator-replicas";
 
 // Into the status of an object, of which other fields may be somebody else's.
 client::ApplyOptions as_status();
@@ -56,6 +58,10 @@ class Applier {
     object::Value after;  // projection of the API server's answer
   };
   using Name = std::pair<std::string, object::Key>;  // kind, key
+
+  // A field of ours that is left out is gone, and replicas that are gone are one: so before
+  // spec.replicas is left out, another owner has it as it is, until an autoscaler changes it.
+  client::Answer<Done> hand_over(const object::Resource& resource, const object::Value& desired);
 
   [[nodiscard]] bool is_as_written(const Name& name, const object::Value& desired,
                                    const object::Value& live) const;
