@@ -66,7 +66,4 @@ inline constexpr std::string_view kServiceAccountDirectory =
 Result<Connection> in_cluster(std::string_view host, std::string_view port,
                               const std::string& directory);
 
-// Standard base64; line ends are skipped. Nothing: it is none.
-[[nodiscard]] std::optional<std::string> from_base64(std::string_view text);
-
 }  // namespace sightline::config

@@ -16,6 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/base/base64.h"
+
 #include "operator/kube/object/timestamp.h"
 #include "operator/kube/object/value.h"
 
@@ -32,23 +34,6 @@ Error unusable(const ExecPlugin& plugin, const std::string& what) {
 
 bool is_known_version(const std::string& version) {
   return version == std::string(kGroup) + "v1" || version == std::string(kGroup) + "v1beta1";
-}
-
-std::string to_base64(std::string_view text) {
-  constexpr std::string_view kDigits =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); i += 3) {
-    const std::string_view three = text.substr(i, 3);
-    std::uint32_t bits = 0;
-    for (std::size_t k = 0; k < 3; ++k) {
-      bits = (bits << 8U) | (k < three.size() ? static_cast<unsigned char>(three[k]) : 0U);
-    }
-    for (std::size_t k = 0; k < 4; ++k) {
-      out += k <= three.size() ? kDigits[(bits >> (18 - 6 * k)) & 63U] : '=';
-    }
-  }
-  return out;
 }
 
 // The names and values as the kernel wants them: pointers into strings that live as long.
@@ -155,7 +140,7 @@ std::string exec_info(const ExecPlugin& plugin, const Cluster& cluster,
     if (!cluster.tls_server_name.empty()) told.set({"tls-server-name"}, cluster.tls_server_name);
     if (cluster.is_insecure) told.set({"insecure-skip-tls-verify"}, true);
     if (!authority_pem.empty()) {
-      told.set({"certificate-authority-data"}, to_base64(authority_pem));
+      told.set({"certificate-authority-data"}, to_base64(bytes_of(authority_pem)));
     }
     info.set({"spec", "cluster"}, std::move(told));
   }

@@ -9,6 +9,7 @@
 
 #include <yaml-cpp/yaml.h>
 
+#include "common/base/base64.h"
 #include "common/runtime/small_file.h"
 
 namespace sightline::config {

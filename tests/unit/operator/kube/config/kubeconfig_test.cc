@@ -128,15 +128,5 @@ TEST(Kubeconfig, FilesThatDoNotExistAreLeftOutButOneMustExist) {
   std::filesystem::remove_all(directory);
 }
 
-TEST(Base64, ReadsWhatItShouldAndNothingElse) {
-  EXPECT_EQ(from_base64(""), "");
-  EXPECT_EQ(from_base64("Zg=="), "f");
-  EXPECT_EQ(from_base64("Zm8="), "fo");
-  EXPECT_EQ(from_base64("Zm9v\nYmFy\n"), "foobar");
-  for (const char* text : {"Z", "Zg", "Zg=", "Zg===", "Z=g=", "Zm9-", "===="}) {
-    EXPECT_EQ(from_base64(text), std::nullopt) << text;
-  }
-}
-
 }  // namespace
 }  // namespace sightline::config
