@@ -11,6 +11,7 @@
 #include "operator/desired/nats.h"
 #include "operator/desired/network_policy.h"
 #include "operator/desired/pools.h"
+#include "operator/desired/settings.h"
 #include "operator/desired/workers.h"
 #include "operator/desired/workloads.h"
 
@@ -45,8 +46,10 @@ std::vector<Value> shared_objects(const Scene& scene, const Surroundings& around
 std::vector<Value> revision_objects(const Scene& scene, const Sizes& sizes,
                                     const std::vector<WorkerFields>& workers,
                                     const std::vector<ForeignPod>& foreign) {
-  std::vector<Value> objects = {revision_config_map(scene), live_config_map(scene, workers),
-                                router_service(scene), router_deployment(scene, sizes.routers)};
+  std::vector<Value> objects = {revision_config_map(scene), live_config_map(scene, workers)};
+  if (scene.chat_template) objects.push_back(template_config_map(scene));
+  objects.push_back(router_service(scene));
+  objects.push_back(router_deployment(scene, sizes.routers));
   for (const crd::Pool& pool : scene.spec.pools) {
     if (!pool.worker_template) continue;
     objects.push_back(pool_deployment(scene, pool, size_of(sizes, pool)));

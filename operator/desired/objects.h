@@ -25,8 +25,9 @@ struct Surroundings {
 // Of all revisions; the scene is that of the accepted spec.
 std::vector<object::Value> shared_objects(const Scene& scene, const Surroundings& around);
 
-// Of one revision. workers: as its routers have them now. foreign: pods that its pools select.
-// Suspended, the sizes are to be zero.
+// Of one revision; its ConfigMap NAME-REVISION, to which others belong, is the first. workers: as
+// its routers have them now. foreign: pods that its pools select. Suspended, the sizes are to be
+// zero.
 std::vector<object::Value> revision_objects(const Scene& scene, const Sizes& sizes,
                                             const std::vector<WorkerFields>& workers,
                                             const std::vector<ForeignPod>& foreign);

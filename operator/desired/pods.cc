@@ -131,14 +131,6 @@ void PodSpec::mount_config_map(std::string_view volume, const std::string& confi
   mount(volume, std::move(source), path, true);
 }
 
-void PodSpec::mount_config_file(std::string_view volume, const crd::ConfigMapRef& from,
-                                std::string_view path, std::string_view file) {
-  Value source = Value::object();
-  source.set({"configMap", "name"}, from.config_map);
-  source.set({"configMap", "items"}, Value::array({key_to_path(from.key, file)}));
-  mount(volume, std::move(source), path, true);
-}
-
 void PodSpec::mount_scratch(std::string_view volume, std::string_view path) {
   mount(volume, Value::object({{"emptyDir", Value::object()}}), path, false);
 }

@@ -68,11 +68,9 @@ class PodSpec {
   // Read-only.
   void mount_secret(std::string_view volume, const std::vector<SecretFile>& files,
                     std::string_view path);
-  // All of it, or one key as the file of a name.
+  // All of it.
   void mount_config_map(std::string_view volume, const std::string& config_map,
                         std::string_view path);
-  void mount_config_file(std::string_view volume, const crd::ConfigMapRef& from,
-                         std::string_view path, std::string_view file);
   // A folder that may be written to, gone with the pod.
   void mount_scratch(std::string_view volume, std::string_view path);
   // /dev/shm of that size, as a quantity: engines pass tensors between their processes in it.

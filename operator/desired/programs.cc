@@ -58,7 +58,7 @@ Value agent_program(const Scene& scene, const std::vector<std::string>& args) {
 }
 
 void mount_belonging(PodSpec& pod, const Scene& scene, std::string_view nats_user) {
-  pod.mount_secret("identity", {identity_file(scene.owner)}, kIdentityPath);
+  pod.mount_secret("identity", {identity_file(scene)}, kIdentityPath);
   const std::vector<SecretFile> files = nats_files(scene, nats_user);
   if (!files.empty()) pod.mount_secret("nats", files, kNatsPath);
   mount_model(pod, scene);

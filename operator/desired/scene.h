@@ -24,6 +24,8 @@ struct Scene {
   agreement::Agreement agreement;
   std::string revision;     // agreement::revision_of(agreement)
   crd::NotedImages images;  // of the operator's flags; those of the spec win
+  // Text of spec.model.chatTemplate, as the revision was made with it; nothing: it is not known.
+  std::optional<std::string> chat_template;
 };
 
 // How many pods the components of a revision have.
@@ -44,7 +46,8 @@ inline constexpr std::string_view kConfigPath = "/etc/sightline/config";      //
 inline constexpr std::string_view kIdentityPath = "/etc/sightline/identity";  // key
 inline constexpr std::string_view kTokensPath = "/etc/sightline/tokens";      // admin, selection
 inline constexpr std::string_view kNatsPath = "/etc/sightline/nats";  // seed, credentials, ca.crt
-inline constexpr std::string_view kTemplatePath = "/etc/sightline/template";  // chat_template.jinja
+inline constexpr std::string_view kTemplatePath = "/etc/sightline/template";  // kTemplateFile
+inline constexpr std::string_view kTemplateFile = "chat_template.jinja";
 
 // The image of frontends, routers, agents and simulators.
 std::string router_image(const Scene& scene);

@@ -4,53 +4,17 @@
 
 #include <utility>
 
+#include "common/base/base64.h"
 #include "common/base/bytes.h"
 
 #include "operator/desired/nats_config.h"
+#include "operator/kube/object/metadata.h"
 
 namespace sightline::desired {
 
 using object::Value;
 
 namespace {
-
-constexpr std::string_view kBase64 =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-std::string to_base64(ByteView bytes) {
-  std::string text;
-  std::uint32_t held = 0;
-  unsigned bits = 0;
-  for (const std::uint8_t byte : bytes) {
-    held = (held << 8U) | byte;
-    for (bits += 8; bits >= 6;) {
-      bits -= 6;
-      text += kBase64[(held >> bits) & 63U];
-    }
-  }
-  if (bits > 0) text += kBase64[(held << (6 - bits)) & 63U];
-  while (text.size() % 4 != 0) text += '=';
-  return text;
-}
-
-std::optional<std::string> from_base64(std::string_view text) {
-  if (text.size() % 4 != 0) return std::nullopt;
-  std::string bytes;
-  std::uint32_t held = 0;
-  unsigned bits = 0;
-  if (text.ends_with('=')) text.remove_suffix(1);
-  if (text.ends_with('=')) text.remove_suffix(1);
-  for (const char c : text) {
-    const std::size_t value = kBase64.find(c);
-    if (value == std::string_view::npos) return std::nullopt;
-    held = (held << 6U) | static_cast<std::uint32_t>(value);
-    bits += 6;
-    if (bits < 8) continue;
-    bits -= 8;
-    bytes += static_cast<char>(held >> bits);
-  }
-  return bytes;
-}
 
 std::string user_part(std::string_view user) { return "nats-" + std::string(user); }
 
@@ -82,7 +46,7 @@ std::vector<Value> secrets(const Owner& owner, const Value& owner_reference, con
   const auto begin = [&](std::string_view part) -> Value& {
     return made.emplace_back(empty_secret(owner, owner_reference, part));
   };
-  put(begin("identity"), kIdentityKey, draws.identity);
+  put(begin(kIdentity), kIdentityKey, draws.identity);
   Value& tokens = begin("tokens");
   put(tokens, kAdminToken, bytes_of(to_hex(draws.admin)));
   put(tokens, kSelectionToken, bytes_of(to_hex(draws.selection)));
@@ -95,14 +59,29 @@ std::vector<Value> secrets(const Owner& owner, const Value& owner_reference, con
   return made;
 }
 
+Value revision_identity(const Scene& scene, const Value& config_map, std::string_view key) {
+  Value owner = object::controller_reference(config_map);
+  // To hold up the deletion of a ConfigMap takes a right that nobody needs otherwise.
+  owner.erase({"blockOwnerDeletion"});
+  Value secret = object_of(scene.owner, owner,
+                           {.api_version = "v1",
+                            .kind = "Secret",
+                            .name = identity_file(scene).secret,
+                            .labels = labels(scene.owner, "secret", scene.revision)});
+  secret.member("type") = "Opaque";
+  secret.member("immutable") = true;
+  put(secret, kIdentityKey, bytes_of(key));
+  return secret;
+}
+
 std::optional<std::string> secret_value(const Value& secret, std::string_view key) {
   const Value& value = secret.at({"data", key});
   if (!value.is_string()) return std::nullopt;
   return from_base64(value.text());
 }
 
-SecretFile identity_file(const Owner& owner) {
-  return {.secret = shared_name(owner, "identity"),
+SecretFile identity_file(const Scene& scene) {
+  return {.secret = revision_name(scene.owner, scene.revision, kIdentity),
           .key = std::string(kIdentityKey),
           .file = std::string(kIdentityKey)};
 }

@@ -16,6 +16,8 @@
 // and never written again: a user may bring or replace it. What is in them is printed nowhere.
 namespace sightline::desired {
 
+// The part of their names: NAME-identity, NAME-REVISION-identity.
+inline constexpr std::string_view kIdentity = "identity";
 // Keys of NAME-identity and NAME-tokens, and of NAME-nats-USER.
 inline constexpr std::string_view kIdentityKey = "key";
 inline constexpr std::string_view kAdminToken = "admin";  // for pushes to routers and frontends
@@ -42,11 +44,17 @@ struct Draws {
 std::vector<object::Value> secrets(const Owner& owner, const object::Value& owner_reference,
                                    const crd::Nats& nats, const Draws& draws);
 
+// NAME-REVISION-identity: the key of NAME-identity as it was when the revision was made, so that a
+// pod of an older revision which starts again never meets another one. It belongs to the ConfigMap
+// of the revision, which goes with the revision; nothing in it is ever changed.
+object::Value revision_identity(const Scene& scene, const object::Value& config_map,
+                                std::string_view key);
+
 // The value of a Secret's key, decoded; nothing where it has none that is base64.
 std::optional<std::string> secret_value(const object::Value& secret, std::string_view key);
 
 // Files of the Secrets, for PodSpec::mount_secret().
-SecretFile identity_file(const Owner& owner);
+SecretFile identity_file(const Scene& scene);
 SecretFile token_file(const Owner& owner, std::string_view token);
 // What a user shows to NATS, as nats_environment() says: a seed of our own, or what the spec names
 // of an external NATS; none where it names nothing.

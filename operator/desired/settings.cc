@@ -139,6 +139,10 @@ std::string live_config_name(const Scene& scene) {
   return revision_name(scene.owner, scene.revision, "live");
 }
 
+std::string template_config_name(const Scene& scene) {
+  return revision_name(scene.owner, scene.revision, "template");
+}
+
 Value revision_config_map(const Scene& scene) {
   Value map = object_of(scene, {.api_version = "v1",
                                 .kind = "ConfigMap",
@@ -146,6 +150,16 @@ Value revision_config_map(const Scene& scene) {
                                 .labels = labels(scene.owner, "config", scene.revision)});
   map.member("immutable") = true;
   for (const auto& [name, value] : revision_environment(scene)) map.set({"data", name}, value);
+  return map;
+}
+
+Value template_config_map(const Scene& scene) {
+  Value map = object_of(scene, {.api_version = "v1",
+                                .kind = "ConfigMap",
+                                .name = template_config_name(scene),
+                                .labels = labels(scene.owner, "config", scene.revision)});
+  map.member("immutable") = true;
+  map.set({"data", kTemplateFile}, scene.chat_template.value_or(""));
   return map;
 }
 

@@ -49,8 +49,12 @@ std::string workers_file(const std::vector<WorkerFields>& workers);
 std::string revision_config_name(const Scene& scene);
 std::string live_config_name(const Scene& scene);
 
-// The ConfigMaps NAME-REVISION (immutable) and NAME-REVISION-live.
+std::string template_config_name(const Scene& scene);
+
+// The ConfigMaps NAME-REVISION (immutable), NAME-REVISION-template (immutable: the chat template as
+// it was when the revision was made) and NAME-REVISION-live.
 object::Value revision_config_map(const Scene& scene);
+object::Value template_config_map(const Scene& scene);
 object::Value live_config_map(const Scene& scene, const std::vector<WorkerFields>& workers);
 
 }  // namespace sightline::desired

@@ -12,6 +12,7 @@
 #include "operator/desired/model_files.h"
 #include "operator/desired/pods.h"
 #include "operator/desired/programs.h"
+#include "operator/desired/settings.h"
 
 namespace sightline::desired {
 
@@ -22,7 +23,6 @@ namespace {
 // Beside the time that running requests have.
 constexpr std::int64_t kGraceSeconds = 15;
 constexpr std::int64_t kStartupPeriodSeconds = 10;
-constexpr std::string_view kTemplateFile = "chat_template.jinja";
 
 // An agent's worker goes by the name of the pod, as the routers' lists name it.
 Value agent_container(const Scene& scene, const crd::Pool& pool) {
@@ -107,8 +107,8 @@ Value worker_pod(const Scene& scene, const crd::Pool& pool) {
   pod.add_sidecar(agent_container(scene, pool));
   pod.begin_mounts();
   mount_model(pod, scene);
-  if (const auto& own_template = scene.spec.model.chat_template) {
-    pod.mount_config_file("template", *own_template, kTemplatePath, kTemplateFile);
+  if (scene.spec.model.chat_template) {
+    pod.mount_config_map("template", template_config_name(scene), kTemplatePath);
   }
   pod.mount_scratch("scratch", "/tmp");
   pod.mount_shared_memory(pool.worker_template->shared_memory);

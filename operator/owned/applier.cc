@@ -94,7 +94,9 @@ bool Applier::is_as_written(const Name& name, const Value& desired, const Value&
 }
 
 Answer<Done> Applier::hand_over(const object::Resource& resource, const Value& desired) {
-  const Value live = SL_TRY(api_.get(resource, object::key_of(desired)));
+  auto found = api_.get(resource, object::key_of(desired));
+  if (failed(found, Reason::NotFound)) return Done{};
+  const Value live = SL_TRY(std::move(found));
   const std::int64_t replicas = live.at({"spec", "replicas"}).integer().value_or(0);
   // An autoscaler leaves alone what has none.
   if (replicas == 0) return Done{};

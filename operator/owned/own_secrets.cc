@@ -8,6 +8,7 @@
 
 #include "operator/agreement/agreement.h"
 #include "operator/desired/secrets.h"
+#include "operator/desired/settings.h"
 #include "operator/kube/object/metadata.h"
 #include "operator/owned/kinds.h"
 
@@ -48,6 +49,36 @@ Answer<std::string> value_of(const Value& secret, std::string_view key) {
   return made;
 }
 
+// Of an object of the same name that was deleted: the garbage collector has not come by yet.
+bool is_about_to_go(const Value& secret, std::string_view owner_uid) {
+  const std::string_view controller = object::controller_uid_of(secret);
+  return object::is_being_deleted(secret) || (!controller.empty() && controller != owner_uid);
+}
+
+Failure going(const object::Key& key) {
+  Failure made;
+  made.reason = Reason::Conflict;
+  made.message = "Secret " + key.name +
+                 " belongs to another object, which is gone or goes; waiting until it is deleted";
+  return made;
+}
+
+Failure replaced(const Value& secret) {
+  Failure made;
+  made.reason = Reason::Conflict;
+  made.message = "Secret " + object::key_of(secret).name +
+                 " was replaced meanwhile; its new key makes another revision";
+  return made;
+}
+
+Failure other_key(const Value& secret) {
+  Failure made;
+  made.reason = Reason::Invalid;
+  made.message = "Secret " + object::key_of(secret).name +
+                 " holds another key than its revision was made with; delete it";
+  return made;
+}
+
 // Files may end in a line end, and may name several tokens while one replaces another: the first
 // one is ours.
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
@@ -57,11 +88,45 @@ std::string first_line(const std::string& text) { return text.substr(0, text.fin
 Answer<Value> OwnSecrets::get_or_create(const Value& fresh) {
   const object::Key key = object::key_of(fresh);
   auto there = api_.get(secrets_resource(), key);
-  if (there.ok() || !failed(there, Reason::NotFound)) return there;
-  auto made = api_.create(secrets_resource(), fresh);
-  // Somebody was faster, or an answer was lost: what is there counts.
-  if (failed(made, Reason::AlreadyExists)) return api_.get(secrets_resource(), key);
-  return made;
+  if (failed(there, Reason::NotFound)) {
+    auto made = api_.create(secrets_resource(), fresh);
+    // Somebody was faster, or an answer was lost: what is there counts.
+    if (!failed(made, Reason::AlreadyExists)) return made;
+    there = api_.get(secrets_resource(), key);
+  }
+  if (there.ok() && is_about_to_go(*there, object::controller_uid_of(fresh))) return going(key);
+  return there;
+}
+
+Answer<Value> OwnSecrets::copy_identity(const desired::Scene& scene) {
+  const std::string& name_space = scene.owner.name_space;
+  const Value source = SL_TRY(api_.get(
+      secrets_resource(), {name_space, desired::shared_name(scene.owner, desired::kIdentity)}));
+  const std::string key = SL_TRY(value_of(source, desired::kIdentityKey));
+  if (agreement::digest_of(key) != scene.agreement.identity_key) return replaced(source);
+  const Value config_map =
+      SL_TRY(api_.get(config_maps_resource(), {name_space, desired::revision_config_name(scene)}));
+  return get_or_create(desired::revision_identity(scene, config_map, key));
+}
+
+Answer<Done> OwnSecrets::ensure_identity(const desired::Scene& scene) {
+  const object::Key router{scene.owner.name_space, scene.owner.name};
+  const Instant now = clock_.now();
+  {
+    const MutexLock lock(mutex_);
+    auto& seen = seen_[router];
+    std::erase_if(seen, [&](const auto& one) { return now - one.second >= kReadAfter; });
+    if (seen.contains(scene.revision)) return Done{};
+  }
+  auto secret =
+      api_.get(secrets_resource(), {scene.owner.name_space, desired::identity_file(scene).secret});
+  if (failed(secret, Reason::NotFound)) secret = copy_identity(scene);
+  const Value there = SL_TRY(std::move(secret));
+  const std::string key = SL_TRY(value_of(there, desired::kIdentityKey));
+  if (agreement::digest_of(key) != scene.agreement.identity_key) return other_key(there);
+  const MutexLock lock(mutex_);
+  seen_[router][scene.revision] = now;
+  return Done{};
 }
 
 Answer<OwnValues> OwnSecrets::ensure(const desired::Owner& owner, const Value& reference,
@@ -86,7 +151,8 @@ Answer<OwnValues> OwnSecrets::ensure(const desired::Owner& owner, const Value& r
     return value_of(secrets[desired::shared_name(owner, part)], key);
   };
   OwnValues values;
-  values.identity_digest = agreement::digest_of(SL_TRY(read("identity", desired::kIdentityKey)));
+  values.identity_digest =
+      agreement::digest_of(SL_TRY(read(desired::kIdentity, desired::kIdentityKey)));
   values.admin_token = first_line(SL_TRY(read("tokens", desired::kAdminToken)));
   if (has_nats) {
     values.nats.frontend = SL_TRY(read("nats-frontend", desired::kPublicKey));
@@ -101,6 +167,7 @@ Answer<OwnValues> OwnSecrets::ensure(const desired::Owner& owner, const Value& r
 void OwnSecrets::forget(const object::Key& router) {
   const MutexLock lock(mutex_);
   held_.erase(router);
+  seen_.erase(router);
 }
 
 }  // namespace sightline::owned

@@ -11,6 +11,7 @@
 #include "operator/crd/spec.h"
 #include "operator/desired/names.h"
 #include "operator/desired/nats_config.h"
+#include "operator/desired/scene.h"
 #include "operator/kube/client/api_client.h"
 #include "operator/kube/object/value.h"
 
@@ -36,10 +37,16 @@ class OwnSecrets {
 
   client::Answer<OwnValues> ensure(const desired::Owner& owner, const object::Value& reference,
                                    const crd::Nats& nats);
+
+  // The Secret with the identity key that the pods of a revision read: made once, while
+  // NAME-identity has the key of the scene's agreement, and the revision its ConfigMap. Fails where
+  // it holds, or would hold, another key.
+  client::Answer<Done> ensure_identity(const desired::Scene& scene);
   void forget(const object::Key& router);
 
  private:
   client::Answer<object::Value> get_or_create(const object::Value& fresh);
+  client::Answer<object::Value> copy_identity(const desired::Scene& scene);
 
   struct Held {
     OwnValues values;
@@ -52,6 +59,8 @@ class OwnSecrets {
   const Clock& clock_;
   Mutex mutex_;
   std::map<object::Key, Held> held_ SL_GUARDED_BY(mutex_);
+  // When the key of a revision was seen to be its own, by the object and the revision.
+  std::map<object::Key, std::map<std::string, Instant>> seen_ SL_GUARDED_BY(mutex_);
 };
 
 }  // namespace sightline::owned

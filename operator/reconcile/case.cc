@@ -7,9 +7,13 @@
 
 #include "operator/desired/names.h"
 #include "operator/judge/counts.h"
+#include "operator/judge/workers.h"
 
 namespace sightline::reconcile {
 namespace {
+
+// As the schema has it for objects that say nothing.
+constexpr std::int64_t kFrontends = 2;
 
 // Requests of a revision go on until its workers and frontends are gone.
 bool is_in_use(const judge::World& world, const std::string& revision) {
@@ -24,6 +28,31 @@ bool is_in_use(const judge::World& world, const std::string& revision) {
                                    return deployment.revision == revision &&
                                           deployment.wanted > 0 && counts(deployment.component);
                                  });
+}
+
+bool has_pods(const judge::World& world, std::string_view component, const std::string& revision) {
+  return std::any_of(world.pods.begin(), world.pods.end(), [&](const judge::Pod& pod) {
+    return pod.component == component && pod.revision == revision && !pod.is_over;
+  });
+}
+
+// An older revision that is to have no workers any more.
+bool is_leaving(const judge::World& world, const judge::Stack& stack,
+                const plan::Replicas& planned) {
+  const bool has_none = std::all_of(planned.begin(), planned.end(),
+                                    [](const auto& pool) { return pool.second == 0; });
+  return stack.revision != world.target && has_none;
+}
+
+// What its Deployments of workers are asked for at present.
+plan::Replicas wanted_now(const judge::World& world, const judge::Stack& stack) {
+  plan::Replicas wanted;
+  for (const judge::Deployment& deployment : world.deployments) {
+    const bool is_its =
+        deployment.component == desired::kWorker && deployment.revision == stack.revision;
+    if (is_its) wanted[deployment.pool] = deployment.wanted;
+  }
+  return wanted;
 }
 
 }  // namespace
@@ -42,6 +71,27 @@ plan::Rules rules_of(const crd::Spec& spec) {
           .max_unavailable = spec.rollout.max_unavailable,
           .is_paused = spec.rollout.paused,
           .is_suspended = spec.suspend};
+}
+
+desired::Sizes sizes_of(const judge::World& world, const judge::Stack& stack,
+                        const plan::Plan& plan) {
+  const auto shares = plan::frontends_of(world.spec.frontend.replicas.value_or(kFrontends),
+                                         target_of(world), judge::revisions_of(world));
+  const auto share = shares.find(stack.revision);
+  const auto replicas = plan.replicas.find(stack.revision);
+  desired::Sizes sizes;
+  sizes.routers = world.spec.suspend ? 0 : stack.spec.router.replicas;
+  sizes.frontends = world.spec.suspend || share == shares.end() ? 0 : share->second;
+  if (replicas != plan.replicas.end()) sizes.pools = replicas->second;
+  if (is_leaving(world, stack, sizes.pools)) {
+    // Frontends go before the last workers: one without a worker would refuse what still comes.
+    sizes.frontends = 0;
+    if (has_pods(world, desired::kFrontend, stack.revision)) sizes.pools = wanted_now(world, stack);
+  }
+  if (stack.spec.frontend.autoscaling && !world.spec.suspend && stack.revision == world.target) {
+    sizes.frontends.reset();
+  }
+  return sizes;
 }
 
 void note_images(KeptSpecs& kept, const crd::Spec& asked, const crd::NotedImages& flags,

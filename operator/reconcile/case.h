@@ -5,6 +5,8 @@
 #include <optional>
 #include <string>
 
+#include "common/base/clock.h"
+
 #include "operator/agreement/agreement.h"
 #include "operator/crd/spec.h"
 #include "operator/crd/status.h"
@@ -34,11 +36,17 @@ struct Case {
   judge::Findings findings;
   bool has_changed_pods = false;           // of what a Deployment makes of them
   std::optional<client::Failure> failure;  // the first one of a write
+  Instant write_until{};                   // what is left then is written the next time
 };
 
 // The plan's inputs. Pure.
 plan::Target target_of(const judge::World& world);
 plan::Rules rules_of(const crd::Spec& spec);
+
+// How many pods each part of a revision is to have: workers by the plan, frontends by their share.
+// Pure.
+desired::Sizes sizes_of(const judge::World& world, const judge::Stack& stack,
+                        const plan::Plan& plan);
 
 // What the operator's flags say of images, noted on the object when it is first seen and again when
 // spec.version asks for this version. Pure.

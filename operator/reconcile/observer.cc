@@ -35,6 +35,22 @@ Answer<std::optional<Value>> get_if_there(client::ApiClient& api, const object::
   return std::move(object).error();
 }
 
+judge::Pod selected_pod(const Value& item, const std::string& pool) {
+  judge::Pod pod = judge::pod_of(item);
+  pod.component.clear();
+  pod.revision.clear();
+  pod.pool = pool;
+  return pod;
+}
+
+client::Failure too_many(const std::string& pool) {
+  client::Failure made;
+  made.reason = Reason::Invalid;
+  made.message = "pool " + pool + ": its selector finds more than " +
+                 std::to_string(Observer::kSelectedMax) + " pods; make its labels narrower";
+  return made;
+}
+
 }  // namespace
 
 std::vector<judge::Pod> Observer::pods(const object::Key& router, std::string_view uid) const {
@@ -78,15 +94,14 @@ Answer<std::vector<judge::Pod>> Observer::selected(const std::string& name_space
   client::ListOptions options;
   options.of = {.name_space = name_space, .labels = selector_text(pool.selector->match_labels)};
   options.limit = kPageObjects;
-  const client::List list = SL_TRY(client::list_all(api_, owned::pods_resource(), options));
   std::vector<judge::Pod> pods;
-  for (const Value& item : list.items) {
-    judge::Pod pod = judge::pod_of(item);
-    pod.component.clear();
-    pod.revision.clear();
-    pod.pool = pool.name;
-    pods.push_back(std::move(pod));
-  }
+  do {
+    // A page is let go before the next one comes: labels may select any number of pods.
+    const client::List page = SL_TRY(api_.list(owned::pods_resource(), options));
+    for (const Value& item : page.items) pods.push_back(selected_pod(item, pool.name));
+    if (pods.size() > kSelectedMax) return too_many(pool.name);
+    options.continue_from = page.continue_from;
+  } while (!options.continue_from.empty());
   return pods;
 }
 
@@ -111,11 +126,16 @@ Answer<judge::Found> Observer::references(const std::string& name_space, const c
 
 std::vector<judge::RouterReport> Observer::reports(const std::vector<judge::Pod>& pods,
                                                    const std::string& token) {
+  const Instant until = clock_.now() + kAskMax;
   std::vector<judge::RouterReport> reports;
   for (const judge::Pod& pod : pods) {
     if (pod.component != desired::kRouterComponent || pod.is_ending || pod.is_over) continue;
     if (pod.ip.empty()) {
       reports.push_back(judge::unreached(pod, "its pod has no address yet"));
+      continue;
+    }
+    if (clock_.now() >= until) {
+      reports.push_back(judge::unreached(pod, "other routers took all the time there is"));
       continue;
     }
     const auto answers = routers_.ask({pod.ip, token});

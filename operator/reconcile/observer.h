@@ -2,10 +2,13 @@
 // Copyright The Sightline Authors
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "common/base/clock.h"
 
 #include "operator/crd/spec.h"
 #include "operator/judge/accept.h"
@@ -21,8 +24,9 @@ namespace sightline::reconcile {
 class Observer {
  public:
   // They must outlive it.
-  Observer(client::ApiClient& api, const owned::Caches& caches, routers::RouterAdmin& routers)
-      : api_(api), caches_(caches), routers_(routers) {}
+  Observer(client::ApiClient& api, const owned::Caches& caches, routers::RouterAdmin& routers,
+           const Clock& clock)
+      : api_(api), caches_(caches), routers_(routers), clock_(clock) {}
 
   // Pods that our own controllers made for this MultimodalRouter, and its Deployments.
   [[nodiscard]] std::vector<judge::Pod> pods(const object::Key& router, std::string_view uid) const;
@@ -32,12 +36,15 @@ class Observer {
   // Replicas that MultimodalRouterPools ask for, by pool.
   [[nodiscard]] std::map<std::string, std::int64_t> scales(std::string_view uid) const;
 
-  // Pods of somebody else that a pool selects, as workers of that pool.
+  // Pods of somebody else that a pool selects, as workers of that pool. Fails with Invalid if they
+  // are more than kSelectedMax.
+  static constexpr std::size_t kSelectedMax = 4096;
   client::Answer<std::vector<judge::Pod>> selected(const std::string& name_space,
                                                    const crd::Pool& pool);
   // Which of the objects that a spec names are there.
   client::Answer<judge::Found> references(const std::string& name_space, const crd::Spec& spec);
-  // What every router pod says.
+  // What every router pod says. Those whose turn does not come within kAskMax are as silent.
+  static constexpr Duration kAskMax = std::chrono::seconds(10);
   [[nodiscard]] std::vector<judge::RouterReport> reports(const std::vector<judge::Pod>& pods,
                                                          const std::string& token);
 
@@ -45,6 +52,7 @@ class Observer {
   client::ApiClient& api_;
   const owned::Caches& caches_;
   routers::RouterAdmin& routers_;
+  const Clock& clock_;
 };
 
 }  // namespace sightline::reconcile

@@ -4,22 +4,24 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "common/base/json.h"
-#include "common/base/log.h"
 
 #include "operator/crd/read.h"
 #include "operator/crd/write.h"
 #include "operator/desired/objects.h"
+#include "operator/desired/secrets.h"
+#include "operator/desired/settings.h"
 #include "operator/judge/counts.h"
-#include "operator/judge/pushes.h"
 #include "operator/judge/status.h"
 #include "operator/judge/workers.h"
 #include "operator/kube/object/metadata.h"
 #include "operator/kube/object/timestamp.h"
 #include "operator/owned/kinds.h"
 #include "operator/plan/plan.h"
+#include "operator/reconcile/story.h"
 
 namespace sightline::reconcile {
 
@@ -40,13 +42,17 @@ Failure unreadable(const Error& error) {
 
 // For what was just written to come back on the watch.
 constexpr std::chrono::milliseconds kCacheWait{50};
-// As the schema has it for objects that say nothing.
-constexpr std::int64_t kFrontends = 2;
+constexpr std::chrono::seconds kTerminatingWait{30};
+// Of one reconciliation, so that an object whose writes or routers are slow does not hold those up
+// that come after it: what is left is done the next time.
+constexpr std::chrono::seconds kWriteMax{30};
+constexpr std::chrono::seconds kPushMax{10};
 
 // Nothing that follows would be written either.
 bool ends_everything(const Failure& failure) {
   return failure.reason == Reason::NotLeading || failure.reason == Reason::Cancelled ||
-         failure.reason == Reason::Unauthorized;
+         failure.reason == Reason::Unauthorized ||
+         has_cause(failure, client::kNamespaceTerminating);
 }
 
 Answer<Case> case_of(const Value& object) {
@@ -72,29 +78,23 @@ Answer<Case> case_of(const Value& object) {
   return now;
 }
 
-bool has_pods(const judge::World& world, std::string_view component, const std::string& revision) {
-  return std::any_of(world.pods.begin(), world.pods.end(), [&](const judge::Pod& pod) {
-    return pod.component == component && pod.revision == revision && !pod.is_over;
-  });
+// Whether the revision was made of what the Secrets and ConfigMaps hold now.
+bool is_made_of(const desired::Scene& scene) {
+  return agreement::revision_of(scene.agreement) == scene.revision;
 }
 
-// An older revision that is to have no workers any more.
-bool is_leaving(const judge::World& world, const judge::Stack& stack,
-                const plan::Replicas& planned) {
-  const bool has_none = std::all_of(planned.begin(), planned.end(),
-                                    [](const auto& pool) { return pool.second == 0; });
-  return stack.revision != world.target && has_none;
-}
-
-// What its Deployments of workers are asked for at present.
-plan::Replicas wanted_now(const judge::World& world, const judge::Stack& stack) {
-  plan::Replicas wanted;
-  for (const judge::Deployment& deployment : world.deployments) {
-    const bool is_its =
-        deployment.component == desired::kWorker && deployment.revision == stack.revision;
-    if (is_its) wanted[deployment.pool] = deployment.wanted;
+// Pools of somebody else's pods of all revisions, each once: the newest revision's, where they
+// differ.
+std::vector<const crd::Pool*> selector_pools(const judge::World& world) {
+  std::map<std::string_view, const crd::Pool*> by_name;
+  for (auto stack = world.stacks.rbegin(); stack != world.stacks.rend(); ++stack) {
+    for (const crd::Pool& pool : stack->spec.pools) by_name.try_emplace(pool.name, &pool);
   }
-  return wanted;
+  std::vector<const crd::Pool*> pools;
+  for (const auto& [name, pool] : by_name) {
+    if (pool->selector) pools.push_back(pool);
+  }
+  return pools;
 }
 
 Value gate_status(const Value& pod, bool routable, const std::string& when) {
@@ -116,12 +116,22 @@ Value gate_status(const Value& pod, bool routable, const std::string& when) {
 Reconciler::Reconciler(Options options, const Around& around)
     : options_(std::move(options)),
       around_(around),
-      observer_(around.api, around.caches, around.routers),
+      observer_(around.api, around.caches, around.routers, around.clock),
       applier_(around.api, around.caches),
       scales_(around.api, around.caches),
-      secrets_(around.api, around.clock) {}
+      secrets_(around.api, around.clock),
+      pushes_(around.routers, around.clock) {}
 
 Answer<std::optional<Duration>> Reconciler::reconcile(const Key& key) {
+  auto answer = look_after(key);
+  // All that is there goes, and the object with it: nothing is wrong.
+  if (!answer.ok() && has_cause(answer.error(), client::kNamespaceTerminating)) {
+    return std::optional<Duration>(kTerminatingWait);
+  }
+  return answer;
+}
+
+Answer<std::optional<Duration>> Reconciler::look_after(const Key& key) {
   const auto object = around_.caches.routers().get(key);
   if (object == nullptr || object::is_being_deleted(*object)) {
     forget(key);
@@ -129,15 +139,18 @@ Answer<std::optional<Duration>> Reconciler::reconcile(const Key& key) {
   }
   if (is_outdated(key, *object)) return std::optional<Duration>(kCacheWait);
   Case now = SL_TRY(case_of(*object));
-  SL_TRY(observe(now));
+  now.write_until = around_.clock.now() + kWriteMax;
+  const auto observed = observe(now);
+  if (!observed.ok()) return unobserved(now, observed.error());
   judge_spec(now);
   if (now.kept.accepted) {
-    settle(now);
+    const auto settled = settle(now);
+    if (!settled.ok()) return unobserved(now, settled.error());
     now.findings.plan =
         plan::next(target_of(now.world), judge::revisions_of(now.world), rules_of(now.world.spec));
     write(now);
     look_at_pods(now);
-    push(now);
+    pushes_.send(now.world, now.own.admin_token, around_.clock.now() + kPushMax);
     set_gates(now);
   }
   SL_TRY(write_status(now));
@@ -155,8 +168,8 @@ bool Reconciler::is_outdated(const Key& key, const Value& object) {
 void Reconciler::forget(const Key& key) {
   applier_.forget(key);
   secrets_.forget(key);
+  pushes_.forget(key);
   const MutexLock lock(mutex_);
-  told_.erase(key);
   outdated_.erase(key);
 }
 
@@ -168,8 +181,6 @@ Answer<Done> Reconciler::observe(Case& now) {
   note_images(now.kept, now.asked, options_.images, options_.version);
   now.found = SL_TRY(observer_.references(key.name_space, now.asked));
   now.own = SL_TRY(secrets_.ensure(now.owner, now.reference, now.asked.nats));
-  now.digests = {.chat_template = agreement::digest_of(now.found.chat_template.value_or("")),
-                 .identity_key = now.own.identity_digest};
   judge::World& world = now.world;
   world.pods = observer_.pods(key, world.uid);
   world.deployments = observer_.deployments(world.uid);
@@ -181,24 +192,26 @@ Answer<Done> Reconciler::observe(Case& now) {
 
 void Reconciler::judge_spec(Case& now) {
   now.findings.spec = judge::why_not_accepted(now.asked, now.found, now.kept.images);
-  if (!now.findings.spec.is_there()) now.kept.accepted = now.asked;
+  if (!now.findings.spec.is_there()) {
+    now.kept.accepted = now.asked;
+    now.kept.template_digest = agreement::digest_of(now.found.chat_template.value_or(""));
+  }
+  now.digests = {.chat_template = now.kept.template_digest,
+                 .identity_key = now.own.identity_digest};
   now.world.spec = now.kept.accepted.value_or(now.asked);
   now.world.status.images = now.kept.images;
   now.world.status.operator_version = now.kept.version;
 }
 
-void Reconciler::settle(Case& now) {
+Answer<Done> Reconciler::settle(Case& now) {
   now.world.target = agreement::revision_of(agreement::agreement_of(now.world.spec, now.digests));
   settle_stacks(now);
-  for (const crd::Pool& pool : now.world.spec.pools) {
-    if (!pool.selector) continue;
-    auto pods = observer_.selected(now.owner.name_space, pool);
-    if (!pods.ok()) {
-      now.failure = std::move(pods).error();
-      continue;
-    }
-    now.world.pods.insert(now.world.pods.end(), pods->begin(), pods->end());
+  // Without them routers would be told that those workers are gone.
+  for (const crd::Pool* pool : selector_pools(now.world)) {
+    const auto pods = SL_TRY(observer_.selected(now.owner.name_space, *pool));
+    now.world.pods.insert(now.world.pods.end(), pods.begin(), pods.end());
   }
+  return Done{};
 }
 
 desired::Scene Reconciler::scene_of(const Case& now, const judge::Stack& stack) const {
@@ -209,72 +222,76 @@ desired::Scene Reconciler::scene_of(const Case& now, const judge::Stack& stack) 
   scene.agreement = agreement::agreement_of(stack.spec, now.digests);
   scene.revision = stack.revision;
   scene.images = now.kept.images;
+  if (stack.spec.model.chat_template) scene.chat_template = template_of(now, scene);
   return scene;
 }
 
+// As it is kept with the revision; before that, as the user's ConfigMap has it.
+std::optional<std::string> Reconciler::template_of(const Case& now,
+                                                   const desired::Scene& scene) const {
+  const auto kept = around_.caches.find(
+      owned::config_maps_resource(), {now.owner.name_space, desired::template_config_name(scene)});
+  if (kept != nullptr) return std::string(kept->at({"data", desired::kTemplateFile}).text());
+  const auto& found = now.found.chat_template;
+  const bool is_its =
+      found && agreement::digest_of(*found) == now.digests.chat_template && is_made_of(scene);
+  return is_its ? found : std::nullopt;
+}
+
 // The first failure is the one that is told.
-void Reconciler::note(Case& now, const Answer<Done>& answer) {
-  if (!answer.ok() && !now.failure) now.failure = answer.error();
+void Reconciler::note(Case& now, const std::string& name, const Answer<Done>& answer) {
+  if (answer.ok() || now.failure) return;
+  now.failure = answer.error();
+  now.findings.writing = {.reason = "WriteFailed", .message = name + ": " + answer.error().message};
 }
 
 void Reconciler::write(Case& now) {
   std::set<std::string> kept;
   put(now, specs_config_map(now.owner, now.reference, now.kept), kept);
+  // What is not kept cannot be looked after once it is an older revision.
+  if (now.failure) return;
   const desired::Scene target = scene_of(now, now.world.stacks.back());
   for (const crd::Pool& pool : now.world.spec.pools) {
     if (!pool.autoscaling) continue;
-    note(now, scales_.make(now.world, target, pool));
-    note(now, scales_.tell(now.world, now.owner, pool));
+    const std::string name = "MultimodalRouterPool/" + pool.name;
+    note(now, name, scales_.make(now.world, target, pool));
+    note(now, name, scales_.tell(now.world, now.owner, pool));
   }
   const desired::Surroundings around{.nats = now.own.nats,
                                      .has_pod_monitors = options_.has_pod_monitors};
   for (const Value& object : desired::shared_objects(target, around)) put(now, object, kept);
   for (const judge::Stack& stack : now.world.stacks) write_stack(now, stack, kept);
   if (now.failure) return;
-  note(now, applier_.prune(now.world.uid, kept));
+  note(now, "deletion", applier_.prune(now.world.uid, kept));
 }
 
 void Reconciler::write_stack(Case& now, const judge::Stack& stack, std::set<std::string>& kept) {
   const judge::World& world = now.world;
-  const auto shares = plan::frontends_of(world.spec.frontend.replicas.value_or(kFrontends),
-                                         target_of(world), judge::revisions_of(world));
-  const auto share = shares.find(stack.revision);
-  const auto replicas = now.findings.plan.replicas.find(stack.revision);
-  desired::Sizes sizes;
-  sizes.routers = world.spec.suspend ? 0 : stack.spec.router.replicas;
-  sizes.frontends = world.spec.suspend || share == shares.end() ? 0 : share->second;
-  if (replicas != now.findings.plan.replicas.end()) sizes.pools = replicas->second;
-  if (is_leaving(world, stack, sizes.pools)) {
-    // Frontends go before the last workers: one without a worker would refuse what still comes.
-    sizes.frontends = 0;
-    if (has_pods(world, desired::kFrontend, stack.revision)) sizes.pools = wanted_now(world, stack);
-  }
-  if (stack.spec.frontend.autoscaling && !world.spec.suspend && stack.revision == world.target) {
-    sizes.frontends.reset();
-  }
   std::vector<desired::ForeignPod> foreign;
   for (const judge::Pod& pod : world.pods) {
     if (pod.component.empty()) foreign.push_back({pod.pool, pod.name, pod.ip});
   }
   const auto workers = judge::workers_of(world, stack);
   const desired::Scene scene = scene_of(now, stack);
-  for (const Value& object : desired::revision_objects(scene, sizes, workers, foreign)) {
-    put(now, object, kept);
+  const auto objects =
+      desired::revision_objects(scene, sizes_of(world, stack, now.findings.plan), workers, foreign);
+  put(now, objects.front(), kept);
+  if (is_made_of(scene) && !is_over(now)) {
+    note(now, "Secret/" + desired::identity_file(scene).secret, secrets_.ensure_identity(scene));
   }
+  for (const Value& object : std::span(objects).subspan(1)) put(now, object, kept);
 }
 
 void Reconciler::put(Case& now, const Value& desired, std::set<std::string>& kept) {
   const std::string name = std::string(desired["kind"].text()) + "/" + object::key_of(desired).name;
   kept.insert(name);
-  if (now.failure && ends_everything(*now.failure)) return;
+  if (is_over(now)) return;
   const auto applied = applier_.apply(desired);
-  if (applied.ok() && *applied && desired["kind"].text() == "Deployment") {
-    now.has_changed_pods = true;
+  if (applied.ok()) {
+    now.has_changed_pods |= *applied && desired["kind"].text() == "Deployment";
+  } else {
+    note(now, name, applied.error());
   }
-  if (applied.ok() || now.failure) return;
-  now.failure = applied.error();
-  now.findings.writing = {.reason = "WriteFailed",
-                          .message = name + ": " + applied.error().message};
 }
 
 // Workers that are all there may be of an older template, and so may frontends and routers.
@@ -289,60 +306,15 @@ void Reconciler::look_at_pods(Case& now) {
   plan.message = std::move(rolling);
 }
 
-void Reconciler::push(Case& now) {
-  for (const judge::ListPush& one : judge::lists_to_push(now.world)) {
-    for (const judge::Pod& pod : now.world.pods) {
-      if (pod.name != one.pod) continue;
-      const auto pushed =
-          around_.routers.put({pod.ip, now.own.admin_token}, "/v1/workers", one.body);
-      if (pushed.ok()) continue;
-      log(LogLevel::Warn, "a router did not take its list of workers",
-          {{"router", pod.name}, {"problem", pushed.error().message}});
-    }
-  }
-  for (const judge::Pod& pod : now.world.pods) {
-    if (pod.is_ending || pod.is_over || pod.ip.empty()) continue;
-    if (pod.component == desired::kFrontend) {
-      const auto held = around_.routers.settings({pod.ip, now.own.admin_token});
-      if (held.ok()) push_settings(now, pod, *held);
-    }
-    for (const judge::RouterReport& router : now.world.routers) {
-      if (router.pod == pod.name && router.problem.empty())
-        push_settings(now, pod, router.settings);
-    }
-  }
-  const MutexLock lock(mutex_);
-  std::erase_if(told_[{now.owner.name_space, now.owner.name}], [&](const auto& told) {
-    return std::none_of(now.world.pods.begin(), now.world.pods.end(),
-                        [&](const judge::Pod& pod) { return pod.uid == told.first; });
-  });
-}
-
-void Reconciler::push_settings(Case& now, const judge::Pod& pod,
-                               const std::map<std::string, std::string>& held) {
-  const auto stack =
-      std::find_if(now.world.stacks.begin(), now.world.stacks.end(),
-                   [&](const judge::Stack& one) { return one.revision == pod.revision; });
-  if (stack == now.world.stacks.end()) return;
-  Value body = Value::object();
-  for (const auto& [name, value] : desired::live_settings(scene_of(now, *stack))) {
-    body.set({"settings", name}, value);
-  }
-  const std::string wanted = body.to_text();
-  {
-    const MutexLock lock(mutex_);
-    Told& told = told_[{now.owner.name_space, now.owner.name}][pod.uid];
-    if (told.settings == wanted && told.read_back.empty()) told.read_back = held;
-    if (told.settings == wanted && told.read_back == held) return;
-  }
-  const auto pushed = around_.routers.put({pod.ip, now.own.admin_token}, "/v1/settings", body);
-  if (!pushed.ok()) {
-    log(LogLevel::Warn, "a process did not take its settings",
-        {{"pod", pod.name}, {"problem", pushed.error().message}});
-    return;
-  }
-  const MutexLock lock(mutex_);
-  told_[{now.owner.name_space, now.owner.name}][pod.uid] = {.settings = wanted, .read_back = {}};
+// Whether nothing more is written this time.
+bool Reconciler::is_over(Case& now) const {
+  if (now.failure && ends_everything(*now.failure)) return true;
+  if (around_.clock.now() < now.write_until) return false;
+  Failure slow;
+  slow.reason = Reason::Deadline;
+  slow.message = "the API server is slow; what is left is written the next time";
+  note(now, "writes", slow);
+  return true;
 }
 
 void Reconciler::set_gates(Case& now) {
@@ -351,14 +323,15 @@ void Reconciler::set_gates(Case& now) {
   for (const judge::Pod& pod : now.world.pods) {
     const auto gate = gates.find(pod.name);
     if (gate == gates.end()) continue;
+    if (is_over(now)) return;
     Value identity = Value::object();
     identity.set({"metadata", "name"}, pod.name);
     identity.set({"metadata", "namespace"}, now.owner.name_space);
     identity.set({"metadata", "uid"}, pod.uid);
     const auto set = around_.api.apply(
         owned::pods_resource(), gate_status(identity, gate->second, when), owned::as_status());
-    if (set.ok() || failed(set, Reason::NotFound) || now.failure) continue;
-    now.failure = set.error();
+    if (set.ok() || failed(set, Reason::NotFound)) continue;
+    note(now, "Pod/" + pod.name, set.error());
   }
 }
 
@@ -366,7 +339,23 @@ Answer<Done> Reconciler::write_status(Case& now) {
   const WallTime wall = around_.clock.wall();
   const crd::RolloutStatus rollout = judge::rollout_of(now.world, now.findings.plan, wall);
   now.findings.is_stuck = rollout.phase == crd::RolloutPhase::Stuck;
-  const crd::Status status = judge::status_of(now.world, now.findings, wall);
+  return put_status(now, judge::status_of(now.world, now.findings, wall));
+}
+
+// Too little is known for a verdict. What a person has to mend is told; the rest passes.
+Failure Reconciler::unobserved(Case& now, const Failure& failure) {
+  const bool is_for_people =
+      (failure.reason == Reason::Invalid || failure.reason == Reason::Forbidden) &&
+      !has_cause(failure, client::kNamespaceTerminating);
+  if (!is_for_people) return failure;
+  crd::Status status = now.before;
+  status.conditions = judge::with_trouble(now.before.conditions, {"ReadFailed", failure.message},
+                                          now.world.generation, around_.clock.wall());
+  static_cast<void>(put_status(now, status));
+  return failure;
+}
+
+Answer<Done> Reconciler::put_status(const Case& now, const crd::Status& status) {
   if (status == now.before) return Done{};
   Value patch = Value::object();
   object::name_kind(patch, owned::routers_resource());
@@ -382,33 +371,9 @@ Answer<Done> Reconciler::write_status(Case& now) {
     const MutexLock lock(mutex_);
     outdated_[{now.owner.name_space, now.owner.name}] = object::resource_version_of(now.object);
   }
-  tell(now, status);
+  const auto happenings = happenings_of(now.object, now.before.conditions, status.conditions);
+  for (const recorder::Happening& one : happenings) around_.events.record(one);
   return Done{};
-}
-
-// Each verdict that changed is an event: read one after the other, they are the object's story. Of
-// those that an object begins with, that it was accepted is enough.
-void Reconciler::tell(const Case& now, const crd::Status& status) {
-  const auto& before = now.before.conditions;
-  for (const crd::Condition& condition : status.conditions) {
-    const auto same = std::find_if(before.begin(), before.end(), [&](const crd::Condition& one) {
-      return one.type == condition.type;
-    });
-    const bool is_new = same == before.end();
-    const bool is_changed =
-        !is_new && (same->status != condition.status ||
-                    (same->reason != condition.reason && condition.type != judge::kReady));
-    if (!is_changed && !(is_new && condition.type == judge::kAccepted)) continue;
-    const bool is_true = condition.status == crd::ConditionStatus::True;
-    const bool is_bad = condition.type == judge::kDegraded      ? is_true
-                        : condition.type == judge::kProgressing ? false
-                                                                : !is_true;
-    around_.events.record({.regarding = now.object,
-                           .is_warning = is_bad && condition.reason != "Updating",
-                           .reason = condition.reason,
-                           .action = "Reconcile",
-                           .note = condition.type + ": " + condition.message});
-  }
 }
 
 }  // namespace sightline::reconcile

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include "operator/owned/own_secrets.h"
 #include "operator/reconcile/case.h"
 #include "operator/reconcile/observer.h"
+#include "operator/reconcile/pushes.h"
 #include "operator/reconcile/scales.h"
 #include "operator/routers/router_admin.h"
 
@@ -49,29 +51,25 @@ class Reconciler {
   client::Answer<std::optional<Duration>> reconcile(const object::Key& key);
 
  private:
+  client::Answer<std::optional<Duration>> look_after(const object::Key& key);
   bool is_outdated(const object::Key& key, const object::Value& object);
   void forget(const object::Key& key);
   void judge_spec(Case& now);
-  void settle(Case& now);
+  client::Answer<Done> settle(Case& now);
   client::Answer<Done> observe(Case& now);
-  static void note(Case& now, const client::Answer<Done>& answer);
+  client::Failure unobserved(Case& now, const client::Failure& failure);
+  static void note(Case& now, const std::string& name, const client::Answer<Done>& answer);
+  [[nodiscard]] bool is_over(Case& now) const;
   void write(Case& now);
   void write_stack(Case& now, const judge::Stack& stack, std::set<std::string>& kept);
   void put(Case& now, const object::Value& desired, std::set<std::string>& kept);
   static void look_at_pods(Case& now);
-  void push(Case& now);
-  void push_settings(Case& now, const judge::Pod& pod,
-                     const std::map<std::string, std::string>& held);
   void set_gates(Case& now);
   client::Answer<Done> write_status(Case& now);
-  void tell(const Case& now, const crd::Status& status);
+  client::Answer<Done> put_status(const Case& now, const crd::Status& status);
   [[nodiscard]] desired::Scene scene_of(const Case& now, const judge::Stack& stack) const;
-
-  // What a router or frontend was told of settings, and what it then said of them.
-  struct Told {
-    std::string settings;
-    std::map<std::string, std::string> read_back;
-  };
+  [[nodiscard]] std::optional<std::string> template_of(const Case& now,
+                                                       const desired::Scene& scene) const;
 
   const Options options_;
   const Around around_;
@@ -79,9 +77,8 @@ class Reconciler {
   owned::Applier applier_;
   Scales scales_;
   owned::OwnSecrets secrets_;
+  Pushes pushes_;
   Mutex mutex_;
-  // By the object, and the UID of the pod.
-  std::map<object::Key, std::map<std::string, Told>> told_ SL_GUARDED_BY(mutex_);
   // The resourceVersion on which the last status was written.
   std::map<object::Key, std::string> outdated_ SL_GUARDED_BY(mutex_);
 };

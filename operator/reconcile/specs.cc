@@ -17,6 +17,7 @@ using object::Value;
 
 constexpr std::string_view kAccepted = "accepted.json";
 constexpr std::string_view kImages = "images.json";
+constexpr std::string_view kTemplate = "chat-template-digest";
 constexpr std::string_view kRevisionPrefix = "revision-";
 constexpr std::string_view kSuffix = ".json";
 
@@ -59,6 +60,7 @@ Value specs_config_map(const desired::Owner& owner, const Value& owner_reference
   map.set({"metadata", "ownerReferences"}, Value::array({owner_reference}));
   if (specs.accepted) map.set({"data", kAccepted}, crd::spec_json(*specs.accepted));
   map.set({"data", kImages}, images_of(specs).to_text());
+  if (!specs.template_digest.empty()) map.set({"data", kTemplate}, specs.template_digest);
   for (const auto& [revision, spec] : specs.revisions) {
     const std::string name = std::string(kRevisionPrefix) + revision + std::string(kSuffix);
     map.set({"data", name}, crd::spec_json(spec));
@@ -74,6 +76,7 @@ KeptSpecs specs_of(const Value& config_map) {
       continue;
     }
     if (name == kImages) read_images(json.text(), specs);
+    if (name == kTemplate) specs.template_digest = json.text();
     if (!name.starts_with(kRevisionPrefix) || !name.ends_with(kSuffix)) continue;
     auto spec = spec_of(json.text());
     if (!spec) continue;
@@ -84,7 +87,10 @@ KeptSpecs specs_of(const Value& config_map) {
 }
 
 crd::Spec with_live_fields(crd::Spec older, const crd::Spec& accepted) {
+  // It stands in pods: another one would replace those that are to go anyway.
+  const std::string drain_timeout = older.rollout.drain_timeout;
   older.rollout = accepted.rollout;
+  older.rollout.drain_timeout = drain_timeout;
   older.disruption = accepted.disruption;
   older.network_policy = accepted.network_policy;
   older.monitoring = accepted.monitoring;

@@ -18,8 +18,9 @@ namespace sightline::reconcile {
 struct KeptSpecs {
   std::optional<crd::Spec> accepted;
   std::map<std::string, crd::Spec> revisions;
-  crd::NotedImages images;  // of the operator's flags, as noted
-  std::string version;      // of the operator that noted them; empty: none did
+  crd::NotedImages images;      // of the operator's flags, as noted
+  std::string version;          // of the operator that noted them; empty: none did
+  std::string template_digest;  // of the chat template that was accepted; empty: the model's own
 };
 
 // The ConfigMap NAME-specs.

@@ -46,6 +46,7 @@ inline Scene scene_of(crd::Spec spec, std::string name = "shop") {
       scene.spec,
       {.chat_template = scene.spec.model.chat_template ? "digest" : "", .identity_key = "digest"});
   scene.revision = agreement::revision_of(scene.agreement);
+  if (scene.spec.model.chat_template) scene.chat_template = "{{ messages }}";
   scene.images = {.router = "sightline:1", .nats = "nats:2.11", .download = "hub:1"};
   return scene;
 }

@@ -12,6 +12,8 @@
 #include "common/nats/credentials.h"
 #include "common/runtime/token_file.h"
 
+#include "operator/desired/settings.h"
+#include "operator/kube/object/metadata.h"
 #include "tests/unit/operator/desired/scenes.h"
 
 namespace sightline::desired {
@@ -47,6 +49,20 @@ TEST(Secrets, TheIdentityKeyIsTheBytesThatWereDrawn) {
   const std::string key = value(all, "shop-identity", kIdentityKey);
   EXPECT_EQ(key, std::string(text_of(kDraws.identity)));
   EXPECT_TRUE(contract::parse_identity_key(key).ok());
+}
+
+TEST(Secrets, EachRevisionHasItsKeyForItselfAndTakesItAlongWhenItGoes) {
+  const Scene scene = test::scene_of(test::small_spec());
+  Value config_map = revision_config_map(scene);
+  config_map.set({"metadata", "uid"}, "uid-1");
+  const Value secret = revision_identity(scene, config_map, text_of(kDraws.identity));
+  EXPECT_EQ(secret.at({"metadata", "name"}).text(), "shop-" + scene.revision + "-identity");
+  EXPECT_EQ(secret_value(secret, kIdentityKey), std::string(text_of(kDraws.identity)));
+  EXPECT_EQ(secret["immutable"].boolean(), true);
+  EXPECT_EQ(object::controller_uid_of(secret), "uid-1");
+  const std::string pods = Value(test::all_objects(scene)).to_text();
+  EXPECT_NE(pods.find("shop-" + scene.revision + "-identity"), std::string::npos);
+  EXPECT_EQ(pods.find("shop-identity"), std::string::npos);
 }
 
 TEST(Secrets, TokensAreWhatProgramsTakeAndDiffer) {

@@ -114,9 +114,12 @@ TEST(Workers, TheChatTemplateIsThereWhereTheEngineIsToldIt) {
                 .find("--chat-template /etc/sightline/template/chat_template.jinja"),
             std::string::npos);
   const Value volume = test::named(test::pod_of(made)["volumes"], "template");
-  EXPECT_EQ(volume.at({"configMap", "name"}).text(), "templates");
-  EXPECT_EQ(volume.at({"configMap", "items"}).items().at(0)["key"].text(), "x.jinja");
-  EXPECT_EQ(volume.at({"configMap", "items"}).items().at(0)["path"].text(), "chat_template.jinja");
+  EXPECT_EQ(volume.at({"configMap", "name"}).text(),
+            "shop-" + test::scene_of(spec).revision + "-template");
+  const auto objects = test::all_objects(test::scene_of(spec));
+  const Value map = test::find(objects, "ConfigMap", volume.at({"configMap", "name"}).text());
+  EXPECT_EQ(map.at({"data", "chat_template.jinja"}).text(), "{{ messages }}");
+  EXPECT_EQ(map["immutable"].boolean(), true);
 }
 
 TEST(Workers, RecreateEndsAllBeforeItBegins) {

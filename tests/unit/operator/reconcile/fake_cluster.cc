@@ -200,18 +200,28 @@ std::optional<Value> FakeCluster::pod_at(const std::string& ip) const {
   return std::nullopt;
 }
 
+std::optional<Value> FakeCluster::answering_at(const std::string& ip) const {
+  const auto pod = pod_at(ip);
+  if (!pod) return std::nullopt;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto router = routers_.find(name_of(*pod));
+    if (router == routers_.end() || !router->second.is_silent) return pod;
+  }
+  on_silence();
+  return std::nullopt;
+}
+
 Result<std::map<std::string, std::string>> FakeCluster::settings(const routers::Address& process) {
-  const auto pod = pod_at(process.host);
+  const auto pod = answering_at(process.host);
   if (!pod) return worker_error(ErrorCode::Unavailable, "no answer", true);
   return settings(name_of(*pod));
 }
 
 Result<judge::RouterAnswers> FakeCluster::ask(const routers::Address& router) {
-  const auto pod = pod_at(router.host);
+  const auto pod = answering_at(router.host);
+  if (!pod) return worker_error(ErrorCode::Unavailable, "no answer", true);
   const std::lock_guard lock(mutex_);
-  if (!pod || routers_[name_of(*pod)].is_silent) {
-    return worker_error(ErrorCode::Unavailable, "no answer", true);
-  }
   const Router& state = routers_[name_of(*pod)];
   judge::RouterAnswers answers;
   answers.workers = Value::array();
@@ -241,11 +251,9 @@ Result<judge::RouterAnswers> FakeCluster::ask(const routers::Address& router) {
 
 Result<Done> FakeCluster::put(const routers::Address& router, const std::string& path,
                               const Value& body) {
-  const auto pod = pod_at(router.host);
+  const auto pod = answering_at(router.host);
+  if (!pod) return worker_error(ErrorCode::Unavailable, "no answer", true);
   const std::lock_guard lock(mutex_);
-  if (!pod || routers_[name_of(*pod)].is_silent) {
-    return worker_error(ErrorCode::Unavailable, "no answer", true);
-  }
   ++puts_[path];
   Router& state = routers_[name_of(*pod)];
   if (path == "/v1/settings") {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -31,6 +32,8 @@ class FakeCluster : public routers::RouterAdmin {
   void silence(const std::string& pod, bool is_silent);
   // Nobody looks at Deployments until it is told again.
   void stop_deployments(bool are_stopped) { are_stopped_ = are_stopped; }
+  // What a call to one that does not answer takes.
+  std::function<void()> on_silence = [] {};
   // Tells routers that its blocks are of that size, whatever they are told.
   void lie(const std::string& worker, std::int64_t block_size);
 
@@ -60,6 +63,8 @@ class FakeCluster : public routers::RouterAdmin {
   void start_pod(const object::Value& deployment, const object::Value& set);
   void become(object::Value pod, const object::Value& deployment);
   [[nodiscard]] std::optional<object::Value> pod_at(const std::string& ip) const;
+  // The pod that answers there; nothing: none does.
+  [[nodiscard]] std::optional<object::Value> answering_at(const std::string& ip) const;
 
   fakes::FakeApiServer& server_;
   std::size_t started_ = 0;

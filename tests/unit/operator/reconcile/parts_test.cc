@@ -44,11 +44,13 @@ TEST(KeptSpecs, AreReadAsTheyWereWritten) {
   specs.revisions["aaa"].kv.block_size = 16;
   specs.images = {.router = "r:1", .nats = "n:1", .download = "d:1"};
   specs.version = "1.0.0";
+  specs.template_digest = "0123";
   const KeptSpecs again = specs_of(specs_config_map({"prod", "shop"}, Value::object(), specs));
   EXPECT_EQ(again.accepted, specs.accepted);
   EXPECT_EQ(again.revisions, specs.revisions);
   EXPECT_EQ(again.images, specs.images);
   EXPECT_EQ(again.version, "1.0.0");
+  EXPECT_EQ(again.template_digest, "0123");
 }
 
 TEST(KeptSpecs, LeaveOutWhatCannotBeRead) {
@@ -68,12 +70,16 @@ TEST(OlderSpec, TakesWhatMayChangeWhileItRunsAndNothingElse) {
   accepted.kv.block_size = 32;
   accepted.image = "sightline:2";
   accepted.router.weights.overlap_credit = "0.5";
+  accepted.rollout.drain_timeout = "10m";
+  accepted.rollout.paused = true;
   accepted.suspend = true;
   const crd::Spec both = with_live_fields(older, accepted);
   EXPECT_EQ(both.kv.block_size, 16);
   EXPECT_EQ(both.image, "sightline:1");
   EXPECT_EQ(both.router.weights.overlap_credit, "0.5");
   EXPECT_TRUE(both.suspend);
+  EXPECT_TRUE(both.rollout.paused);
+  EXPECT_EQ(both.rollout.drain_timeout, "2m") << "it stands in pods";
 }
 
 TEST(Images, AreNotedWhenAnObjectIsFirstSeenAndThenOnlyWhenToldTo) {

@@ -38,7 +38,8 @@ std::vector<object::Resource> cached_resources() {
 }  // namespace
 
 struct Trial::Operator {
-  Operator(fakes::FakeApiServer& server, FakeCluster& cluster, runtime::Metrics& metrics)
+  Operator(fakes::FakeApiServer& server, FakeCluster& cluster, const Clock& clock,
+           runtime::Metrics& metrics)
       : events({.controller = "test", .instance = "test-1"}, server, system_clock(), metrics),
         caches({.name_space = {}, .on_change = [](const Key&) {}, .seed = 1}, server,
                system_clock(), metrics),
@@ -48,7 +49,7 @@ struct Trial::Operator {
                     .caches = caches,
                     .routers = cluster,
                     .events = events,
-                    .clock = system_clock()}) {}
+                    .clock = clock}) {}
 
   recorder::EventRecorder events;
   owned::Caches caches;
@@ -80,7 +81,7 @@ Trial::Trial(Value spec) {
 Trial::~Trial() = default;
 
 void Trial::start_operator() {
-  operator_ = std::make_unique<Operator>(server, cluster, metrics_);
+  operator_ = std::make_unique<Operator>(server, cluster, clock, metrics_);
   EXPECT_TRUE(operator_->caches.wait_until_synced({}, fakes::kPatience));
 }
 
@@ -120,6 +121,7 @@ void Trial::tick() {
   const auto answer = reconcile();
   EXPECT_TRUE(answer.ok()) << answer.error().message;
   cluster.step();
+  clock.advance(std::chrono::seconds(1));
   if (always) always();
 }
 

@@ -11,6 +11,7 @@
 #include "operator/crd/status.h"
 #include "operator/reconcile/reconciler.h"
 #include "tests/fakes/fake_api_server.h"
+#include "tests/fakes/manual_clock.h"
 #include "tests/unit/operator/reconcile/fake_cluster.h"
 
 namespace sightline::reconcile {
@@ -45,6 +46,8 @@ class Trial {
   [[nodiscard]] std::string condition(const std::string& type) const;  // "True Reason"
   [[nodiscard]] std::vector<std::string> names(const object::Resource& resource) const;
 
+  // Of the reconciler; a tick takes a second of it.
+  test::ManualClock clock;
   fakes::FakeApiServer server;
   FakeCluster cluster{server};
 

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "operator/reconcile/pushes.h"
+
+#include <algorithm>
+
+#include "common/base/log.h"
+
+#include "operator/desired/names.h"
+#include "operator/desired/settings.h"
+#include "operator/judge/pushes.h"
+
+namespace sightline::reconcile {
+
+using object::Key;
+using object::Value;
+
+namespace {
+
+Key key_of(const judge::World& world) { return {world.name_space, world.name}; }
+
+const judge::Pod* pod_named(const judge::World& world, const std::string& name) {
+  const auto found = std::find_if(world.pods.begin(), world.pods.end(),
+                                  [&](const judge::Pod& pod) { return pod.name == name; });
+  return found == world.pods.end() ? nullptr : &*found;
+}
+
+const judge::Stack* stack_of(const judge::World& world, const judge::Pod& pod) {
+  const auto found =
+      std::find_if(world.stacks.begin(), world.stacks.end(),
+                   [&](const judge::Stack& one) { return one.revision == pod.revision; });
+  return found == world.stacks.end() ? nullptr : &*found;
+}
+
+Value settings_body(const judge::Stack& stack) {
+  desired::Scene scene;
+  scene.spec = stack.spec;
+  Value body = Value::object();
+  for (const auto& [name, value] : desired::live_settings(scene)) {
+    body.set({"settings", name}, value);
+  }
+  return body;
+}
+
+}  // namespace
+
+void Pushes::send(const judge::World& world, const std::string& token, Instant until) {
+  send_lists(world, token, until);
+  for (const judge::RouterReport& router : world.routers) {
+    if (clock_.now() >= until) break;
+    const judge::Pod* pod = router.problem.empty() ? pod_named(world, router.pod) : nullptr;
+    if (pod != nullptr) send_settings(world, *pod, token, router.settings);
+  }
+  for (const judge::Pod& pod : world.pods) {
+    if (clock_.now() >= until) break;
+    // One that is not ready serves nobody, and is told once it is.
+    const bool is_serving = pod.component == desired::kFrontend && pod.is_ready && !pod.is_ending;
+    if (!is_serving || pod.is_over || pod.ip.empty()) continue;
+    const auto held = routers_.settings({pod.ip, token});
+    if (held.ok()) send_settings(world, pod, token, *held);
+  }
+  forget_pods(world);
+}
+
+void Pushes::send_lists(const judge::World& world, const std::string& token, Instant until) {
+  for (const judge::ListPush& one : judge::lists_to_push(world)) {
+    const judge::Pod* pod = pod_named(world, one.pod);
+    if (pod == nullptr || clock_.now() >= until) continue;
+    const auto pushed = routers_.put({pod->ip, token}, "/v1/workers", one.body);
+    if (pushed.ok()) continue;
+    log(LogLevel::Warn, "a router did not take its list of workers",
+        {{"router", pod->name}, {"problem", pushed.error().message}});
+  }
+}
+
+void Pushes::send_settings(const judge::World& world, const judge::Pod& pod,
+                           const std::string& token,
+                           const std::map<std::string, std::string>& held) {
+  const judge::Stack* stack = stack_of(world, pod);
+  if (stack == nullptr) return;
+  const Value body = settings_body(*stack);
+  const std::string wanted = body.to_text();
+  {
+    const MutexLock lock(mutex_);
+    Told& told = told_[key_of(world)][pod.uid];
+    if (told.settings == wanted && told.read_back.empty()) told.read_back = held;
+    if (told.settings == wanted && told.read_back == held) return;
+  }
+  const auto pushed = routers_.put({pod.ip, token}, "/v1/settings", body);
+  if (!pushed.ok()) {
+    log(LogLevel::Warn, "a process did not take its settings",
+        {{"pod", pod.name}, {"problem", pushed.error().message}});
+    return;
+  }
+  const MutexLock lock(mutex_);
+  told_[key_of(world)][pod.uid] = {.settings = wanted, .read_back = {}};
+}
+
+void Pushes::forget_pods(const judge::World& world) {
+  const MutexLock lock(mutex_);
+  const auto told = told_.find(key_of(world));
+  if (told == told_.end()) return;
+  std::erase_if(told->second, [&](const auto& one) {
+    return std::none_of(world.pods.begin(), world.pods.end(),
+                        [&](const judge::Pod& pod) { return pod.uid == one.first; });
+  });
+}
+
+void Pushes::forget(const Key& router) {
+  const MutexLock lock(mutex_);
+  told_.erase(router);
+}
+
+}  // namespace sightline::reconcile

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "operator/reconcile/story.h"
+
+#include <algorithm>
+
+#include "operator/judge/conditions.h"
+
+namespace sightline::reconcile {
+namespace {
+
+using object::Value;
+
+bool is_bad(const crd::Condition& condition) {
+  if (condition.reason == "Updating" || condition.type == judge::kProgressing) return false;
+  const bool is_true = condition.status == crd::ConditionStatus::True;
+  return condition.type == judge::kDegraded ? is_true : !is_true;
+}
+
+bool is_told(const std::vector<crd::Condition>& before, const crd::Condition& condition) {
+  const auto same = std::find_if(before.begin(), before.end(), [&](const crd::Condition& one) {
+    return one.type == condition.type;
+  });
+  if (same == before.end()) return condition.type == judge::kAccepted;
+  return same->status != condition.status ||
+         (same->reason != condition.reason && condition.type != judge::kReady);
+}
+
+// Events wait for the API server, many at a time: the object's spec need not wait with them.
+Value name_of(const Value& object) {
+  Value named = Value::object({{"apiVersion", object["apiVersion"]}, {"kind", object["kind"]}});
+  for (const std::string_view member : {"name", "namespace", "uid", "resourceVersion"}) {
+    named.set({"metadata", member}, object.at({"metadata", member}));
+  }
+  return named;
+}
+
+}  // namespace
+
+std::vector<recorder::Happening> happenings_of(const object::Value& object,
+                                               const std::vector<crd::Condition>& before,
+                                               const std::vector<crd::Condition>& now) {
+  std::vector<recorder::Happening> happenings;
+  for (const crd::Condition& condition : now) {
+    if (!is_told(before, condition)) continue;
+    happenings.push_back({.regarding = name_of(object),
+                          .is_warning = is_bad(condition),
+                          .reason = condition.reason,
+                          .action = "Reconcile",
+                          .note = condition.type + ": " + condition.message});
+  }
+  return happenings;
+}
+
+}  // namespace sightline::reconcile
