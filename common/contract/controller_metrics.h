@@ -32,19 +32,10 @@ inline constexpr MetricSpec kReconcileErrorsTotal{"controller_runtime_reconcile_
                                                   MetricType::Counter,
                                                   "Reconciliations that failed.",
                                                   {"controller"}};
-inline constexpr MetricSpec kReconcileTerminalErrorsTotal{
-    "controller_runtime_terminal_reconcile_errors_total",
-    MetricType::Counter,
-    "Reconciliations that failed in a way that trying again does not mend.",
-    {"controller"}};
 inline constexpr MetricSpec kReconcilePanicsTotal{"controller_runtime_reconcile_panics_total",
                                                   MetricType::Counter,
                                                   "Reconciliations that ended in an exception.",
                                                   {"controller"}};
-inline constexpr MetricSpec kReconcileTimeoutsTotal{"controller_runtime_reconcile_timeouts_total",
-                                                    MetricType::Counter,
-                                                    "Reconciliations that took too long.",
-                                                    {"controller"}};
 inline constexpr MetricSpec kReconcileSeconds{"controller_runtime_reconcile_time_seconds",
                                               MetricType::Histogram,
                                               "Time of a reconciliation.",

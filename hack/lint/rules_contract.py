@@ -19,7 +19,7 @@ RULES = {
 }
 
 CONTRACT = "common/contract/"
-METRICS = CONTRACT + "metric*.h"
+METRICS = (CONTRACT + "metric*.h", CONTRACT + "controller_metrics.h")
 NAMES = CONTRACT + "names.h"
 SETTINGS = (CONTRACT + "*settings*.cc", "router/*settings*.cc", "simulator/*settings*.cc",
             "router/cli/*.cc", "router/apps/*.cc", "router/process/*.cc")
@@ -33,8 +33,9 @@ _FLAG_LITERAL = re.compile(r'"--([a-z][a-z0-9-]*)"')
 _FLAG = re.compile(r"(?<![\w-])--([a-z][a-z0-9-]*)")
 _PATH = re.compile(r"`([a-z_]+\.[a-z_.]+)`")
 _FIELD = re.compile(r"^\s+[\w:<>, ]+?\s(\w+)\s*(?:=[^;]*|\{[^;]*\})?;", re.MULTILINE)
-_METRIC = re.compile(r"\bsightline_[a-z0-9_]+\b")
-_METRIC_ROW = re.compile(r'\bMetricSpec\s+(k\w+)\s*\{\s*"(sightline_\w+)"')
+_METRIC = re.compile(r"\b(?:sightline|controller_runtime|workqueue|rest_client|leader_election)"
+                     r"_[a-z0-9_]+\b")
+_METRIC_ROW = re.compile(r'\bMetricSpec\s+(k\w+)\s*\{\s*"(\w+)"')
 _ROUTE_ROW = re.compile(r'std::string_view\s+(k\w+)\s*=\s*"(/[\w/{}.-]*)"')
 _ROUTE_LITERAL = re.compile(r'"(/[a-z][\w/]*\w)"')
 _ROUTE = re.compile(r"\b(?:GET|POST|PUT|DELETE)\s+(/[\w/{}.*-]*)")
@@ -118,8 +119,8 @@ def _settings_used(tree):
 
 def _metrics(tree):
     doc = "docs/metrics.md"
-    table = _declared(tree, _METRIC_ROW, 2, METRICS)
-    constants = _declared(tree, _METRIC_ROW, 1, METRICS)
+    table = _declared(tree, _METRIC_ROW, 2, *METRICS)
+    constants = _declared(tree, _METRIC_ROW, 1, *METRICS)
     if not table and not tree.has(doc):
         return
     in_doc = _declared(tree, _METRIC, 0, doc)
@@ -129,7 +130,8 @@ def _metrics(tree):
             base = re.sub(r"_(?:bucket|sum|count)$", "", name)
             if page != doc and name not in table and base not in table:
                 yield Finding(path, line, "metric-unknown", f"'{name}' is not in the code")
-    users = "\n".join(tree.code(p) for p in tree.product() if not p.startswith(CONTRACT + "metric"))
+    tables = tree.match(*METRICS)
+    users = "\n".join(tree.code(p) for p in tree.product() if p not in tables)
     for name, (path, line) in constants.items():
         if not re.search(rf"\b{name}\b", users):
             yield Finding(path, line, "metric-unused",
