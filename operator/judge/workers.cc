@@ -47,12 +47,6 @@ const crd::Pool* pool_of(const crd::Spec& spec, std::string_view name) {
   return found == spec.pools.end() ? nullptr : &*found;
 }
 
-const Pod* pod_named(const World& world, std::string_view name) {
-  const auto found = std::find_if(world.pods.begin(), world.pods.end(),
-                                  [&](const Pod& pod) { return pod.name == name; });
-  return found == world.pods.end() ? nullptr : &*found;
-}
-
 plan::Count count_of(const World& world, const Stack& stack, const crd::Pool& pool) {
   plan::Count count;
   for (const Deployment& deployment : world.deployments) {

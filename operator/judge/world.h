@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "operator/crd/spec.h"
@@ -93,11 +94,14 @@ struct World {
   crd::Status status;
   std::string target;         // revision of `spec`
   std::vector<Stack> stacks;  // the target among them, whether or not it has objects
-  std::vector<Pod> pods;      // all that are its own, workers of selector pools too
+  std::vector<Pod> pods;      // all that are its own, workers of selector pools too; by name
   std::vector<Deployment> deployments;
   std::vector<RouterReport> routers;
   std::map<std::string, std::int64_t> scales;  // replicas of pools that somebody else scales
   std::optional<std::int64_t> nats_ready;      // managed servers that are ready
 };
+
+// Null: there is none of that name.
+const Pod* pod_named(const World& world, std::string_view name);
 
 }  // namespace sightline::judge

@@ -3,6 +3,8 @@
 #include "operator/reconcile/pushes.h"
 
 #include <algorithm>
+#include <set>
+#include <string_view>
 
 #include "common/base/log.h"
 
@@ -18,12 +20,6 @@ using object::Value;
 namespace {
 
 Key key_of(const judge::World& world) { return {world.name_space, world.name}; }
-
-const judge::Pod* pod_named(const judge::World& world, const std::string& name) {
-  const auto found = std::find_if(world.pods.begin(), world.pods.end(),
-                                  [&](const judge::Pod& pod) { return pod.name == name; });
-  return found == world.pods.end() ? nullptr : &*found;
-}
 
 const judge::Stack* stack_of(const judge::World& world, const judge::Pod& pod) {
   const auto found =
@@ -48,7 +44,7 @@ void Pushes::send(const judge::World& world, const std::string& token, Instant u
   send_lists(world, token, until);
   for (const judge::RouterReport& router : world.routers) {
     if (clock_.now() >= until) break;
-    const judge::Pod* pod = router.problem.empty() ? pod_named(world, router.pod) : nullptr;
+    const auto* pod = router.problem.empty() ? judge::pod_named(world, router.pod) : nullptr;
     if (pod != nullptr) send_settings(world, *pod, token, router.settings);
   }
   for (const judge::Pod& pod : world.pods) {
@@ -64,7 +60,7 @@ void Pushes::send(const judge::World& world, const std::string& token, Instant u
 
 void Pushes::send_lists(const judge::World& world, const std::string& token, Instant until) {
   for (const judge::ListPush& one : judge::lists_to_push(world)) {
-    const judge::Pod* pod = pod_named(world, one.pod);
+    const judge::Pod* pod = judge::pod_named(world, one.pod);
     if (pod == nullptr || clock_.now() >= until) continue;
     const auto pushed = routers_.put({pod->ip, token}, "/v1/workers", one.body);
     if (pushed.ok()) continue;
@@ -97,13 +93,12 @@ void Pushes::send_settings(const judge::World& world, const judge::Pod& pod,
 }
 
 void Pushes::forget_pods(const judge::World& world) {
+  std::set<std::string_view> there;
+  for (const judge::Pod& pod : world.pods) there.insert(pod.uid);
   const MutexLock lock(mutex_);
   const auto told = told_.find(key_of(world));
   if (told == told_.end()) return;
-  std::erase_if(told->second, [&](const auto& one) {
-    return std::none_of(world.pods.begin(), world.pods.end(),
-                        [&](const judge::Pod& pod) { return pod.uid == one.first; });
-  });
+  std::erase_if(told->second, [&](const auto& one) { return !there.contains(one.first); });
 }
 
 void Pushes::forget(const Key& router) {

@@ -211,6 +211,9 @@ Answer<Done> Reconciler::settle(Case& now) {
     const auto pods = SL_TRY(observer_.selected(now.owner.name_space, *pool));
     now.world.pods.insert(now.world.pods.end(), pods.begin(), pods.end());
   }
+  std::stable_sort(
+      now.world.pods.begin(), now.world.pods.end(),
+      [](const judge::Pod& left, const judge::Pod& right) { return left.name < right.name; });
   return Done{};
 }
 

@@ -73,8 +73,8 @@ TEST(Conditions, ASpecThatIsRefusedIsNamedAndReadyIsNot) {
 
 TEST(Conditions, APodThatDoesNotRunIsNamedWithItsReason) {
   World world = healthy_world();
-  world.pods[4].is_ready = false;
-  world.pods[4].trouble = "frontend: ImagePullBackOff: no such image";
+  world.pods[0].is_ready = false;
+  world.pods[0].trouble = "frontend: ImagePullBackOff: no such image";
   EXPECT_EQ(verdict(kFrontendReady, world), "False PodsNotReady");
   EXPECT_EQ(of(kFrontendReady, world).message,
             "1 of 2 are ready; f0: frontend: ImagePullBackOff: no such image");

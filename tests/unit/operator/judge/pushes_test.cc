@@ -49,7 +49,7 @@ TEST(ListsToPush, GiveARestartedRouterTheListOfTheOthersInTheirGeneration) {
 TEST(ListsToPush, CountTheGenerationUpWithEveryChange) {
   World world = healthy_world();
   take(world, lists_to_push(world));
-  world.pods[0].is_ending = true;
+  world.pods[4].is_ending = true;
   const auto pushes = lists_to_push(world);
   ASSERT_EQ(pushes.size(), 2U);
   EXPECT_EQ(generation_of(pushes[0]), 2);

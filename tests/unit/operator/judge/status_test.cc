@@ -2,8 +2,12 @@
 // Copyright The Sightline Authors
 #include "operator/judge/status.h"
 
+#include <algorithm>
+#include <map>
+
 #include <gtest/gtest.h>
 
+#include "operator/judge/workers.h"
 #include "tests/unit/operator/judge/worlds.h"
 
 namespace sightline::judge {
@@ -52,8 +56,8 @@ TEST(Status, OfTwoRevisionsTellsEachOnesShare) {
   world.target = "bbb";
   world.stacks.push_back({"bbb", world.spec});
   world.stacks.back().spec.kv.block_size = 32;
-  world.pods[1].revision = "bbb";
   world.pods[5].revision = "bbb";
+  world.pods[1].revision = "bbb";
   world.routers.push_back(router_report("r8", "bbb"));
   world.routers.push_back(router_report("r9", "bbb"));
   const crd::Status status = status_of(world, findings_of(plan::Phase::Moving), kNow);
@@ -93,6 +97,33 @@ TEST(Status, TellsNoMoreBlockSizesThanTheSchemaTakesWhateverRoutersSay) {
   const auto sizes = status_of(world, {}, {}).pools.at(0).reported_block_sizes;
   EXPECT_EQ(sizes.size(), 16U);
   for (const std::int64_t size : sizes) EXPECT_GT(size, 0);
+}
+
+// Within the time of a test: what is looked up by name is not searched for.
+TEST(Status, OfAsManyWorkersAsASpecMayAskForIsCounted) {
+  World world = healthy_world();
+  const crd::Pool one = world.spec.pools[0];
+  world.spec.pools.clear();
+  std::map<std::string, WorkerReport> workers;
+  std::vector<Pod> pods(world.pods.begin(), world.pods.begin() + 4);
+  for (int i = 0; i < 16; ++i) {
+    crd::Pool pool = one;
+    pool.name = "pool-" + std::to_string(i);
+    pool.replicas = 1000;
+    world.spec.pools.push_back(pool);
+    for (int k = 0; k < 1000; ++k) {
+      pods.push_back(worker_pod("shop-aaa-" + pool.name + "-" + std::to_string(k), "aaa"));
+      pods.back().pool = pool.name;
+      workers[pods.back().name] = admitted();
+    }
+  }
+  std::sort(pods.begin(), pods.end(),
+            [](const Pod& left, const Pod& right) { return left.name < right.name; });
+  world.pods = std::move(pods);
+  world.stacks = {{"aaa", world.spec}};
+  for (RouterReport& router : world.routers) router.workers = workers;
+  EXPECT_EQ(status_of(world, {}, {}).workers, "16000/16000");
+  EXPECT_EQ(revisions_of(world).at(0).pools.at("pool-7").routable, 1000);
 }
 
 TEST(Rollout, BeginsWithATargetAndEndsWhenThePlanDoes) {

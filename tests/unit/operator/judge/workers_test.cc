@@ -15,10 +15,9 @@ const Stack& only(const World& world) { return world.stacks.front(); }
 
 TEST(WorkersOf, ARevisionAreItsPodsWithAnAddressByName) {
   World world = healthy_world();
-  std::swap(world.pods[0], world.pods[1]);
   world.pods.push_back(worker_pod("w2", "aaa"));
   world.pods.back().ip.clear();
-  world.pods.push_back(worker_pod("other", "bbb"));
+  world.pods.push_back(worker_pod("x0", "bbb"));
   const std::vector<Fields> want = {
       {{"name", "w0"}, {"url", "http://10.0.0.1:8000"}, {"agent", "true"}, {"block_size", "16"}},
       {{"name", "w1"}, {"url", "http://10.0.0.1:8000"}, {"agent", "true"}, {"block_size", "16"}}};
@@ -27,9 +26,9 @@ TEST(WorkersOf, ARevisionAreItsPodsWithAnAddressByName) {
 
 TEST(WorkersOf, APodThatEndsIsDrainedUntilItIsGone) {
   World world = healthy_world();
-  world.pods[0].is_ending = true;
+  world.pods[4].is_ending = true;
   EXPECT_EQ(workers_of(world, only(world))[0].at("drain"), "true");
-  world.pods[0].is_over = true;
+  world.pods[4].is_over = true;
   EXPECT_EQ(workers_of(world, only(world)).size(), 1U);
 }
 
@@ -51,7 +50,7 @@ TEST(WorkersOf, APoolOfEndpointsAreItsUrls) {
 
 TEST(WorkersOf, PodsOfAnAddressOfVersionSixHaveBrackets) {
   World world = healthy_world();
-  world.pods[0].ip = "fd00::7";
+  world.pods[4].ip = "fd00::7";
   EXPECT_EQ(workers_of(world, only(world))[0].at("url"), "http://[fd00::7]:8000");
 }
 
@@ -115,21 +114,21 @@ TEST(Routable, IsWhatTheGateSaidLastWhileRoutersAreAway) {
   World world = healthy_world();
   world.routers.clear();
   EXPECT_TRUE(is_routable(world, only(world), "w0"));
-  world.pods[0].routable = false;
+  world.pods[4].routable = false;
   EXPECT_FALSE(is_routable(world, only(world), "w0"));
 }
 
 TEST(Gates, FollowTheRoutersAndAreWrittenOnlyWhereTheyChange) {
   World world = healthy_world();
   EXPECT_TRUE(gates_to_set(world).empty());
-  world.pods[0].routable = std::nullopt;
+  world.pods[4].routable = std::nullopt;
   world.routers[0].workers.erase("w1");
   EXPECT_EQ(gates_to_set(world), (std::map<std::string, bool>{{"w0", true}, {"w1", false}}));
 }
 
 TEST(Gates, OfPodsThatEndAreClosed) {
   World world = healthy_world();
-  world.pods[1].is_ending = true;
+  world.pods[5].is_ending = true;
   EXPECT_EQ(gates_to_set(world), (std::map<std::string, bool>{{"w1", false}}));
 }
 
@@ -137,13 +136,13 @@ TEST(Gates, StayWhileNoRouterAnswersButAreNamedOnce) {
   World world = healthy_world();
   world.routers.clear();
   EXPECT_TRUE(gates_to_set(world).empty());
-  world.pods[0].routable = std::nullopt;
+  world.pods[4].routable = std::nullopt;
   EXPECT_EQ(gates_to_set(world), (std::map<std::string, bool>{{"w0", false}}));
 }
 
 TEST(RevisionsOf, AWorldCountPodsThatEndAndRoutableOnesThatDoNot) {
   World world = healthy_world();
-  world.pods[1].is_ending = true;
+  world.pods[5].is_ending = true;
   world.pods.push_back(worker_pod("w2", "aaa"));
   world.pods.back().is_over = true;
   const auto revisions = revisions_of(world);

@@ -60,9 +60,9 @@ World healthy_world() {
   world.spec.pools = {pool};
   world.target = "aaa";
   world.stacks = {{"aaa", world.spec}};
-  world.pods = {worker_pod("w0", "aaa"),         worker_pod("w1", "aaa"),
+  world.pods = {pod_of("f0", "frontend", "aaa"), pod_of("f1", "frontend", "aaa"),
                 pod_of("r0", "router", "aaa"),   pod_of("r1", "router", "aaa"),
-                pod_of("f0", "frontend", "aaa"), pod_of("f1", "frontend", "aaa")};
+                worker_pod("w0", "aaa"),         worker_pod("w1", "aaa")};
   world.deployments = {deployment_of("worker", "gpu"), deployment_of("router", {}),
                        deployment_of("frontend", {})};
   world.routers = {router_report("r0", "aaa"), router_report("r1", "aaa")};
