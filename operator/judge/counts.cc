@@ -56,6 +56,23 @@ crd::ReadyCount routable_of(const World& world) {
   return count;
 }
 
+bool is_replaced(const World& world, const Stack& older) {
+  const Stack& target = world.stacks.back();
+  auto lent = lent_to(world, older);
+  const std::int64_t held = lent[Admission::Admitted] + lent[Admission::Unknown];
+  const std::int64_t needed = std::min(held, routable_of(world).desired);
+  if (needed == 0) return true;
+  std::int64_t routable = 0;
+  for (const auto& worker : workers_of(world, target)) {
+    if (is_routable(world, target, worker.at("name"))) ++routable;
+  }
+  const bool has_frontend = std::any_of(world.pods.begin(), world.pods.end(), [&](const Pod& pod) {
+    return pod.component == desired::kFrontend && pod.revision == target.revision && pod.is_ready &&
+           !pod.is_ending;
+  });
+  return routable >= needed && has_frontend;
+}
+
 std::string ready_text(const World& world) {
   const crd::ReadyCount workers = routable_of(world);
   const crd::ReadyCount routers = ready_of(world, desired::kRouterComponent);

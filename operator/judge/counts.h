@@ -17,6 +17,10 @@ crd::ReadyCount ready_of(const World& world, std::string_view component);
 // Workers of all pools: those that the spec wants, and those of any revision that are routable.
 crd::ReadyCount routable_of(const World& world);
 
+// Whether the target serves with as many workers as somebody else lends to this older revision, or
+// as it wants if these are fewer. Where the older one's routers do not answer, all count.
+bool is_replaced(const World& world, const Stack& older);
+
 // Replicas of a pool with a template, as the spec or who scales it wants.
 std::int64_t wanted_of(const World& world, const crd::Pool& pool);
 

@@ -122,10 +122,22 @@ Admission admission_of(const World& world, const Stack& stack, const std::string
   return answers >= quorum ? Admission::Refused : Admission::Unknown;
 }
 
+std::map<Admission, std::int64_t> lent_to(const World& world, const Stack& stack) {
+  std::map<Admission, std::int64_t> lent;
+  for (const WorkerFields& worker : workers_of(world, stack)) {
+    const std::string& name = worker.at("name");
+    const crd::Pool* pool = pool_of_worker(world, stack, name);
+    if (pool == nullptr || pool->worker_template || worker.contains("drain")) continue;
+    ++lent[admission_of(world, stack, name)];
+  }
+  return lent;
+}
+
 std::vector<plan::Revision> revisions_of(const World& world) {
   std::vector<plan::Revision> revisions;
   for (const Stack& stack : world.stacks) {
-    plan::Revision revision{.name = stack.revision, .pools = {}};
+    plan::Revision revision{
+        .name = stack.revision, .pools = {}, .lent = lent_to(world, stack)[Admission::Admitted]};
     for (const crd::Pool& pool : stack.spec.pools) {
       if (pool.worker_template) revision.pools[pool.name] = count_of(world, stack, pool);
     }

@@ -35,7 +35,10 @@ bool is_routable(const World& world, const Stack& stack, const std::string& work
 // The pool of a worker of a stack, whoever runs it; null: it is no worker of the stack.
 const crd::Pool* pool_of_worker(const World& world, const Stack& stack, const std::string& worker);
 
-// Workers of pools with a template by revision and pool, for the planner.
+// Workers that somebody else runs, of a stack, undrained: by their admission there.
+std::map<Admission, std::int64_t> lent_to(const World& world, const Stack& stack);
+
+// Workers of pools with a template by revision and pool, and those that are lent, for the planner.
 std::vector<plan::Revision> revisions_of(const World& world);
 
 // What the gates of the world's own workers are to be, where that is not so yet. By pod.

@@ -242,7 +242,11 @@ Plan next(const Target& target, const std::vector<Revision>& observed, const Rul
       replicas[pool] = grown(count_of(wanted, pool), its_target, rules);
     }
     plan.replicas[target.revision] = replicas;
-    if (is_complete(wanted, target.replicas)) plan.phase = Phase::Completed;
+    const bool is_alone =
+        std::all_of(observed.begin(), observed.end(), [&](const Revision& revision) {
+          return revision.name == target.revision || revision.lent == 0;
+        });
+    if (is_alone && is_complete(wanted, target.replicas)) plan.phase = Phase::Completed;
     plan.message = counts_text(wanted);
     return plan;
   }
@@ -262,7 +266,7 @@ std::map<std::string, std::int64_t> frontends_of(std::int64_t frontends, const T
   routable[target.revision] = 0;
   std::int64_t all = 0;
   for (const Revision& revision : observed) {
-    const std::int64_t its = routable_of(revision);
+    const std::int64_t its = routable_of(revision) + revision.lent;
     if (its > 0) routable[revision.name] = its;
     all += its;
   }

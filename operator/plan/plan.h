@@ -28,6 +28,8 @@ using Replicas = std::map<std::string, std::int64_t>;  // by pool
 struct Revision {
   std::string name;
   Counts pools;
+  // Workers that somebody else runs, which several revisions may have, and that are routable here.
+  std::int64_t lent = 0;
 };
 
 // What the spec asks for. Pools that it does not name are to end.
@@ -62,11 +64,13 @@ struct Plan {
 // counting pods that end, and then the other's shrink as far as max_unavailable allows, counting
 // routable workers only; pools keep pace with each other to within one worker, so that no role of a
 // revision is gone while others are left. A third revision waits until the one of the two with
-// fewer routable workers is gone. The order of the revisions does not matter.
+// fewer routable workers is gone. The order of the revisions does not matter. What is lent is not
+// counted, but for this: the target is not complete while another revision uses it.
 Plan next(const Target& target, const std::vector<Revision>& observed, const Rules& rules);
 
-// How many of `frontends` each revision gets, by its share of routable workers; one at least of the
-// target and of each that has routable workers, so there may be more than `frontends`.
+// How many of `frontends` each revision gets, by its share of routable workers, those that are lent
+// included; one at least of the target and of each that has such workers, so there may be more than
+// `frontends`.
 std::map<std::string, std::int64_t> frontends_of(std::int64_t frontends, const Target& target,
                                                  const std::vector<Revision>& observed);
 

@@ -36,14 +36,6 @@ bool has_pods(const judge::World& world, std::string_view component, const std::
   });
 }
 
-// An older revision that is to have no workers any more.
-bool is_leaving(const judge::World& world, const judge::Stack& stack,
-                const plan::Replicas& planned) {
-  const bool has_none = std::all_of(planned.begin(), planned.end(),
-                                    [](const auto& pool) { return pool.second == 0; });
-  return stack.revision != world.target && has_none;
-}
-
 // What its Deployments of workers are asked for at present.
 plan::Replicas wanted_now(const judge::World& world, const judge::Stack& stack) {
   plan::Replicas wanted;
@@ -53,6 +45,30 @@ plan::Replicas wanted_now(const judge::World& world, const judge::Stack& stack) 
     if (is_its) wanted[deployment.pool] = deployment.wanted;
   }
   return wanted;
+}
+
+plan::Replicas planned_of(const Case& now, const judge::Stack& stack) {
+  const auto planned = now.findings.plan.replicas.find(stack.revision);
+  return planned == now.findings.plan.replicas.end() ? plan::Replicas{} : planned->second;
+}
+
+// An older revision that is to have no workers any more, not even lent ones: the target has these.
+bool is_leaving(const Case& now, const judge::Stack& stack) {
+  const plan::Replicas planned = planned_of(now, stack);
+  const bool has_none = std::all_of(planned.begin(), planned.end(),
+                                    [](const auto& pool) { return pool.second == 0; });
+  return stack.revision != now.world.target && has_none && judge::is_replaced(now.world, stack);
+}
+
+// By revision. What is lent to one that leaves does not count.
+std::map<std::string, std::int64_t> frontends_of(const Case& now) {
+  const judge::World& world = now.world;
+  std::vector<plan::Revision> observed = judge::revisions_of(world);
+  for (std::size_t i = 0; i < observed.size(); ++i) {
+    if (is_leaving(now, world.stacks[i])) observed[i].lent = 0;
+  }
+  return plan::frontends_of(world.spec.frontend.replicas.value_or(kFrontends), target_of(world),
+                            observed);
 }
 
 }  // namespace
@@ -73,17 +89,15 @@ plan::Rules rules_of(const crd::Spec& spec) {
           .is_suspended = spec.suspend};
 }
 
-desired::Sizes sizes_of(const judge::World& world, const judge::Stack& stack,
-                        const plan::Plan& plan) {
-  const auto shares = plan::frontends_of(world.spec.frontend.replicas.value_or(kFrontends),
-                                         target_of(world), judge::revisions_of(world));
+desired::Sizes sizes_of(const Case& now, const judge::Stack& stack) {
+  const judge::World& world = now.world;
+  const auto shares = frontends_of(now);
   const auto share = shares.find(stack.revision);
-  const auto replicas = plan.replicas.find(stack.revision);
   desired::Sizes sizes;
   sizes.routers = world.spec.suspend ? 0 : stack.spec.router.replicas;
   sizes.frontends = world.spec.suspend || share == shares.end() ? 0 : share->second;
-  if (replicas != plan.replicas.end()) sizes.pools = replicas->second;
-  if (is_leaving(world, stack, sizes.pools)) {
+  sizes.pools = planned_of(now, stack);
+  if (is_leaving(now, stack)) {
     // Frontends go before the last workers: one without a worker would refuse what still comes.
     sizes.frontends = 0;
     if (has_pods(world, desired::kFrontend, stack.revision)) sizes.pools = wanted_now(world, stack);

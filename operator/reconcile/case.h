@@ -10,6 +10,7 @@
 #include "operator/agreement/agreement.h"
 #include "operator/crd/spec.h"
 #include "operator/crd/status.h"
+#include "operator/desired/objects.h"
 #include "operator/desired/scene.h"
 #include "operator/judge/accept.h"
 #include "operator/judge/conditions.h"
@@ -45,8 +46,7 @@ plan::Rules rules_of(const crd::Spec& spec);
 
 // How many pods each part of a revision is to have: workers by the plan, frontends by their share.
 // Pure.
-desired::Sizes sizes_of(const judge::World& world, const judge::Stack& stack,
-                        const plan::Plan& plan);
+desired::Sizes sizes_of(const Case& now, const judge::Stack& stack);
 
 // What the operator's flags say of images, noted on the object when it is first seen and again when
 // spec.version asks for this version. Pure.

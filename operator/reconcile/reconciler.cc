@@ -276,8 +276,7 @@ void Reconciler::write_stack(Case& now, const judge::Stack& stack, std::set<std:
   }
   const auto workers = judge::workers_of(world, stack);
   const desired::Scene scene = scene_of(now, stack);
-  const auto objects =
-      desired::revision_objects(scene, sizes_of(world, stack, now.findings.plan), workers, foreign);
+  const auto objects = desired::revision_objects(scene, sizes_of(now, stack), workers, foreign);
   put(now, objects.front(), kept);
   if (is_made_of(scene) && !is_over(now)) {
     note(now, "Secret/" + desired::identity_file(scene).secret, secrets_.ensure_identity(scene));

@@ -2,8 +2,11 @@
 // Copyright The Sightline Authors
 #include "operator/judge/workers.h"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
+#include "operator/judge/counts.h"
 #include "tests/unit/operator/judge/worlds.h"
 
 namespace sightline::judge {
@@ -70,6 +73,56 @@ TEST(WorkersOf, SelectedPodsBelongToEveryRevisionThatHasTheirPool) {
     ASSERT_EQ(workers_of(world, stack).size(), 1U) << stack.revision;
     EXPECT_EQ(workers_of(world, stack)[0].at("url"), "http://10.0.0.1:8123");
   }
+}
+
+// Two selected pods, which the routers of "aaa" admit, and a newer revision "bbb" over them.
+World world_with_lent_workers() {
+  World world = healthy_world();
+  world.spec.pools[0].worker_template.reset();
+  world.spec.pools[0].selector.emplace();
+  world.stacks = {{"aaa", world.spec}, {"bbb", world.spec}};
+  world.target = "bbb";
+  for (Pod& pod : world.pods) {
+    if (pod.component != "worker") continue;
+    pod.component.clear();
+    pod.revision.clear();
+  }
+  return world;
+}
+
+TEST(LentWorkers, AreCountedByTheirAdmissionWhileTheyDoNotEnd) {
+  World world = world_with_lent_workers();
+  using Counts = std::map<Admission, std::int64_t>;
+  EXPECT_EQ(lent_to(world, world.stacks[0]), (Counts{{Admission::Admitted, 2}}));
+  EXPECT_EQ(lent_to(world, world.stacks[1]), (Counts{{Admission::Unknown, 2}}));
+  std::find_if(world.pods.begin(), world.pods.end(), [](const Pod& pod) {
+    return pod.component.empty();
+  })->is_ending = true;
+  EXPECT_EQ(lent_to(world, world.stacks[0]), (Counts{{Admission::Admitted, 1}}));
+  EXPECT_TRUE(lent_to(healthy_world(), healthy_world().stacks[0]).empty());
+}
+
+TEST(Replaced, IsARevisionOnceTheTargetHasItsLentWorkersAndAFrontend) {
+  World world = world_with_lent_workers();
+  EXPECT_FALSE(is_replaced(world, world.stacks[0]));
+  for (const char* name : {"b0", "b1"}) world.routers.push_back(router_report(name, "bbb"));
+  EXPECT_FALSE(is_replaced(world, world.stacks[0])) << "who would be asked?";
+  Pod frontend;
+  frontend.component = "frontend";
+  frontend.revision = "bbb";
+  frontend.is_ready = true;
+  world.pods.push_back(frontend);
+  EXPECT_TRUE(is_replaced(world, world.stacks[0]));
+  world.routers.back().workers.erase("w1");
+  EXPECT_FALSE(is_replaced(world, world.stacks[0])) << "w1 would be missed";
+}
+
+TEST(Replaced, IsARevisionWhoseLentWorkersItsRoutersRefuse) {
+  World world = world_with_lent_workers();
+  for (RouterReport& router : world.routers) router.workers.clear();
+  EXPECT_TRUE(is_replaced(world, world.stacks[0]));
+  for (RouterReport& router : world.routers) router.problem = "no answer within 2 s";
+  EXPECT_FALSE(is_replaced(world, world.stacks[0])) << "silence is no refusal";
 }
 
 TEST(Admission, NeedsMoreThanHalfOfTheWantedRouters) {

@@ -283,5 +283,26 @@ TEST(Plan, FrontendsFollowTheShareOfRoutableWorkers) {
   EXPECT_EQ(frontends_of(2, target, {}), (Shares{{"b", 2}}));
 }
 
+TEST(Plan, FrontendsFollowWorkersThatAreLentToo) {
+  const Target target{.revision = "b", .replicas = {}};
+  const auto shares = [&](std::int64_t old, std::int64_t young) {
+    return frontends_of(
+        2, target,
+        {{.name = "a", .pools = {}, .lent = old}, {.name = "b", .pools = {}, .lent = young}});
+  };
+  using Shares = std::map<std::string, std::int64_t>;
+  EXPECT_EQ(shares(3, 0), (Shares{{"a", 2}, {"b", 1}}));
+  EXPECT_EQ(shares(3, 3), (Shares{{"a", 1}, {"b", 1}}));
+  EXPECT_EQ(shares(0, 3), (Shares{{"b", 2}}));
+}
+
+TEST(Plan, IsNotCompleteWhileAnotherRevisionUsesWhatIsLent) {
+  const Target target{.revision = "b", .replicas = {}};
+  const Revision old{.name = "a", .pools = {}, .lent = 1};
+  const Revision young{.name = "b", .pools = {}, .lent = 1};
+  EXPECT_EQ(next(target, {old, young}, {}).phase, Phase::Moving);
+  EXPECT_EQ(next(target, {young}, {}).phase, Phase::Completed);
+}
+
 }  // namespace
 }  // namespace sightline::plan

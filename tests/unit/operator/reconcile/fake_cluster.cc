@@ -117,6 +117,18 @@ void FakeCluster::start_pod(const Value& deployment, const Value& set) {
   server_.put(owned::pods_resource(), pod);
 }
 
+void FakeCluster::add_foreign(const std::string& pod, const std::string& app) {
+  const std::size_t number = ++started_;
+  Value made = Value::object();
+  made.set({"metadata", "name"}, pod);
+  made.set({"metadata", "namespace"}, "prod");
+  made.set({"metadata", "labels", "app"}, app);
+  made.set({"status", "phase"}, "Running");
+  made.set({"status", "podIP"}, "10.1.0." + std::to_string(number));
+  set_condition(made, "Ready", true);
+  server_.put(owned::pods_resource(), made);
+}
+
 // Routers are ready with a list, workers with their gate, frontends with a worker of their
 // revision.
 void FakeCluster::become(Value pod, const Value& deployment) {
@@ -128,7 +140,8 @@ void FakeCluster::become(Value pod, const Value& deployment) {
   } else if (component == desired::kWorker) {
     is_ready = has_condition(pod, desired::kRoutableGate);
   } else if (component == desired::kFrontend) {
-    is_ready = has_routable(label(deployment, desired::kRevisionLabel));
+    const std::string revision = label(deployment, desired::kRevisionLabel);
+    is_ready = has_routable(revision) || has_foreign(revision);
   }
   set_condition(pod, "Ready", is_ready);
   const auto there = server_.find(owned::pods_resource(), object::key_of(pod));
@@ -151,6 +164,32 @@ bool FakeCluster::has_routable(const std::string& revision) const {
   return std::any_of(workers.begin(), workers.end(), [](const Value& pod) {
     return has_condition(pod, desired::kRoutableGate) && !object::is_being_deleted(pod);
   });
+}
+
+// A router of the revision has a worker on its list that is no pod of ours, and admits it.
+bool FakeCluster::has_foreign(const std::string& revision) const {
+  const auto routers = pods(std::string(desired::kRouterComponent), revision);
+  const auto own = pods(std::string(desired::kWorker));
+  const std::lock_guard lock(mutex_);
+  for (const Value& pod : routers) {
+    const auto router = routers_.find(name_of(pod));
+    if (router == routers_.end()) continue;
+    for (const Value& worker : router->second.list["workers"].items()) {
+      const std::string name(worker["name"].text());
+      const bool is_own = std::any_of(own.begin(), own.end(),
+                                      [&](const Value& one) { return name_of(one) == name; });
+      if (!is_own && !lies_.contains(name)) return true;
+    }
+  }
+  return false;
+}
+
+std::size_t FakeCluster::serving() const {
+  const auto frontends = pods(std::string(desired::kFrontend));
+  return static_cast<std::size_t>(
+      std::count_if(frontends.begin(), frontends.end(), [](const Value& pod) {
+        return has_condition(pod, "Ready") && !object::is_being_deleted(pod);
+      }));
 }
 
 std::size_t FakeCluster::routable() const {

@@ -34,6 +34,8 @@ class FakeCluster : public routers::RouterAdmin {
   void stop_deployments(bool are_stopped) { are_stopped_ = are_stopped; }
   // What a call to one that does not answer takes.
   std::function<void()> on_silence = [] {};
+  // A pod of somebody else's, with this label, which is ready at once.
+  void add_foreign(const std::string& pod, const std::string& app);
   // Tells routers that its blocks are of that size, whatever they are told.
   void lie(const std::string& worker, std::int64_t block_size);
 
@@ -42,6 +44,8 @@ class FakeCluster : public routers::RouterAdmin {
   // Workers that a router of their revision has on its list, undrained, and admits.
   [[nodiscard]] std::size_t routable() const;
   [[nodiscard]] bool has_routable(const std::string& revision) const;
+  // Frontends that are ready and do not end, of any revision.
+  [[nodiscard]] std::size_t serving() const;
   // All requests of a kind so far.
   [[nodiscard]] std::size_t puts(const std::string& path) const;
   // Settings of a router, by name.
@@ -62,6 +66,7 @@ class FakeCluster : public routers::RouterAdmin {
   void run(const object::Value& deployment);
   void start_pod(const object::Value& deployment, const object::Value& set);
   void become(object::Value pod, const object::Value& deployment);
+  [[nodiscard]] bool has_foreign(const std::string& revision) const;
   [[nodiscard]] std::optional<object::Value> pod_at(const std::string& ip) const;
   // The pod that answers there; nothing: none does.
   [[nodiscard]] std::optional<object::Value> answering_at(const std::string& ip) const;

@@ -146,6 +146,63 @@ TEST(Reconciler, AChangeTakenBackInTheMiddleReturnsToTheOldRevision) {
   EXPECT_EQ(trial.condition("Ready"), "True AsWanted");
 }
 
+Value spec_with_engines_of_others() {
+  Value spec = Trial::smallest_spec();
+  auto pool = Value::parse(R"({"name": "theirs", "backend": "vllm", "role": "aggregated",
+    "selector": {"matchLabels": {"app": "vllm"}, "port": 8000}})");
+  spec.member("pools") = Value::array({*pool});
+  return spec;
+}
+
+TEST(Reconciler, OverEnginesOfOthersANewRevisionServesBeforeTheOldOneGoes) {
+  Trial trial(spec_with_engines_of_others());
+  trial.cluster.add_foreign("t0", "vllm");
+  trial.cluster.add_foreign("t1", "vllm");
+  trial.settle();
+  ASSERT_EQ(trial.status().workers, "2/2");
+  ASSERT_EQ(trial.condition("Ready"), "True AsWanted");
+  const std::string old = trial.status().current_revision;
+  trial.always = [&] { EXPECT_GE(trial.cluster.serving(), 1U); };
+  trial.change([](Value& spec) { spec.set({"model", "revision"}, "second"); });
+  trial.tick();
+  EXPECT_EQ(trial.condition("Progressing"), "True RollingOut");
+  trial.settle();
+  EXPECT_EQ(trial.condition("Ready"), "True AsWanted");
+  ASSERT_EQ(trial.status().revisions.size(), 1U);
+  EXPECT_NE(trial.status().revisions[0].name, old);
+  EXPECT_EQ(trial.cluster.pods("frontend").size(), 2U);
+  EXPECT_TRUE(trial.cluster.pods("router", old).empty());
+}
+
+TEST(Reconciler, ARevisionThatAdmitsNoEngineOfOthersDoesNotReplaceTheOneThatDoes) {
+  Trial trial(spec_with_engines_of_others());
+  trial.cluster.add_foreign("t0", "vllm");
+  trial.cluster.add_foreign("t1", "vllm");
+  trial.settle();
+  const std::string old = trial.status().current_revision;
+  const auto serves = [&] { return !trial.cluster.pods("frontend", old).empty(); };
+  trial.always = [&] { EXPECT_TRUE(serves()); };
+  trial.change([](Value& spec) { spec.set({"model", "revision"}, "second"); });
+  for (int i = 0; i < 30; ++i) {
+    for (const Value& pod : trial.cluster.pods("router")) {
+      if (object::label_of(pod, desired::kRevisionLabel) == old) continue;
+      trial.cluster.silence(object::key_of(pod).name, true);
+    }
+    trial.tick();
+  }
+  EXPECT_EQ(trial.condition("Ready").substr(0, 5), "False");
+}
+
+TEST(Reconciler, OverEnginesOfOthersThatAreAllGoneTheOldRevisionGoesToo) {
+  Trial trial(spec_with_engines_of_others());
+  trial.settle();
+  const std::string old = trial.status().current_revision;
+  trial.change([](Value& spec) { spec.set({"model", "revision"}, "second"); });
+  trial.settle();
+  EXPECT_TRUE(trial.cluster.pods("frontend", old).empty());
+  EXPECT_TRUE(trial.cluster.pods("router", old).empty());
+}
+
 TEST(Reconciler, NeverHasMoreThanTwoRevisionsWithWorkersWhateverIsAskedFor) {
   Trial trial;
   trial.settle();
