@@ -86,6 +86,8 @@ bool Applier::is_as_written(const Name& name, const Value& desired, const Value&
   if (written == written_.end() || written->second.desired != desired) return false;
   const Value now = projection_of(desired, live);
   if (written->second.after == now) return true;
+  // The cache has not yet heard of what was written.
+  if (written->second.before == object::resource_version_of(live)) return true;
   log(LogLevel::Info, "an object is not as it was written, and is written again",
       {{"kind", name.first},
        {"object", object::text_of(name.second)},
@@ -135,7 +137,9 @@ Answer<bool> Applier::apply(const Value& desired) {
   const Key router{name.second.name_space,
                    std::string(object::label_of(desired, desired::kRouterLabel))};
   const MutexLock lock(mutex_);
-  written_[name] = {router, desired, projection_of(desired, answer)};
+  written_[name] = {
+      router, desired, projection_of(desired, answer),
+      live == nullptr ? std::string() : std::string(object::resource_version_of(*live))};
   return live == nullptr || generation_of(*live) != generation_of(answer);
 }
 

@@ -56,6 +56,7 @@ class Applier {
     object::Key router;
     object::Value desired;
     object::Value after;  // projection of the API server's answer
+    std::string before;   // resource version that the cache had of it then; empty: none
   };
   using Name = std::pair<std::string, object::Key>;  // kind, key
 
