@@ -4,9 +4,12 @@
 
 Where the fuzz targets are, which clang builds, every source of the programs is read by it.
 
-Verdicts are kept below build/lint, under a hash of all that they follow from.
+Verdicts are kept below build/lint, under a hash of all that they follow from. When many are
+missing, those headers of the standard library that many sources include are read once for all.
 """
 
+import collections
+import contextlib
 import functools
 import glob
 import hashlib
@@ -15,6 +18,7 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
 from tree import Finding
@@ -26,7 +30,7 @@ RULES = {
 
 COMPILER = "clang++-14"
 BLAKE3 = "/usr/share/cargo/registry/blake3-*/c"  # as cmake/dependencies.cmake finds it
-FLAGS = ["-std=c++20", "-I.", "-fsyntax-only", "-Wno-everything", "-Wthread-safety",
+FLAGS = ["-std=c++20", "-I.", "-Wno-everything", "-Wthread-safety",
          "-Werror=thread-safety", "-fno-caret-diagnostics", "-ferror-limit=0",
          # As cmake/dependencies.cmake has them: clang says less of itself than Asio asks for.
          "-DASIO_STANDALONE", "-DASIO_NO_DEPRECATED", "-DASIO_HAS_CO_AWAIT",
@@ -34,6 +38,8 @@ FLAGS = ["-std=c++20", "-I.", "-fsyntax-only", "-Wno-everything", "-Wthread-safe
          '-DSL_BINARY_DIR=""', *("-isystem" + path for path in glob.glob(BLAKE3))]
 KEPT = "build/lint/thread-safety"
 KEPT_MAX = 2000  # verdicts; the oldest go first
+PRECOMPILED_FROM = 20  # missing verdicts
+COMMON = 8  # a header is common that one of so many sources has
 
 HEADER = "common/base/mutex.h"
 FUZZ_TARGETS = "tests/fuzz/CMakeLists.txt"
@@ -54,8 +60,12 @@ def check(tree):
     _drop_old(tree)
     # The largest first, so that no core waits for one that came last.
     sources.sort(key=lambda path: -len(_closure(tree, path)))
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        results = pool.map(lambda path: _verdict(tree, program, version, path), sources)
+    kept = {path: _kept(tree, version, path) for path in sources}
+    missing = [path for path in sources if not kept[path].exists()]
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool, \
+            _common_headers(tree, program, missing) as common:
+        results = pool.map(
+            lambda path: _verdict(tree, [program, *FLAGS, *common], path, kept[path]), sources)
         for path, line, message in sorted({tuple(row) for rows in results for row in rows}):
             yield Finding(path, line, "thread-safety", message)
 
@@ -85,16 +95,41 @@ def _closure(tree, path):
     return sorted(seen)
 
 
-def _verdict(tree, program, version, path):
-    """[(path, line, message)], as it is kept or by running the compiler."""
+@contextlib.contextmanager
+def _common_headers(tree, program, sources):
+    """Flags by which clang does not read again, for each of these sources, the headers of the
+    standard library that many of them include."""
+    if len(sources) < PRECOMPILED_FROM:
+        yield []
+        return
+    counts = collections.Counter(
+        name for path in sources for name in {
+            include.name for part in _closure(tree, path) for include in tree.includes(part)
+            if not include.quoted and "." not in include.name})
+    often = sorted(name for name, count in counts.items() if count * COMMON >= len(sources))
+    with tempfile.TemporaryDirectory() as directory:
+        header, made = os.path.join(directory, "common.h"), os.path.join(directory, "common.pch")
+        with open(header, "w", encoding="ascii") as file:
+            file.writelines(f"#include <{name}>\n" for name in often)
+        run = subprocess.run([program, *FLAGS, "-x", "c++-header", header, "-o", made],
+                             cwd=tree.root, capture_output=True, check=False)
+        yield ["-include-pch", made] if run.returncode == 0 else []
+
+
+def _kept(tree, version, path):
+    """Where its verdict is, or will be."""
     digest = hashlib.sha256("\0".join([version, *FLAGS, _FINDING.pattern, path]).encode())
     for name in _closure(tree, path):
         digest.update(f"\0{name}\0{tree.text(name)}".encode())
-    kept = tree.root / KEPT / digest.hexdigest()
+    return tree.root / KEPT / digest.hexdigest()
+
+
+def _verdict(tree, command, path, kept):
+    """[(path, line, message)], as it is kept or by running the compiler."""
     try:
         return json.loads(kept.read_text())
     except (OSError, ValueError):
-        rows = _analyse(tree, program, path)
+        rows = _analyse(tree, command, path)
     kept.parent.mkdir(parents=True, exist_ok=True)
     part = kept.with_suffix(f".{os.getpid()}")
     part.write_text(json.dumps(rows))
@@ -102,8 +137,8 @@ def _verdict(tree, program, version, path):
     return rows
 
 
-def _analyse(tree, program, path):
-    run = subprocess.run([program, *FLAGS, path], cwd=tree.root, capture_output=True, text=True,
+def _analyse(tree, command, path):
+    run = subprocess.run([*command, "-fsyntax-only", path], cwd=tree.root, capture_output=True, text=True,
                          check=False)
     matches = (_FINDING.match(line) for line in run.stderr.splitlines())
     rows = [(m.group(1), int(m.group(2)), m.group(3)) for m in matches if m]
