@@ -46,9 +46,11 @@ class Commands:
         return self.must("down")
 
     def kubectl(self, *arguments, given=None):
+        """`given`, a text or an object, is its standard input."""
+        text = given if given is None or isinstance(given, str) else json.dumps(given)
         answer = subprocess.run(
             [TESTBED, "shell", "--name", self.name, "kubectl", *map(str, arguments)], text=True,
-            input=None if given is None else json.dumps(given), capture_output=True, check=False)
+            input=text, capture_output=True, check=False)
         assert answer.returncode == 0, answer.stderr
         return answer.stdout
 

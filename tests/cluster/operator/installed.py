@@ -2,16 +2,18 @@
 # Copyright The Sightline Authors
 """A router made by an installed operator, as its tests and its clients see it."""
 
+import collections
 import contextlib
 import http.client
 import json
 import os
 import pathlib
+import re
 import sys
 import threading
 import time
 
-from testbed import network
+from testbed import installation, network
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "hack"))
@@ -20,8 +22,10 @@ from pictures import image_part, png, text_part  # noqa: E402
 
 BUILD = pathlib.Path(os.environ.get("SL_BUILD", ROOT / "build/release")).resolve()
 MODEL = "tiny-qwen2-vl"
-SYSTEM = "sightline-system"
+
 READY_S = 180
+PORT, ADMIN_PORT = 8000, 9090
+SYSTEM = installation.SYSTEM
 ROLLING = {"rollout": {"maxSurge": 1, "maxUnavailable": 0}}
 # What a namespace has by itself.
 OF_EVERY_NAMESPACE = {"configmap/kube-root-ca.crt", "serviceaccount/default"}
@@ -35,20 +39,58 @@ def router(spec=None):
                            "template": {}}]} | (spec or {})}
 
 
+Answer = collections.namedtuple("Answer", "code overlap worker at")
+
+
+def address_of(home):
+    """Of the client Service."""
+    return home.get("service", "demo")["spec"]["clusterIP"]
+
+
+def exchange(home, address, port, method, path, body=None):
+    """(answer, its body)"""
+    with network.inside(home.bed):
+        connection = http.client.HTTPConnection(address, port, timeout=30)
+        with contextlib.closing(connection):
+            connection.request(method, path, body, {"content-type": "application/json"})
+            answer = connection.getresponse()
+            return answer, answer.read()
+
+
+def picture(seed):
+    """A question about it."""
+    parts = [image_part(png(448, 448, seed=seed)), text_part("What is shown?")]
+    return json.dumps({"model": "demo", "max_tokens": 4,
+                       "messages": [{"role": "user", "content": parts}]})
+
+
+def send(home, address, body):
+    answer, _ = exchange(home, address, PORT, "POST", "/v1/chat/completions", body)
+    return Answer(answer.status, answer.getheader("x-sightline-overlap", ""),
+                  answer.getheader("x-sightline-worker", ""), time.monotonic())
+
+
 def ask(home, seed):
     """(status, overlap as "X/Y") of a picture's question through the client Service."""
-    address = home.get("service", "demo")["spec"]["clusterIP"]
-    parts = [image_part(png(448, 448, seed=seed)), text_part("What is shown?")]
-    body = json.dumps({"model": "demo", "max_tokens": 4,
-                       "messages": [{"role": "user", "content": parts}]})
-    with network.inside(home.bed):
-        connection = http.client.HTTPConnection(address, 8000, timeout=30)
-        with contextlib.closing(connection):
-            connection.request("POST", "/v1/chat/completions", body,
-                               {"content-type": "application/json"})
-            answer = connection.getresponse()
-            answer.read()
-    return answer.status, answer.getheader("x-sightline-overlap", "")
+    answer = send(home, address_of(home), picture(seed))
+    return answer.code, answer.overlap
+
+
+def admin(home, component):
+    """{pod: what its admin port answers, as a function of the path} of all that do not end."""
+    pods = home.get("pods", "-l", f"app.kubernetes.io/component={component}")["items"]
+
+    def reader(address):
+        return lambda path: exchange(home, address, ADMIN_PORT, "GET", path)[1].decode()
+
+    return {pod["metadata"]["name"]: reader(pod["status"]["podIP"]) for pod in pods
+            if "deletionTimestamp" not in pod["metadata"] and "podIP" in pod["status"]}
+
+
+def metric(text, name):
+    """Its sum over all label sets; None if there is none."""
+    rows = re.findall(rf"^{name}(?:{{[^}}]*}})? (\S+)$", text, re.M)
+    return sum(map(float, rows)) if rows else None
 
 
 def status(home):
@@ -69,16 +111,18 @@ def names(home):
 
 @contextlib.contextmanager
 def client(home):
-    """Asks without a pause; a list of what it was answered, each status with its time."""
+    """Asks without a pause, each time by a new connection; a list of its answers. What is no answer
+    has the error in place of a status."""
     answers, is_over = [], threading.Event()
+    address, bodies = address_of(home), [picture(seed) for seed in range(5)]
 
     def run():
         while not is_over.is_set():
             try:
-                code = ask(home, len(answers) % 5)[0]
-            except OSError as error:
-                code = repr(error)
-            answers.append((code, time.monotonic()))
+                answer = send(home, address, bodies[len(answers) % len(bodies)])
+            except (OSError, http.client.HTTPException) as error:
+                answer = Answer(repr(error), "", "", time.monotonic())
+            answers.append(answer)
 
     thread = threading.Thread(target=run)
     thread.start()
@@ -90,4 +134,4 @@ def client(home):
 
 
 def failed(answers):
-    return [code for code, _ in answers if code != 200]
+    return [answer.code for answer in answers if answer.code != 200]

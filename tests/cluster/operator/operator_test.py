@@ -2,14 +2,11 @@
 # Copyright The Sightline Authors
 """sightline-operator as it is installed, with real pods: one object becomes a router."""
 
-import contextlib
-import http.client
 import json
 import time
 
-from installed import (READY_S, ROLLING, SYSTEM, ask, client, condition, failed, names, router,
-                       status)
-from testbed import network
+from installed import (READY_S, ROLLING, SYSTEM, admin, ask, client, condition, failed, names,
+                       router, status)
 
 RESTS_S, QUIET_S = 3, 30
 LEASE = ("update", "leases")
@@ -31,10 +28,18 @@ def test_one_object_becomes_a_router_that_knows_a_picture_when_it_comes_again(ho
 
     home.until(comes_home, "the picture is known when it comes again")
     assert condition(home, "IndexConsistent") == "True OneBlockSize"
+    home.until(lambda: are_equal(home), "both routers know the same blocks")
     story = home.kubectl("describe", "mmr", "demo")
     assert "Ready: block size 16, transfer disabled, workers 2/2, routers 2" in story
     home.kubectl("delete", "mmr", "demo")
     home.until(lambda: not names(home), f"nothing is left: {names(home)}")
+
+
+def are_equal(home):
+    """Routers know of the same blocks of each worker, and of some."""
+    known = [{worker["name"]: worker["blocks"] for worker in json.loads(read("/v1/workers"))}
+             for read in admin(home, "router").values()]
+    return len(known) == 2 and known[0] == known[1] and sum(known[0].values()) > 0
 
 
 def test_another_block_size_replaces_everything_and_fails_no_request(demo):
@@ -74,16 +79,8 @@ def test_weights_and_policy_go_live_and_restart_nothing(demo):
         demo.apply(router(ROLLING | live))
 
         def is_told():
-            seen = set()
-            for pod in demo.get("pods", "-l", "app.kubernetes.io/component=router")["items"]:
-                with network.inside(demo.bed):
-                    connection = http.client.HTTPConnection(pod["status"]["podIP"], 9090,
-                                                            timeout=10)
-                    with contextlib.closing(connection):
-                        connection.request("GET", "/v1/settings")
-                        rows = json.loads(connection.getresponse().read())
-                seen.update((row["value"], row["origin"]) for row in rows
-                            if row["name"] == "routing.policy")
+            seen = {(row["value"], row["origin"]) for read in admin(demo, "router").values()
+                    for row in json.loads(read("/v1/settings")) if row["name"] == "routing.policy"}
             return seen == {("round-robin", "push")}
 
         demo.until(is_told, "every router has the policy")
