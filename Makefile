@@ -11,7 +11,7 @@ BUILD := build/$(PRESET)
 PYTHON := build/venv/bin/python
 LINT := /usr/bin/python3 hack/lint
 
-.PHONY: help setup build demo-build test-build demo demo-replicas serve test test-cluster test-goldens lint format bench bench-peers bench-tokenizer bench-replays chaos chaos-replicas fairness soak stream-model fuzz test-asan test-tsan instrumented-build ci clean
+.PHONY: help setup build demo-build test-build demo demo-replicas demo-cluster serve test test-cluster test-goldens lint format bench bench-peers bench-tokenizer bench-replays chaos chaos-replicas fairness soak stream-model coverage fuzz test-asan test-tsan instrumented-build ci clean
 
 help: ## this text
 	@echo "Sightline. On a fresh Debian 12 machine 'make demo' or 'make test' is all it takes."
@@ -43,6 +43,9 @@ demo: demo-build ## two simulated engines and the router: see a picture's second
 
 demo-replicas: demo-build ## NATS, two agents, two routers, a frontend: what one learns all know
 	@$(PYTHON) hack/demo-replicas --build $(BUILD)
+
+demo-cluster: demo-build ## Kubernetes here, the operator, one object: a picture sent twice (as root)
+	@$(PYTHON) hack/demo-cluster --build $(BUILD)
 
 serve: demo-build ## the same set-up, kept running for curl until Ctrl-C
 	@$(PYTHON) hack/serve --build $(BUILD)
@@ -97,6 +100,9 @@ test-asan: ## all tests of the programs under AddressSanitizer, UBSan and LeakSa
 test-tsan: ## all tests of the programs under ThreadSanitizer
 	@$(MAKE) --no-print-directory instrumented-build PRESET=tsan
 	@hack/run_tests build/tsan
+
+coverage: setup ## lines of the operator's pure parts that their unit tests reach: 95 of 100 at least
+	@hack/coverage
 
 fuzz: setup ## fuzz what reads bytes from outside, each target for SECONDS=60 (TARGETS=… for some)
 	@cmake --preset fuzz --log-level=WARNING >/dev/null

@@ -271,10 +271,10 @@ class Answer:
         return self.headers.get("x-sightline-worker")
 
 
-def post(port, body, path="/v1/chat/completions", headers=None):
+def post(port, body, path="/v1/chat/completions", headers=None, host="127.0.0.1"):
     """Sends a request and reads its answer to the end, streams event by event."""
     answer = Answer()
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120 * SLOWDOWN)
+    connection = http.client.HTTPConnection(host, port, timeout=120 * SLOWDOWN)
     start = time.monotonic()
     payload = body if isinstance(body, (bytes, str)) else json.dumps(body)
     connection.request(
