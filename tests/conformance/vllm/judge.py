@@ -157,8 +157,12 @@ class Judge:
         self._wait_until_quiet()
 
     def _newer_batches(self):
-        """How many batches the engines keep for replay that the router has not applied."""
-        return sum(batches_after(*rank) for rank in self.stack.ranks_read())
+        """How many batches the engines keep for replay that the router has not applied; of an engine
+        that has just started it may not be known yet where it gives them."""
+        ranks = self.stack.ranks_read()
+        if any(endpoint is None for endpoint, _ in ranks):
+            return 1
+        return sum(batches_after(*rank) for rank in ranks)
 
     def _wait_until_quiet(self):
         last, since = None, time.monotonic()
