@@ -186,8 +186,8 @@ BLOCKS = [
 IMAGES = [
     refused("sounds", {"spec.multimodal.modalities": ["image", "audio"]},
             'supported values: "image"', "spec.multimodal.modalities[1]"),
-    refused("images twice", {"spec.multimodal.modalities": ["image", "image"]}, "Duplicate value",
-            "spec.multimodal.modalities[1]"),
+    refused("images twice", {"spec.multimodal.modalities": ["image", "image"]},
+            "must name each of them once"),
     refused("a processor's setting that is text", {"spec.multimodal.processor.max_pixels": "1M"},
             "must be of type integer"),
     refused("33 settings of a processor",
