@@ -60,6 +60,15 @@ bool is_leaving(const Case& now, const judge::Stack& stack) {
   return stack.revision != now.world.target && has_none && judge::is_replaced(now.world, stack);
 }
 
+// Whether requests find a frontend when those of this revision are gone, or are not to find one.
+bool may_leave(const judge::World& world, const judge::Stack& stack) {
+  if (world.spec.suspend || world.spec.rollout.strategy == crd::Strategy::Recreate) return true;
+  return std::any_of(world.pods.begin(), world.pods.end(), [&](const judge::Pod& pod) {
+    return pod.component == desired::kFrontend && pod.revision != stack.revision && pod.is_ready &&
+           !pod.is_ending;
+  });
+}
+
 // By revision. What is lent to one that leaves does not count.
 std::map<std::string, std::int64_t> frontends_of(const Case& now) {
   const judge::World& world = now.world;
@@ -99,7 +108,7 @@ desired::Sizes sizes_of(const Case& now, const judge::Stack& stack) {
   sizes.pools = planned_of(now, stack);
   if (is_leaving(now, stack)) {
     // Frontends go before the last workers: one without a worker would refuse what still comes.
-    sizes.frontends = 0;
+    if (may_leave(world, stack)) sizes.frontends = 0;
     if (has_pods(world, desired::kFrontend, stack.revision)) sizes.pools = wanted_now(world, stack);
   }
   if (stack.spec.frontend.autoscaling && !world.spec.suspend && stack.revision == world.target) {

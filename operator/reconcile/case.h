@@ -45,7 +45,7 @@ plan::Target target_of(const judge::World& world);
 plan::Rules rules_of(const crd::Spec& spec);
 
 // How many pods each part of a revision is to have: workers by the plan, frontends by their share.
-// Pure.
+// Of an older one frontends end when requests find others, and its last workers after them. Pure.
 desired::Sizes sizes_of(const Case& now, const judge::Stack& stack);
 
 // What the operator's flags say of images, noted on the object when it is first seen and again when

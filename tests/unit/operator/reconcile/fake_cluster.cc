@@ -51,6 +51,11 @@ void FakeCluster::step() {
   for (const Value& deployment : server_.objects(owned::deployments_resource())) {
     if (!are_stopped_) run(deployment);
   }
+  std::erase_if(routed_, [&](const std::string& one) { return !has_routable(one); });
+  for (const Value& pod : pods(std::string(desired::kWorker))) {
+    const std::string revision = label(pod, desired::kRevisionLabel);
+    if (has_routable(revision)) routed_.insert(revision);
+  }
   for (Value& set : server_.objects(owned::stateful_sets_resource())) {
     const Value wanted = set.at({"spec", "replicas"});
     if (set.at({"status", "readyReplicas"}) == wanted) continue;
@@ -130,7 +135,7 @@ void FakeCluster::add_foreign(const std::string& pod, const std::string& app) {
 }
 
 // Routers are ready with a list, workers with their gate, frontends with a worker of their
-// revision.
+// revision, which their next probe tells.
 void FakeCluster::become(Value pod, const Value& deployment) {
   const std::string component = label(deployment, desired::kComponentLabel);
   bool is_ready = true;
@@ -141,11 +146,15 @@ void FakeCluster::become(Value pod, const Value& deployment) {
     is_ready = has_condition(pod, desired::kRoutableGate);
   } else if (component == desired::kFrontend) {
     const std::string revision = label(deployment, desired::kRevisionLabel);
-    is_ready = has_routable(revision) || has_foreign(revision);
+    is_ready = (routed_.contains(revision) && has_routable(revision)) || has_foreign(revision);
   }
   set_condition(pod, "Ready", is_ready);
   const auto there = server_.find(owned::pods_resource(), object::key_of(pod));
   if (there && pod != *there) server_.put(owned::pods_resource(), pod);
+}
+
+bool FakeCluster::serves(const Value& pod) {
+  return has_condition(pod, "Ready") && !object::is_being_deleted(pod);
 }
 
 std::vector<Value> FakeCluster::pods(const std::string& component,

@@ -41,6 +41,8 @@ class FakeCluster : public routers::RouterAdmin {
 
   [[nodiscard]] std::vector<object::Value> pods(const std::string& component,
                                                 const std::string& revision = {}) const;
+  // Whether a pod is ready and does not end.
+  static bool serves(const object::Value& pod);
   // Workers that a router of their revision has on its list, undrained, and admits.
   [[nodiscard]] std::size_t routable() const;
   [[nodiscard]] bool has_routable(const std::string& revision) const;
@@ -74,7 +76,8 @@ class FakeCluster : public routers::RouterAdmin {
   fakes::FakeApiServer& server_;
   std::size_t started_ = 0;
   bool are_stopped_ = false;
-  mutable std::mutex mutex_;               // guards what follows
+  std::set<std::string> routed_;  // revisions with a routable worker, as of the step before
+  mutable std::mutex mutex_;      // guards what follows
   std::map<std::string, Router> routers_;  // by pod
   std::map<std::string, std::int64_t> lies_;
   std::map<std::string, std::size_t> puts_;

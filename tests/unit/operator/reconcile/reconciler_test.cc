@@ -132,6 +132,27 @@ TEST(Reconciler, AnotherBlockSizeIsARevisionBesideTheOldOneUntilItServes) {
   }
 }
 
+TEST(Reconciler, AFrontendServesAtAllTimesWhereThereIsOneOfEach) {
+  for (const std::string strategy : {"Rolling", "BlueGreen"}) {
+    Value spec = Trial::smallest_spec();
+    spec.set({"frontend", "replicas"}, 1);
+    spec.set({"rollout", "strategy"}, strategy);
+    Value pool = spec["pools"].items()[0];
+    pool.member("replicas") = 1;
+    spec.member("pools") = Value::array({pool});
+    Trial trial(spec);
+    trial.settle();
+    trial.always = [&] {
+      const auto frontends = trial.cluster.pods("frontend");
+      EXPECT_TRUE(std::any_of(frontends.begin(), frontends.end(), FakeCluster::serves)) << strategy;
+    };
+    trial.change([](Value& now) { now.set({"kv", "blockSize"}, 32); });
+    trial.settle();
+    EXPECT_EQ(revisions(trial).size(), 1U);
+    EXPECT_EQ(trial.condition("Ready"), "True AsWanted");
+  }
+}
+
 TEST(Reconciler, AChangeTakenBackInTheMiddleReturnsToTheOldRevision) {
   Trial trial;
   trial.settle();
