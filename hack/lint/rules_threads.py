@@ -138,8 +138,8 @@ def _verdict(tree, command, path, kept):
 
 
 def _analyse(tree, command, path):
-    run = subprocess.run([*command, "-fsyntax-only", path], cwd=tree.root, capture_output=True, text=True,
-                         check=False)
+    run = subprocess.run([*command, "-fsyntax-only", path], cwd=tree.root, capture_output=True,
+                         text=True, check=False)
     matches = (_FINDING.match(line) for line in run.stderr.splitlines())
     rows = [(m.group(1), int(m.group(2)), m.group(3)) for m in matches if m]
     return rows if rows or run.returncode == 0 else [(path, 1, run.stderr.strip()[:200])]

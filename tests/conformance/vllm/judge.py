@@ -157,8 +157,8 @@ class Judge:
         self._wait_until_quiet()
 
     def _newer_batches(self):
-        """How many batches the engines keep for replay that the router has not applied; of an engine
-        that has just started it may not be known yet where it gives them."""
+        """How many batches the engines keep for replay that the router has not applied; one at
+        least while it is not known yet where an engine that has just started gives them."""
         ranks = self.stack.ranks_read()
         if any(endpoint is None for endpoint, _ in ranks):
             return 1
