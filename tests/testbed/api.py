@@ -37,6 +37,26 @@ class Api:
             raise BedError(f"the API server answered {status} to {path}: {body[:2000]}")
 
 
+class LastingApi(Api):
+    """Over one connection, for a thread that asks many times a second."""
+
+    def __init__(self, bed):
+        super().__init__(bed)
+        self._connection = http.client.HTTPSConnection(
+            self._server.partition("://")[2], context=self._tls, timeout=TIMEOUT_S)
+
+    def get(self, path):
+        """As of any Api."""
+        try:
+            self._connection.request("GET", path)
+            answer = self._connection.getresponse()
+            body = answer.read()
+        except (OSError, http.client.HTTPException):
+            self._connection.close()
+            return None
+        return json.loads(body) if answer.status == 200 else None
+
+
 def call(url, method="GET", tls=None, **what):
     """(status, text) of any URL; status 0 while nobody answers."""
     body = what.get("body")
