@@ -3,7 +3,8 @@
 #include "common/base/base64.h"
 
 #include <cstddef>
-#include <cstdint>
+
+#include "common/base/digits.h"
 
 namespace sightline {
 namespace {
@@ -14,44 +15,21 @@ constexpr std::string_view kDigits =
 }  // namespace
 
 std::string to_base64(ByteView bytes) {
-  std::string text;
-  std::uint32_t held = 0;
-  unsigned bits = 0;
-  for (const std::uint8_t byte : bytes) {
-    held = (held << 8U) | byte;
-    for (bits += 8; bits >= 6;) {
-      bits -= 6;
-      text += kDigits[(held >> bits) & 63U];
-    }
-  }
-  if (bits > 0) text += kDigits[(held << (6 - bits)) & 63U];
+  std::string text = to_digits(bytes, kDigits);
   while (text.size() % 4 != 0) text += '=';
   return text;
 }
 
 std::optional<std::string> from_base64(std::string_view text) {
-  std::string bytes;
-  std::uint32_t held = 0;
-  unsigned bits = 0;
-  std::size_t digits = 0;
-  std::size_t padding = 0;
-  for (const char c : text) {
-    if (c == '\n' || c == '\r') continue;
-    if (c == '=') {
-      ++padding;
-      continue;
-    }
-    const std::size_t value = kDigits.find(c);
-    if (value == std::string_view::npos || padding > 0) return std::nullopt;
-    held = (held << 6U) | static_cast<std::uint32_t>(value);
-    ++digits;
-    bits += 6;
-    if (bits < 8) continue;
-    bits -= 8;
-    bytes += static_cast<char>(held >> bits);
-  }
-  if ((digits + padding) % 4 != 0 || padding > 2) return std::nullopt;
-  return bytes;
+  std::string digits(text);
+  std::erase_if(digits, [](char c) { return c == '\n' || c == '\r'; });
+  if (digits.size() % 4 != 0) return std::nullopt;
+  const std::size_t length = digits.find_last_not_of('=') + 1;
+  if (digits.size() - length > 2) return std::nullopt;
+  digits.resize(length);
+  const auto bytes = from_digits(digits, kDigits);
+  if (!bytes) return std::nullopt;
+  return std::string(bytes->begin(), bytes->end());
 }
 
 }  // namespace sightline

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "common/base/digits.h"
+
 namespace sightline {
 namespace {
 
@@ -24,38 +26,9 @@ std::uint16_t crc16(ByteView bytes) {
 
 }  // namespace
 
-std::optional<Bytes> from_base32(std::string_view text) {
-  Bytes bytes;
-  std::uint32_t held = 0;
-  unsigned bits = 0;
-  for (const char c : text) {
-    const std::size_t value = kBase32.find(c);
-    if (value == std::string_view::npos) return std::nullopt;
-    held = (held << 5U) | static_cast<std::uint32_t>(value);
-    bits += 5;
-    if (bits >= 8) {
-      bits -= 8;
-      bytes.push_back(static_cast<std::uint8_t>(held >> bits));
-    }
-  }
-  return bytes;
-}
+std::optional<Bytes> from_base32(std::string_view text) { return from_digits(text, kBase32); }
 
-std::string to_base32(ByteView bytes) {
-  std::string text;
-  std::uint32_t held = 0;
-  unsigned bits = 0;
-  for (const std::uint8_t byte : bytes) {
-    held = (held << 8U) | byte;
-    bits += 8;
-    while (bits >= 5) {
-      bits -= 5;
-      text += kBase32[(held >> bits) & 31U];
-    }
-  }
-  if (bits > 0) text += kBase32[(held << (5 - bits)) & 31U];
-  return text;
-}
+std::string to_base32(ByteView bytes) { return to_digits(bytes, kBase32); }
 
 void add_crc(Bytes& bytes) {
   const std::uint16_t crc = crc16(bytes);

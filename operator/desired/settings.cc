@@ -62,6 +62,13 @@ void add_workers(Value& file, const std::vector<WorkerFields>& workers) {
   }
 }
 
+Value config_map(const Scene& scene, std::string name) {
+  return object_of(scene, {.api_version = "v1",
+                           .kind = "ConfigMap",
+                           .name = std::move(name),
+                           .labels = labels(scene.owner, "config", scene.revision)});
+}
+
 }  // namespace
 
 std::map<std::string, std::string> revision_environment(const Scene& scene) {
@@ -144,30 +151,21 @@ std::string template_config_name(const Scene& scene) {
 }
 
 Value revision_config_map(const Scene& scene) {
-  Value map = object_of(scene, {.api_version = "v1",
-                                .kind = "ConfigMap",
-                                .name = revision_config_name(scene),
-                                .labels = labels(scene.owner, "config", scene.revision)});
+  Value map = config_map(scene, revision_config_name(scene));
   map.member("immutable") = true;
   for (const auto& [name, value] : revision_environment(scene)) map.set({"data", name}, value);
   return map;
 }
 
 Value template_config_map(const Scene& scene) {
-  Value map = object_of(scene, {.api_version = "v1",
-                                .kind = "ConfigMap",
-                                .name = template_config_name(scene),
-                                .labels = labels(scene.owner, "config", scene.revision)});
+  Value map = config_map(scene, template_config_name(scene));
   map.member("immutable") = true;
   map.set({"data", kTemplateFile}, scene.chat_template.value_or(""));
   return map;
 }
 
 Value live_config_map(const Scene& scene, const std::vector<WorkerFields>& workers) {
-  Value map = object_of(scene, {.api_version = "v1",
-                                .kind = "ConfigMap",
-                                .name = live_config_name(scene),
-                                .labels = labels(scene.owner, "config", scene.revision)});
+  Value map = config_map(scene, live_config_name(scene));
   map.set({"data", kFrontendFile}, frontend_file(scene));
   map.set({"data", kRouterFile}, router_file(scene, workers));
   map.set({"data", kLogLevelKey}, crd::word_of(scene.spec.log_level));

@@ -38,45 +38,26 @@ desired::Draws all_drawn() {
           .nats_cluster = drawn()};
 }
 
+Failure about(std::string_view secret, Reason reason, const std::string& what) {
+  Failure made;
+  made.reason = reason;
+  made.message = "Secret " + std::string(secret) + " " + what;
+  return made;
+}
+
 // A Secret that a user brought may lack what is needed.
 Answer<std::string> value_of(const Value& secret, std::string_view key) {
   auto value = desired::secret_value(secret, key);
   if (value && !value->empty()) return std::move(*value);
-  Failure made;
-  made.reason = Reason::Invalid;
-  made.message = "Secret " + object::key_of(secret).name + " has no key " + std::string(key) +
-                 "; add it, or delete the Secret and it is made anew";
-  return made;
+  return about(
+      object::key_of(secret).name, Reason::Invalid,
+      "has no key " + std::string(key) + "; add it, or delete the Secret and it is made anew");
 }
 
 // Of an object of the same name that was deleted: the garbage collector has not come by yet.
 bool is_about_to_go(const Value& secret, std::string_view owner_uid) {
   const std::string_view controller = object::controller_uid_of(secret);
   return object::is_being_deleted(secret) || (!controller.empty() && controller != owner_uid);
-}
-
-Failure going(const object::Key& key) {
-  Failure made;
-  made.reason = Reason::Conflict;
-  made.message = "Secret " + key.name +
-                 " belongs to another object, which is gone or goes; waiting until it is deleted";
-  return made;
-}
-
-Failure replaced(const Value& secret) {
-  Failure made;
-  made.reason = Reason::Conflict;
-  made.message = "Secret " + object::key_of(secret).name +
-                 " was replaced meanwhile; its new key makes another revision";
-  return made;
-}
-
-Failure other_key(const Value& secret) {
-  Failure made;
-  made.reason = Reason::Invalid;
-  made.message = "Secret " + object::key_of(secret).name +
-                 " holds another key than its revision was made with; delete it";
-  return made;
 }
 
 // Files may end in a line end, and may name several tokens while one replaces another: the first
@@ -94,7 +75,10 @@ Answer<Value> OwnSecrets::get_or_create(const Value& fresh) {
     if (!failed(made, Reason::AlreadyExists)) return made;
     there = api_.get(secrets_resource(), key);
   }
-  if (there.ok() && is_about_to_go(*there, object::controller_uid_of(fresh))) return going(key);
+  if (there.ok() && is_about_to_go(*there, object::controller_uid_of(fresh))) {
+    return about(key.name, Reason::Conflict,
+                 "belongs to another object, which is gone or goes; waiting until it is deleted");
+  }
   return there;
 }
 
@@ -103,7 +87,10 @@ Answer<Value> OwnSecrets::copy_identity(const desired::Scene& scene) {
   const Value source = SL_TRY(api_.get(
       secrets_resource(), {name_space, desired::shared_name(scene.owner, desired::kIdentity)}));
   const std::string key = SL_TRY(value_of(source, desired::kIdentityKey));
-  if (agreement::digest_of(key) != scene.agreement.identity_key) return replaced(source);
+  if (agreement::digest_of(key) != scene.agreement.identity_key) {
+    return about(object::key_of(source).name, Reason::Conflict,
+                 "was replaced meanwhile; its new key makes another revision");
+  }
   const Value config_map =
       SL_TRY(api_.get(config_maps_resource(), {name_space, desired::revision_config_name(scene)}));
   return get_or_create(desired::revision_identity(scene, config_map, key));
@@ -123,7 +110,10 @@ Answer<Done> OwnSecrets::ensure_identity(const desired::Scene& scene) {
   if (failed(secret, Reason::NotFound)) secret = copy_identity(scene);
   const Value there = SL_TRY(std::move(secret));
   const std::string key = SL_TRY(value_of(there, desired::kIdentityKey));
-  if (agreement::digest_of(key) != scene.agreement.identity_key) return other_key(there);
+  if (agreement::digest_of(key) != scene.agreement.identity_key) {
+    return about(object::key_of(there).name, Reason::Invalid,
+                 "holds another key than its revision was made with; delete it");
+  }
   const MutexLock lock(mutex_);
   seen_[router][scene.revision] = now;
   return Done{};
