@@ -33,7 +33,8 @@ std::string drain_json(const fleet::FleetSnapshot& fleet, bool drained, Duration
 
 // `GET /drain?timeout=SECONDS`: routers are told to send the workers nothing more, and the answer
 // comes once the workers have been idle for `quiet`, 200, or when the time is over, 504. Draining
-// goes on until the agent ends. One thread of its own, sl-drain, from the first call on.
+// goes on until the agent ends, or the engine: one that is started anew is open. One thread of its
+// own, sl-drain, from the first call on.
 // Thread safety: all methods from any thread; stop() from one.
 class AgentDrain {
  public:

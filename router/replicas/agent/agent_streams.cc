@@ -144,12 +144,12 @@ std::shared_ptr<Entry> AgentStreams::State::entry_of(const frames::StreamName& n
   setup.agent = {.name = options.agent, .number = options.draw()};
   setup.options = options.publisher;
   setup.draw = options.draw;
+  setup.is_draining = draining;
   setup.told_due = [this](Instant due) {
     if (due < planned.load()) inbox->wake();
   };
   entry->stream = std::make_unique<RankStream>(std::move(setup), around.clock);
   if (payload_max >= publisher::kPayloadBytesMin) entry->stream->limit_payload(payload_max);
-  if (draining) entry->stream->drain();
   ++changes;
   around.control.subscribe(entry->asks, inbox);
   return entry;

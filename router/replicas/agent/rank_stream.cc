@@ -32,6 +32,7 @@ RankStream::RankStream(Setup setup, const Clock& clock)
       publisher_(std::move(setup.name), std::move(setup.agent), std::move(setup.options),
                  std::move(setup.draw)) {
   const MutexLock lock(mutex_);
+  draining_ = setup.is_draining;
   told_.facts = without_feed(kNoFeed);
   retell(clock_.now());
 }
@@ -56,6 +57,7 @@ void RankStream::begin_feed(CacheId cache) {
     const MutexLock lock(mutex_);
     feed_ = cache;
     ++feeds_;
+    if (std::exchange(drained_engine_ended_, false)) draining_ = false;
     told_ = {};
     retell(clock_.now());
   }
@@ -68,6 +70,7 @@ void RankStream::end_feed(CacheId cache) {
     if (feed_ != cache) return;
     feed_.reset();
     ++feeds_;
+    drained_engine_ended_ = draining_;
     told_ = {.epoch = 0, .facts = without_feed(kNoFeed), .lag_by_stamp = {}};
     retell(clock_.now());
   }
@@ -107,6 +110,7 @@ void RankStream::drain() {
   {
     const MutexLock lock(mutex_);
     draining_ = true;
+    drained_engine_ended_ = !feed_;
     retell(clock_.now());
   }
   told_due_(due_);

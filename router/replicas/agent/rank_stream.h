@@ -59,6 +59,7 @@ class RankStream {
     publisher::PublisherOptions options;
     std::function<std::uint64_t()> draw;    // random 64 bits, from any thread
     std::function<void(Instant)> told_due;  // due() is this now, perhaps earlier than before
+    bool is_draining = false;               // from the first engine on, as by drain()
   };
   // The clock outlives it.
   RankStream(Setup setup, const Clock& clock);
@@ -72,7 +73,8 @@ class RankStream {
 
   // Why there is no feed, as one sentence; nothing while there is one.
   void explain(const std::string& reason) SL_EXCLUDES(mutex_);
-  // From now on routers are told to send the worker nothing more.
+  // From now on routers are told to send the worker nothing more, until its engine has ended, or is
+  // not there yet, and another one is read: a container that is started again takes requests again.
   void drain() SL_EXCLUDES(mutex_);
 
   // See FramePublisher.
@@ -109,6 +111,7 @@ class RankStream {
   std::uint64_t feeds_ SL_GUARDED_BY(mutex_) = 0;  // begun and ended
   Told told_ SL_GUARDED_BY(mutex_);                // last
   bool draining_ SL_GUARDED_BY(mutex_) = false;
+  bool drained_engine_ended_ SL_GUARDED_BY(mutex_) = false;
   bool is_timed_ SL_GUARDED_BY(mutex_) = false;  // the publisher knows the time of this reading
 
   std::atomic<Instant> due_ = Instant::max();

@@ -161,5 +161,29 @@ TEST_F(RankStreamOf, DrainingIsToldWithinATenthOfASecondAndStays) {
   EXPECT_TRUE(stream_.view().facts.draining);
 }
 
+TEST_F(RankStreamOf, DrainingEndsWithTheEngineThatWasDrained) {
+  stream_.begin_feed(kFirst);
+  stream_.drain();
+  stream_.end_feed(kFirst);
+  EXPECT_TRUE(stream_.view().facts.draining) << "nothing else is there yet";
+  stream_.begin_feed(kSecond);
+  EXPECT_FALSE(stream_.view().facts.draining);
+}
+
+TEST_F(RankStreamOf, AnEngineThatWasDrainedBeforeItStartedIsOpenOnceItRuns) {
+  stream_.drain();
+  EXPECT_TRUE(stream_.view().facts.draining);
+  stream_.begin_feed(kFirst);
+  EXPECT_FALSE(stream_.view().facts.draining);
+}
+
+TEST_F(RankStreamOf, DrainingGoesOnWhileTheSameEngineIsReadAtAnotherAddress) {
+  stream_.begin_feed(kFirst);
+  stream_.drain();
+  stream_.begin_feed(kSecond);
+  stream_.end_feed(kFirst);
+  EXPECT_TRUE(stream_.view().facts.draining);
+}
+
 }  // namespace
 }  // namespace sightline::agent
