@@ -76,6 +76,12 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   list(APPEND SL_TEST_OPTIONS -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread)
 endif()
 
+# Ends a test program that hangs; instrumented ones take five times as long (SL_SLOWDOWN).
+set(SL_TEST_TIMEOUT_S 300)
+if(SL_SANITIZE)
+  set(SL_TEST_TIMEOUT_S 1500)
+endif()
+
 # Everything that tests run: test programs (their data with them) and products.
 add_custom_target(tested)
 
@@ -125,7 +131,7 @@ function(sl_test name)
   add_dependencies(tested ${target})
   add_test(NAME ${name} COMMAND ${target} --gtest_brief=1)
   set_tests_properties(${name} PROPERTIES
-    TIMEOUT 300 FAIL_REGULAR_EXPRESSION "SKIPPED" LABELS "${ARG_LABELS}")
+    TIMEOUT ${SL_TEST_TIMEOUT_S} FAIL_REGULAR_EXPRESSION "SKIPPED" LABELS "${ARG_LABELS}")
 endfunction()
 
 # sl_bench(<name> DEPS module… [LIBS …] SOURCES …): one Google Benchmark program `bench_<name>`.
