@@ -171,13 +171,23 @@ void Reconciler::forget(const Key& key) {
   pushes_.forget(key);
   const MutexLock lock(mutex_);
   outdated_.erase(key);
+  noted_.erase(key);
+}
+
+KeptSpecs Reconciler::kept_specs(const Case& now) {
+  const Key key{now.owner.name_space, now.owner.name};
+  const auto specs = around_.caches.find(
+      owned::config_maps_resource(), {key.name_space, desired::shared_name(now.owner, "specs")});
+  if (specs != nullptr) return specs_of(*specs);
+  const MutexLock lock(mutex_);
+  const auto noted = noted_.find(key);
+  const bool is_its = noted != noted_.end() && noted->second.first == now.world.uid;
+  return is_its ? noted->second.second : KeptSpecs{};
 }
 
 Answer<Done> Reconciler::observe(Case& now) {
   const Key key{now.owner.name_space, now.owner.name};
-  const auto specs = around_.caches.find(
-      owned::config_maps_resource(), {key.name_space, desired::shared_name(now.owner, "specs")});
-  if (specs != nullptr) now.kept = specs_of(*specs);
+  now.kept = kept_specs(now);
   note_images(now.kept, now.asked, options_.images, options_.version);
   now.found = SL_TRY(observer_.references(key.name_space, now.asked));
   now.own = SL_TRY(secrets_.ensure(now.owner, now.reference, now.asked.nats));
@@ -253,6 +263,10 @@ void Reconciler::write(Case& now) {
   put(now, specs_config_map(now.owner, now.reference, now.kept), kept);
   // What is not kept cannot be looked after once it is an older revision.
   if (now.failure) return;
+  {
+    const MutexLock lock(mutex_);
+    noted_[{now.owner.name_space, now.owner.name}] = {now.world.uid, now.kept};
+  }
   const desired::Scene target = scene_of(now, now.world.stacks.back());
   for (const crd::Pool& pool : now.world.spec.pools) {
     if (!pool.autoscaling) continue;

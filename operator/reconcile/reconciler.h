@@ -57,6 +57,7 @@ class Reconciler {
   void judge_spec(Case& now);
   client::Answer<Done> settle(Case& now);
   client::Answer<Done> observe(Case& now);
+  [[nodiscard]] KeptSpecs kept_specs(const Case& now);
   client::Failure unobserved(Case& now, const client::Failure& failure);
   static void note(Case& now, const std::string& name, const client::Answer<Done>& answer);
   [[nodiscard]] bool is_over(Case& now) const;
@@ -81,6 +82,8 @@ class Reconciler {
   Mutex mutex_;
   // The resourceVersion on which the last status was written.
   std::map<object::Key, std::string> outdated_ SL_GUARDED_BY(mutex_);
+  // What was noted of specs, by the object's uid, in case somebody deletes it.
+  std::map<object::Key, std::pair<std::string, KeptSpecs>> noted_ SL_GUARDED_BY(mutex_);
 };
 
 }  // namespace sightline::reconcile

@@ -268,6 +268,24 @@ TEST(Strain, WhatCannotBeKeptIsNotBegun) {
   EXPECT_EQ(trial.names(owned::deployments_resource()), before);
 }
 
+TEST(Strain, SpecsThatSomebodyDeletesInTheMiddleOfARollOutAreWrittenAgain) {
+  Trial trial;
+  trial.settle();
+  const std::set<std::string> old = revisions(trial);
+  trial.always = [&] { EXPECT_GE(trial.cluster.routable(), 2U) << "no worker may be missed"; };
+  trial.change([](Value& spec) { spec.set({"kv", "blockSize"}, 32); });
+  ASSERT_TRUE(trial.reconcile().ok());
+  const Key specs{"prod", "shop-specs"};
+  const auto before = trial.server.find(owned::config_maps_resource(), specs)->at({"data"});
+  ASSERT_TRUE(trial.server.remove(owned::config_maps_resource(), specs, {}).ok());
+  ASSERT_TRUE(trial.reconcile().ok());
+  EXPECT_EQ(trial.server.find(owned::config_maps_resource(), specs)->at({"data"}), before);
+  trial.settle();
+  EXPECT_EQ(trial.condition("Ready"), "True AsWanted");
+  EXPECT_EQ(revisions(trial).size(), 1U);
+  EXPECT_NE(revisions(trial), old);
+}
+
 TEST(Strain, FrontendsThatAnAutoscalerTakesOverStayAsManyAsTheyAre) {
   Value spec = Trial::smallest_spec();
   spec.set({"frontend", "replicas"}, 5);
