@@ -38,6 +38,8 @@ class NatsServer:
     """A nats-server that can be killed, frozen and started again on the same port. `config` is
     added to its configuration file: permissions, TLS, limits. Use as a context manager."""
 
+    host = "127.0.0.1"
+
     def __init__(self, logs, config=""):
         self.logs = pathlib.Path(logs)
         self.config = config
@@ -48,7 +50,7 @@ class NatsServer:
 
     @property
     def url(self):
-        return f"nats://127.0.0.1:{self.port}"
+        return f"nats://{self.host}:{self.port}"
 
     def __enter__(self):
         self.start()
@@ -61,14 +63,14 @@ class NatsServer:
         """Returns once it takes connections."""
         self.logs.mkdir(parents=True, exist_ok=True)
         file = self.logs / f"nats-{self.port}.conf"
-        file.write_text(f'listen: "127.0.0.1:{self.port}"\n{self.config}\n')
+        file.write_text(f'listen: "{self.host}:{self.port}"\n{self.config}\n')
         with open(self.logs / f"nats-{self.port}.log", "ab") as log:
             self.process = subprocess.Popen(
                 [self.program, "-c", str(file)], stdout=log, stderr=log, process_group=0)
         deadline = time.monotonic() + READY_S
         while True:
             with contextlib.suppress(OSError):
-                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+                socket.create_connection((self.host, self.port), timeout=1).close()
                 return
             if self.process.poll() is not None or time.monotonic() > deadline:
                 self.kill()
@@ -95,15 +97,16 @@ class NatsServer:
 
 
 class NatsClient:
-    """One connection. What it is sent is read when it is asked for. Errors of the server, such as
-    refused permissions, are kept in `errors`. Use as a context manager."""
+    """One connection, to the host and port of any server. What it is sent is read when it is asked
+    for. Errors of the server, such as refused permissions, are kept in `errors`. Use as a context
+    manager."""
 
     def __init__(self, server, user=None, password=None):
         self.errors = []
         self._messages = []
         self._buffer = b""
         self._next_id = 1
-        self._socket = socket.create_connection(("127.0.0.1", server.port), timeout=READY_S)
+        self._socket = socket.create_connection((server.host, server.port), timeout=READY_S)
         self.info = json.loads(self._line().removeprefix(b"INFO "))
         options = {"verbose": False, "pedantic": False, "name": "test", "lang": "python",
                    "version": "1"}
