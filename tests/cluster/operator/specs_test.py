@@ -7,35 +7,17 @@ import concurrent.futures
 import contextlib
 import threading
 
+import engines
 import pytest
 from installed import BUILD, MODEL, READY_S, ROLLING, client, condition, failed, router, status
 from lane import Lane
 from spec_changes import BASE, FOREIGN, LIVE_CHANGES, REVISIONS, SIZES, WITHIN, merged
-from testbed import pods
 from testbed.namespace import RESTRICTED, Namespace
 
 LANES = [LIVE_CHANGES + FOREIGN, SIZES, WITHIN, REVISIONS[:3], REVISIONS[3:]]
 CHANGES = [change for lane in LANES for change in lane]
-ENGINE_PORTS = {"http": 8101, "events": 5557, "replay": 5657}
 CHAT = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "chat"},
         "data": {"chat.jinja": "{% for m in messages %}{{ m.content }}{% endfor %}"}}
-
-
-def engine():
-    """One that nobody told the operator of, and a name for it."""
-    return (
-        pods.pod("engine", {
-            "name": "engine", "image": "sightline:testbed", "imagePullPolicy": "Never",
-            "args": ["simulate", "--engines", "1", "--host", "0.0.0.0", "--model-path", "/model",
-                     "--served-model-name", "demo", "--block-size", "16"],
-            "securityContext": pods.RESTRICTED,
-            "readinessProbe": {"httpGet": {"path": "/health", "port": ENGINE_PORTS["http"]},
-                               "periodSeconds": 1},
-            "volumeMounts": [{"name": "model", "mountPath": "/model", "readOnly": True}]},
-            securityContext={"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}},
-            volumes=[{"name": "model", "persistentVolumeClaim": {"claimName": "models"}}]),
-        pods.service("engine", clusterIP="None", ports=[
-            {"name": name, "port": port} for name, port in ENGINE_PORTS.items()]))
 
 
 def run(home, changes, outcomes, is_over):
@@ -69,7 +51,7 @@ def outcomes(operator, request):
                  for lane in lanes if lane]
         for home in homes:
             home.mount_directory("models", BUILD / "models" / MODEL)
-            home.apply(CHAT, *engine())
+            home.apply(CHAT, engines.pod("engine"), engines.service("engine", clusterIP="None"))
         threads = stack.enter_context(concurrent.futures.ThreadPoolExecutor(len(LANES)))
         stack.callback(is_over.set)
         for home, changes in zip(homes, filter(None, lanes)):

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Sightline Authors
+"""Engines that somebody else runs: routed by what they hold, wherever the operator finds them, and
+never written to."""
+
+import itertools
+import json
+
+import engines
+from installed import (READY_S, ROLLING, address_of, admin, ask, condition, metric, names, picture,
+                       router, send, status)
+
+# From the first block of another size to its being told: a look of the operator, and some.
+TOLD_S = 15
+# From a new pod to its being told to the agent: a look of the kubelet at the agent's ConfigMap.
+MENDED_S = 120
+KINDS, LABEL = "deployments,replicasets,pods", "serves=demo"
+
+
+def with_pool(pool):
+    return router(ROLLING | {"pools": [pool]})
+
+
+def as_they_are(home):
+    """All that others could have written, and who has written."""
+    listed = home.get(KINDS, "-l", LABEL, "--show-managed-fields")["items"]
+    found = {f"{one['kind']}/{one['metadata']['name']}": one for one in listed}
+    written = {name: [one["spec"]] + [one["metadata"].get(part) for part in (
+        "uid", "labels", "annotations", "ownerReferences", "finalizers")]
+        for name, one in found.items()}
+    writers = {field["manager"] for one in listed for field in one["metadata"]["managedFields"]}
+    return written, writers
+
+
+def restarts(home):
+    return [container["restartCount"] for pod in home.get("pods", "-l", LABEL)["items"]
+            for container in pod["status"]["containerStatuses"]]
+
+
+def spread_pictures(home, workers, first=0):
+    """Asks about new ones until each worker has had one; {seed: {workers that were asked}}."""
+    asked = {}
+
+    def all_were_asked():
+        seed = first + len(asked)
+        answer = send(home, address_of(home), picture(seed))
+        assert answer.code == 200
+        assert seed > 0 or answer.overlap.startswith("0/"), answer
+        asked[seed] = {answer.worker}
+        return set.union(*asked.values()) == workers
+
+    home.until(all_were_asked, f"{workers} have all had a picture")
+    return asked
+
+
+def comes_home(home, seed, asked):
+    """Whether the picture is known, where it was asked about before."""
+    answer = send(home, address_of(home), picture(seed))
+    assert answer.code == 200
+    known, _, whole = answer.overlap.partition("/")
+    is_known = int(known) > 0.8 * int(whole)
+    assert not is_known or answer.worker in asked
+    asked.add(answer.worker)
+    return is_known
+
+
+def check_routing(home, workers, first=0):
+    for seed, asked in spread_pictures(home, workers, first).items():
+        home.until(lambda: comes_home(home, seed, asked),  # noqa: B023
+                   f"picture {seed} is known where it was seen")
+
+
+def test_engines_that_a_label_finds_are_routed_to_and_never_written_to(home):
+    home.apply(engines.deployment("engine", 2))
+    home.wait("deployment/engine", "Available", READY_S)
+    before, _ = as_they_are(home)
+    home.apply(with_pool(engines.by_label()))
+    home.wait("mmr/demo", "Ready", READY_S)
+    assert status(home)["workers"] == "2/2"
+    check_routing(home, {name.partition("/")[2] for name in before if name.startswith("Pod/")})
+    home.kubectl("delete", "mmr", "demo")
+    home.until(lambda: not [name for name in names(home) if "/demo" in name], "the router is gone")
+    home.wait("deployment/engine", "Available")
+    after, writers = as_they_are(home)
+    assert after == before
+    assert not [writer for writer in writers if "sightline" in writer]
+    assert restarts(home) == [0, 0]
+
+
+def message(home, kind):
+    return next(one["message"] for one in status(home)["conditions"] if one["type"] == kind)
+
+
+def notes(home, reason):
+    """What its events of that reason say."""
+    return [one["message"] for one in home.get("events")["items"]
+            if one["reason"] == reason and one["involvedObject"]["name"] == "demo"]
+
+
+def known_of(home, worker):
+    """[what a router knows of it]"""
+    return [one for read in admin(home, "router").values()
+            for one in json.loads(read("/v1/workers")) if one["name"] == worker]
+
+
+def test_an_engine_with_another_block_size_is_named_and_left_out_until_it_is_mended(home):
+    home.apply(engines.pod("even"), engines.pod("odd", block_size=32))
+    home.wait(["pod/even", "pod/odd"], "Ready", READY_S)
+    home.apply(with_pool(engines.by_label()))
+    home.wait("mmr/demo", "Ready", READY_S)
+    spread_pictures(home, {"even", "odd"})
+    home.until(lambda: condition(home, "IndexConsistent") == "False BlockSizeMismatch",
+               "it is told", TOLD_S)
+    assert "odd (32 tokens" in message(home, "IndexConsistent")
+    assert "even" not in message(home, "IndexConsistent")
+    home.until(lambda: any("odd (32 tokens" in note for note in notes(home, "BlockSizeMismatch")),
+               "an event names it", TOLD_S)
+    for read in admin(home, "router").values():
+        page = read("/metrics")
+        assert metric(page, 'sightline_block_size_mismatch_total{worker="odd"}')
+        assert not metric(page, 'sightline_block_size_mismatch_total{worker="even"}')
+        assert not json.loads(read("/v1/index?worker=odd"))["counts"]
+    assert {one["state"] for one in known_of(home, "odd")} == {"excluded"}
+    home.kubectl("delete", "pod", "odd")
+    home.apply(engines.pod("odd"))
+    home.wait("pod/odd", "Ready", READY_S)
+    seeds = itertools.count(100)
+
+    def is_mended():
+        """Its new events tell, which want a request."""
+        code, _ = ask(home, next(seeds))
+        assert code == 200
+        return condition(home, "Ready") == "True AsWanted"
+
+    home.until(is_mended, "it is mended", MENDED_S)
+    assert condition(home, "IndexConsistent") == "True OneBlockSize"
+    check_routing(home, {"even", "odd"}, next(seeds))
+    assert condition(home, "IndexConsistent") == "True OneBlockSize"
+
+
+def test_engines_that_are_named_by_their_places_know_a_picture_when_it_comes_again(home):
+    home.apply(engines.pod("near"), engines.pod("far"), engines.service("near"))
+    home.wait(["pod/near", "pod/far"], "Ready", READY_S)
+    address = home.get("pod", "far")["status"]["podIP"]
+    home.apply(with_pool(engines.by_place(service="near", address=address)))
+    home.wait("mmr/demo", "Ready", READY_S)
+    assert status(home)["workers"] == "2/2"
+    check_routing(home, {"service", "address"})
