@@ -48,11 +48,12 @@ def free_ports():
 class Engine:
     """One worker; its ports stay the same over restarts. `ports` gives it some of its own."""
 
-    def __init__(self, model_path, log_path, ports):
+    def __init__(self, model_path, log_path, ports, host="127.0.0.1"):
         self.model_path = pathlib.Path(model_path)
         self.log_path = pathlib.Path(log_path)
         self.port, self.events_port, self.replay_port = (next(ports) for _ in range(3))
-        self.url = f"http://127.0.0.1:{self.port}"
+        self.host = host
+        self.url = f"http://{host}:{self.port}"
         self.process = None
 
     def start(self):
@@ -69,7 +70,7 @@ class Engine:
         arguments += ["--kv-cache-memory-bytes", 64 << 20, "--max-model-len", TOKENS_MAX]
         # Half a prompt per step: long ones are computed, and announced, in pieces.
         arguments += ["--max-num-seqs", 8, "--max-num-batched-tokens", TOKENS_MAX // 2]
-        arguments += ["--served-model-name", MODEL, "--host", "127.0.0.1", "--port", self.port]
+        arguments += ["--served-model-name", MODEL, "--host", self.host, "--port", self.port]
         arguments += ["--enable-prompt-tokens-details", "--skip-mm-profiling"]
         arguments += ["--kv-events-config", json.dumps(events)]
         self.log_path.parent.mkdir(parents=True, exist_ok=True)
@@ -107,7 +108,7 @@ class Engine:
 
     def compute(self, prompts):
         """Has these token ids computed, one prompt after the other."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=60)
         for ids in prompts:
             body = {"model": MODEL, "max_tokens": 1, "temperature": 0, "prompt": ids}
             connection.request("POST", "/v1/completions", json.dumps(body),
@@ -124,7 +125,7 @@ class Engine:
             raise RuntimeError(f"{self.url} refused to reset its cache: {status} {body!r}")
 
     def _ask(self, method, path):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=60)
         try:
             connection.request(method, path)
             answer = connection.getresponse()
