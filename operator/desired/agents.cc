@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "operator/agreement/agreement.h"
 #include "operator/desired/model_files.h"
 #include "operator/desired/pods.h"
 #include "operator/desired/programs.h"
@@ -97,6 +98,10 @@ std::vector<WorkerFields> foreign_workers(const crd::Spec& spec,
               return left.at("name") < right.at("name");
             });
   return workers;
+}
+
+std::string digest_of_list(const crd::Spec& spec, const std::vector<ForeignPod>& pods) {
+  return agreement::digest_of(workers_file(foreign_workers(spec, pods)));
 }
 
 std::vector<Value> agent_objects(const Scene& scene, const std::vector<ForeignPod>& pods) {

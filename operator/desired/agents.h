@@ -27,6 +27,9 @@ bool has_foreign_workers(const crd::Spec& spec);
 std::vector<WorkerFields> foreign_workers(const crd::Spec& spec,
                                           const std::vector<ForeignPod>& pods);
 
+// Of that list, as the agent reads it.
+std::string digest_of_list(const crd::Spec& spec, const std::vector<ForeignPod>& pods);
+
 // The ConfigMap NAME-REVISION-agents with the list (workers_file() says how long it may be), which
 // the agent watches, and the Deployment of the one agent that reads them all; it ends before
 // another one starts, since of two that tell of one worker neither is believed. Empty if the spec

@@ -24,6 +24,10 @@ inline constexpr std::string_view kRoutableGate = "sightline.dev/routable";
 inline constexpr std::string_view kRestartAnnotation = "sightline.dev/restart";
 inline constexpr std::string_view kConfigAnnotation = "sightline.dev/config";
 
+// Of an agent's pod: the digest of its list of workers. When a pod's annotations change its kubelet
+// looks at its ConfigMaps at once, else once in 90 s.
+inline constexpr std::string_view kListAnnotation = "sightline.dev/list";
+
 inline constexpr std::string_view kFrontend = "frontend";
 inline constexpr std::string_view kRouterComponent = "router";
 inline constexpr std::string_view kWorker = "worker";

@@ -83,6 +83,7 @@ Pod pod_of(const Value& pod) {
   made.is_ending = object::is_being_deleted(pod);
   made.is_over = phase == "Succeeded" || phase == "Failed";
   made.routable = verdict_of(pod, desired::kRoutableGate);
+  made.list = object::annotation_of(pod, desired::kListAnnotation);
   made.trouble = pod_trouble(pod);
   return made;
 }

@@ -161,4 +161,26 @@ std::map<std::string, bool> gates_to_set(const World& world) {
   return gates;
 }
 
+std::vector<desired::ForeignPod> foreign_pods(const World& world) {
+  std::vector<desired::ForeignPod> foreign;
+  for (const Pod& pod : world.pods) {
+    if (pod.component.empty()) foreign.push_back({pod.pool, pod.name, pod.ip});
+  }
+  return foreign;
+}
+
+std::map<std::string, std::string> lists_to_show(const World& world) {
+  std::map<std::string, std::string> lists;
+  const auto foreign = foreign_pods(world);
+  for (const Stack& stack : world.stacks) {
+    if (!desired::has_foreign_workers(stack.spec)) continue;
+    const std::string digest = desired::digest_of_list(stack.spec, foreign);
+    for (const Pod& pod : world.pods) {
+      const bool is_its = pod.component == desired::kAgent && pod.revision == stack.revision;
+      if (is_its && !pod.is_ending && !pod.is_over && pod.list != digest) lists[pod.name] = digest;
+    }
+  }
+  return lists;
+}
+
 }  // namespace sightline::judge

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "operator/desired/agents.h"
 #include "operator/desired/settings.h"
 #include "operator/judge/world.h"
 #include "operator/plan/plan.h"
@@ -43,5 +44,11 @@ std::vector<plan::Revision> revisions_of(const World& world);
 
 // What the gates of the world's own workers are to be, where that is not so yet. By pod.
 std::map<std::string, bool> gates_to_set(const World& world);
+
+// Pods of selectors, of all pools.
+std::vector<desired::ForeignPod> foreign_pods(const World& world);
+
+// The digest of an agent's list for each of its pods that was not shown it yet.
+std::map<std::string, std::string> lists_to_show(const World& world);
 
 }  // namespace sightline::judge

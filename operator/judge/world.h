@@ -28,6 +28,7 @@ struct Pod {
   bool is_ending = false;        // it has a deletionTimestamp
   bool is_over = false;          // Succeeded or Failed: it holds nothing any more
   std::optional<bool> routable;  // its readiness gate, once it was written
+  std::string list;              // of agents: the digest that its kubelet was shown
   std::string trouble;  // why it does not run: "ImagePullBackOff: …"; empty: nothing known
   bool operator==(const Pod&) const = default;
 };

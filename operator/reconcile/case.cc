@@ -10,6 +10,9 @@
 #include "operator/judge/workers.h"
 
 namespace sightline::reconcile {
+
+using object::Value;
+
 namespace {
 
 // As the schema has it for objects that say nothing.
@@ -137,6 +140,43 @@ void settle_stacks(Case& now) {
   world.stacks.push_back({world.target, world.spec});
   now.kept.accepted = world.spec;
   now.kept.revisions = std::move(live);
+}
+
+namespace {
+
+Value named(const judge::World& world, const judge::Pod& pod) {
+  Value patch = Value::object({{"apiVersion", "v1"}, {"kind", "Pod"}});
+  patch.set({"metadata", "name"}, pod.name);
+  patch.set({"metadata", "namespace"}, world.name_space);
+  patch.set({"metadata", "uid"}, pod.uid);
+  return patch;
+}
+
+Value gate(bool is_routable, const std::string& when) {
+  return Value::object({{"type", desired::kRoutableGate},
+                        {"status", is_routable ? "True" : "False"},
+                        {"reason", is_routable ? "Admitted" : "NotAdmitted"},
+                        {"lastTransitionTime", when}});
+}
+
+}  // namespace
+
+std::vector<Value> pod_patches(const judge::World& world, const std::string& when) {
+  const auto gates = judge::gates_to_set(world);
+  const auto lists = judge::lists_to_show(world);
+  std::vector<Value> patches;
+  for (const judge::Pod& pod : world.pods) {
+    const auto routable = gates.find(pod.name);
+    const auto list = lists.find(pod.name);
+    if (routable != gates.end()) {
+      patches.push_back(named(world, pod));
+      patches.back().set({"status", "conditions"}, Value::array({gate(routable->second, when)}));
+    } else if (list != lists.end()) {
+      patches.push_back(named(world, pod));
+      patches.back().set({"metadata", "annotations", desired::kListAnnotation}, list->second);
+    }
+  }
+  return patches;
 }
 
 }  // namespace sightline::reconcile

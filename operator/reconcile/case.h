@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "common/base/clock.h"
 
@@ -56,5 +57,9 @@ void note_images(KeptSpecs& kept, const crd::Spec& asked, const crd::NotedImages
 // Puts the target and the revisions that still have workers or frontends into the world's stacks,
 // the older ones first, and what is to be kept of specs into `kept`. Pure.
 void settle_stacks(Case& now);
+
+// What is to be applied to statuses of the world's own pods: gates of workers, and annotations of
+// agents, which the API server takes there too. `when` is a timestamp. Pure.
+std::vector<object::Value> pod_patches(const judge::World& world, const std::string& when);
 
 }  // namespace sightline::reconcile

@@ -97,20 +97,6 @@ std::vector<const crd::Pool*> selector_pools(const judge::World& world) {
   return pools;
 }
 
-Value gate_status(const Value& pod, bool routable, const std::string& when) {
-  Value condition = Value::object();
-  condition.member("type") = desired::kRoutableGate;
-  condition.member("status") = routable ? "True" : "False";
-  condition.member("reason") = routable ? "Admitted" : "NotAdmitted";
-  condition.member("lastTransitionTime") = when;
-  Value patch = Value::object();
-  patch.member("apiVersion") = "v1";
-  patch.member("kind") = "Pod";
-  patch.member("metadata") = pod["metadata"];
-  patch.set({"status", "conditions"}, Value::array({condition}));
-  return patch;
-}
-
 }  // namespace
 
 Reconciler::Reconciler(Options options, const Around& around)
@@ -151,7 +137,7 @@ Answer<std::optional<Duration>> Reconciler::look_after(const Key& key) {
     write(now);
     look_at_pods(now);
     pushes_.send(now.world, now.own.admin_token, around_.clock.now() + kPushMax);
-    set_gates(now);
+    write_pods(now);
   }
   SL_TRY(write_status(now));
   if (now.failure) return *now.failure;
@@ -284,10 +270,7 @@ void Reconciler::write(Case& now) {
 
 void Reconciler::write_stack(Case& now, const judge::Stack& stack, std::set<std::string>& kept) {
   const judge::World& world = now.world;
-  std::vector<desired::ForeignPod> foreign;
-  for (const judge::Pod& pod : world.pods) {
-    if (pod.component.empty()) foreign.push_back({pod.pool, pod.name, pod.ip});
-  }
+  const auto foreign = judge::foreign_pods(world);
   const auto workers = judge::workers_of(world, stack);
   const desired::Scene scene = scene_of(now, stack);
   const auto objects = desired::revision_objects(scene, sizes_of(now, stack), workers, foreign);
@@ -333,21 +316,13 @@ bool Reconciler::is_over(Case& now) const {
   return true;
 }
 
-void Reconciler::set_gates(Case& now) {
+void Reconciler::write_pods(Case& now) {
   const std::string when = object::to_timestamp(around_.clock.wall());
-  const auto gates = judge::gates_to_set(now.world);
-  for (const judge::Pod& pod : now.world.pods) {
-    const auto gate = gates.find(pod.name);
-    if (gate == gates.end()) continue;
+  for (const Value& patch : pod_patches(now.world, when)) {
     if (is_over(now)) return;
-    Value identity = Value::object();
-    identity.set({"metadata", "name"}, pod.name);
-    identity.set({"metadata", "namespace"}, now.owner.name_space);
-    identity.set({"metadata", "uid"}, pod.uid);
-    const auto set = around_.api.apply(
-        owned::pods_resource(), gate_status(identity, gate->second, when), owned::as_status());
+    const auto set = around_.api.apply(owned::pods_resource(), patch, owned::as_status());
     if (set.ok() || failed(set, Reason::NotFound)) continue;
-    note(now, "Pod/" + pod.name, set.error());
+    note(now, "Pod/" + object::key_of(patch).name, set.error());
   }
 }
 

@@ -65,7 +65,7 @@ class Reconciler {
   void write_stack(Case& now, const judge::Stack& stack, std::set<std::string>& kept);
   void put(Case& now, const object::Value& desired, std::set<std::string>& kept);
   static void look_at_pods(Case& now);
-  void set_gates(Case& now);
+  void write_pods(Case& now);
   client::Answer<Done> write_status(Case& now);
   client::Answer<Done> put_status(const Case& now, const crd::Status& status);
   [[nodiscard]] desired::Scene scene_of(const Case& now, const judge::Stack& stack) const;

@@ -332,9 +332,11 @@ Answer<Value> FakeApiServer::apply(const Resource& resource, const Value& object
   if (options.subresource.empty()) {
     wanted.erase({"status"});
   } else {
-    wanted = Value::object({{"metadata", object["metadata"]}, {"status", object["status"]}});
+    wanted = Value::object({{"metadata", object["metadata"]}});
+    if (object.contains("status")) wanted.member("status") = object["status"];
     wanted.erase({"metadata", "labels"});
-    wanted.erase({"metadata", "annotations"});
+    // A pod's status takes them too.
+    if (resource.plural != "pods") wanted.erase({"metadata", "annotations"});
   }
   Managers managers = is_new ? Managers() : live->second.managers;
   const std::string manager = options.manager + "/" + options.subresource;

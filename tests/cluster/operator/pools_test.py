@@ -12,8 +12,9 @@ from installed import (READY_S, ROLLING, address_of, admin, ask, condition, metr
 
 # From the first block of another size to its being told: a look of the operator, and some.
 TOLD_S = 15
-# From a new pod to its being told to the agent: a look of the kubelet at the agent's ConfigMap.
-MENDED_S = 120
+# From a new pod to its being routable: a look of the operator, the agent's, and requests to it. The
+# agent's kubelet, left alone, would take up to 90 s.
+MENDED_S = 40
 KINDS, LABEL = "deployments,replicasets,pods", "serves=demo"
 
 

@@ -195,6 +195,22 @@ TEST(Reconciler, OverEnginesOfOthersANewRevisionServesBeforeTheOldOneGoes) {
   EXPECT_TRUE(trial.cluster.pods("router", old).empty());
 }
 
+TEST(Reconciler, AnAgentsPodShowsItsKubeletThatItsListHasChanged) {
+  Trial trial(spec_with_engines_of_others());
+  const auto shown = [&] {
+    return std::string(
+        object::annotation_of(trial.cluster.pods("agent").at(0), desired::kListAnnotation));
+  };
+  std::set<std::string> lists;
+  for (const std::string engine : {"t0", "t1", "t2"}) {
+    trial.cluster.add_foreign(engine, "vllm");
+    trial.settle();
+    lists.insert(shown());
+  }
+  EXPECT_EQ(lists.size(), 3U);
+  EXPECT_FALSE(lists.contains(""));
+}
+
 TEST(Reconciler, ARevisionThatAdmitsNoEngineOfOthersDoesNotReplaceTheOneThatDoes) {
   Trial trial(spec_with_engines_of_others());
   trial.cluster.add_foreign("t0", "vllm");
