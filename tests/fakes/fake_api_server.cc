@@ -103,12 +103,10 @@ std::optional<Failure> FakeApiServer::begin(Call call) {
   const bool is_write = call.is_write();
   if (is_write && may_write && !may_write()) return api_failure(Reason::NotLeading, "not leading");
   calls_.push_back(std::move(call));
-  return before ? before(calls_.back()) : std::nullopt;
+  return before(calls_.back());
 }
 
-std::optional<Failure> FakeApiServer::finish() {
-  return after ? after(calls_.back()) : std::nullopt;
-}
+std::optional<Failure> FakeApiServer::finish() { return after(calls_.back()); }
 
 void FakeApiServer::tell(const Past& past) {
   std::erase_if(open_, [](const Open& open) { return open.stream.expired(); });
@@ -137,9 +135,7 @@ void FakeApiServer::erase(const Id& id) {
 // The only way to write an object: versions, generations, finalizers, watches.
 Answer<Value> FakeApiServer::store(const Resource& resource, Value object, Managers managers) {
   const Id id{resource, object::key_of(object)};
-  if (admit) {
-    if (auto refused = admit(resource, object)) return *refused;
-  }
+  if (auto refused = admit(resource, object)) return *refused;
   const auto live = entries_.find(id);
   const bool is_new = live == entries_.end();
   object::name_kind(object, resource);

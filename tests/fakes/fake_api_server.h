@@ -11,6 +11,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "operator/kube/client/api_client.h"
@@ -31,22 +32,45 @@ struct Call {
   [[nodiscard]] bool is_write() const { return verb != "get" && verb != "list" && verb != "watch"; }
 };
 
+// What a test wants to fail: a Failure is what the caller gets. It may be set at any time.
+template <typename... Arguments>
+class Hook {
+ public:
+  using Function = std::function<std::optional<client::Failure>(const Arguments&...)>;
+
+  Hook& operator=(Function function) {
+    const std::lock_guard lock(mutex_);
+    function_ = std::move(function);
+    return *this;
+  }
+  std::optional<client::Failure> operator()(const Arguments&... arguments) const {
+    Function function;
+    {
+      const std::lock_guard lock(mutex_);
+      function = function_;
+    }
+    return function ? function(arguments...) : std::nullopt;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  Function function_;
+};
+
 // The API server as far as an ApiClient shows it, in memory: resource versions, conflicts, watches
 // with bookmarks and compaction, server-side apply with owners of fields, preconditions,
 // finalizers, generations. It knows no schemas and no admission but `admit`, and collects garbage
 // only when told.
-// Thread safety: all methods from any thread; the hooks are set before the first call and run under
-// its lock, so they must not call it.
+// Thread safety: all methods from any thread; hooks run under its lock, so they must not call it.
 class FakeApiServer : public client::ApiClient {
  public:
-  // Asked before a call is carried out, and after it was: a Failure is what the caller gets. A
-  // write that fails after it was carried out is how an answer gets lost.
-  std::function<std::optional<client::Failure>(const Call&)> before;
-  std::function<std::optional<client::Failure>(const Call&)> after;
+  // Asked before a call is carried out, and after it was: a write that fails after it was carried
+  // out is how an answer gets lost.
+  Hook<Call> before;
+  Hook<Call> after;
   // Judges the object that a write would make.
-  std::function<std::optional<client::Failure>(const object::Resource&, const object::Value&)>
-      admit;
-  // Whether writes are sent at all: what the client asks for real.
+  Hook<object::Resource, object::Value> admit;
+  // Whether writes are sent at all: what the client asks for real. Set before the first call.
   std::function<bool()> may_write;
 
   client::Answer<object::Value> get(const object::Resource& resource,
