@@ -12,6 +12,7 @@
 #include "common/base/json.h"
 
 #include "router/prompt/tokenizer/unicode.h"
+#include "tests/support/rounds.h"
 #include "tests/unit/router/prompt/tokenizer/fixture.h"
 #include "tests/unit/router/prompt/tokenizer/naive_tokenizer.h"
 #include "tests/unit/router/prompt/tokenizer/random_text.h"
@@ -73,7 +74,7 @@ TEST_P(TokenizerGoldens, RandomTextsHaveTheIdsOfTheNaiveTokenizer) {
   const Tokenizer& tokenizer = test_tokenizer(GetParam());
   const NaiveTokenizer naive(read_test_file(std::string(GetParam()) + ".tokenizer.json"));
   Rng rng(4);
-  for (int round = 0; round < 10'000; ++round) {
+  for (int round = 0; round < test::rounds(10'000); ++round) {
     const std::string text = random_text(rng, 16);
     ASSERT_EQ(ids_of(tokenizer, text), naive.encode(text)) << '"' << text << '"';
   }
