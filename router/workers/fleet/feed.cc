@@ -54,10 +54,12 @@ FeedNews take_facts(Feed& feed, const operations::CacheFacts& facts) {
   FeedNews news;
   news.health = set_health(feed, reason_of(facts), why_incomplete(facts));
   news.health |= std::exchange(feed.draining, facts.draining) != facts.draining;
-  if (const auto announced = announced_by(facts)) {
-    news.block_size = feed.block_size != *announced;
-    feed.block_size = *announced;
-  }
+  const auto announced = announced_by(facts);
+  const bool is_void = !facts.sequence && facts.health == operations::FeedHealth::Verified;
+  if (!announced && !is_void) return news;
+  const AnnouncedBlockSize latest = announced.value_or(AnnouncedBlockSize{});
+  news.block_size = feed.block_size != latest;
+  feed.block_size = latest;
   return news;
 }
 

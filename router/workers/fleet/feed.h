@@ -62,7 +62,8 @@ struct FeedNews {
 
 // What the facts of its cache mean for a feed. A worker that has announced nothing may have
 // nothing from before, unless its replay endpoint was asked and is silent. A block size that no
-// event has told is no news. Pure.
+// event has told is no news, unless it is proved that there was none: then one that is remembered
+// was told of an engine that is gone. Pure.
 FeedNews take_facts(Feed& feed, const operations::CacheFacts& facts);
 // The feed cannot be read, for good. False: that is no news. Pure.
 bool refuse(Feed& feed, std::string_view reason);

@@ -240,6 +240,7 @@ void Fleet::State::take_block_size(Member& member, const AnnouncedBlockSize& lat
                                    Effects& effects) const {
   const BlockSize& size = member.view.block_size;
   fleet::take_block_size(member.view, latest);
+  if (latest.tokens == 0) return;
   if (!size.is_contradicted_by(latest)) return;
   metrics.counter(contract::kBlockSizeMismatchTotal, {member.view.spec.name}).add();
   const bool is_harmless = conflict_of(member.view, member.seen).empty();

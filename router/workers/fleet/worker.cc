@@ -93,10 +93,14 @@ void set_load(Worker& view, const ServerLoad& load) {
 
 void take_block_size(Worker& view, const AnnouncedBlockSize& latest) {
   std::vector<AnnouncedBlockSize> ranks;
+  std::uint32_t tokens = latest.tokens;
   for (const Rank& rank : view.ranks) {
-    if (rank.feed) ranks.push_back(rank.feed->block_size);
+    if (!rank.feed) continue;
+    ranks.push_back(rank.feed->block_size);
+    if (tokens == 0) tokens = ranks.back().tokens;
   }
-  view.block_size.take_from_events(latest.tokens, ranks);
+  if (tokens == 0) return view.block_size.forget_events();
+  view.block_size.take_from_events(tokens, ranks);
 }
 
 void set_models(Worker& view, const std::vector<ServedModel>& models) {

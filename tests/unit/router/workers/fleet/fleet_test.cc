@@ -302,6 +302,17 @@ TEST_F(FleetTest, EventsThatContradictTheOperatorExcludeTheWorkerLoudly) {
   EXPECT_EQ(state(), WorkerState::Excluded) << "another look must not forget it";
 }
 
+TEST_F(FleetTest, AnEngineInThePlaceOfOneWithAnotherBlockSizeIsNotExcludedForThat) {
+  start_ready("name=w,url=http://h:1,block_size=16");
+  const CacheId engine = live_.begin()->first;
+  tell_block_size(engine, 32);
+  EXPECT_EQ(state(), WorkerState::Excluded);
+  fleet_.take_facts(engine, {.health = FeedHealth::Verified});
+  EXPECT_EQ(state(), WorkerState::Ready);
+  EXPECT_EQ(worker()->block_size.tokens(), 16u);
+  EXPECT_TRUE(metric_has("sightline_block_size_mismatch_total{worker=\"w\"} 1\n"));
+}
+
 TEST_F(FleetTest, EventsWinOverWhatTheEngineToldElsewhere) {
   start_ready();
   const auto revision = worker()->revision;
