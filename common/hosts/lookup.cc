@@ -20,7 +20,7 @@ namespace {
 struct Name {
   Resolved found;
   std::optional<Instant> asked_at;  // a look-up is under way since
-  Instant good_until = Instant::min();
+  std::optional<Instant> found_at;  // nothing: what is known is not good
   Instant retry_at = Instant::min();
   Duration backoff{0};  // after the failures so far
   Instant used_at = Instant::min();
@@ -71,7 +71,7 @@ struct Lookup::State : std::enable_shared_from_this<Lookup::State> {
   std::size_t waiting SL_GUARDED_BY(mutex) = 0;  // callbacks of all names
   bool stopped SL_GUARDED_BY(mutex) = false;
 
-  Answer find(const std::string& name, Done later);
+  Answer find(const std::string& name, Done later, Duration age_max);
   Name* entry_of(const std::string& name) SL_REQUIRES(mutex);
   void finish(const std::string& name, Resolved found);
   void take_in(Name& name, Resolved found) const;
@@ -96,7 +96,7 @@ Name* Lookup::State::entry_of(const std::string& name) {
   return &names[name];
 }
 
-Lookup::Answer Lookup::State::find(const std::string& name, Done later) {
+Lookup::Answer Lookup::State::find(const std::string& name, Done later, Duration age_max) {
   const auto now = clock.now();
   Answer answer;
   bool is_first = false;
@@ -108,7 +108,9 @@ Lookup::Answer Lookup::State::find(const std::string& name, Done later) {
       if (!stopped) limit = "names-max";
     } else {
       entry->used_at = now;
-      if (!entry->asked_at && (now < entry->good_until || now < entry->retry_at)) {
+      const Duration age = std::min(age_max, options.good_age_max);
+      const bool is_good = entry->found_at && now - *entry->found_at < age;
+      if (!entry->asked_at && (is_good || now < entry->retry_at)) {
         return {entry->found};
       }
       answer.found = entry->found;
@@ -137,7 +139,7 @@ void Lookup::State::take_in(Name& name, Resolved found) const {
   const auto now = clock.now();
   name.asked_at.reset();
   if (found.trouble == LookupFailure::None) {
-    name.good_until = now + options.good_age_max;
+    name.found_at = now;
     name.backoff = Duration::zero();
     name.found = std::move(found);
     return;
@@ -146,7 +148,7 @@ void Lookup::State::take_in(Name& name, Resolved found) const {
                      ? options.retry_after
                      : std::min(name.backoff * 2, options.retry_after_max);
   name.retry_at = now + name.backoff;
-  name.good_until = Instant::min();
+  name.found_at.reset();
   name.found.trouble = found.trouble;
   if (found.trouble == LookupFailure::Unknown) name.found.addresses.clear();
 }
@@ -187,11 +189,11 @@ Lookup::Lookup(const Options& options, Ask ask, const Clock& clock, runtime::Met
 
 Lookup::~Lookup() { stop(); }
 
-Lookup::Answer Lookup::find(const std::string& name, Done later) {
+Lookup::Answer Lookup::find(const std::string& name, Done later, Duration age_max) {
   asio::error_code code;
   const auto numeric = asio::ip::make_address(name, code);
   if (!code) return {{{numeric}, LookupFailure::None}};
-  return state_->find(name, std::move(later));
+  return state_->find(name, std::move(later), age_max);
 }
 
 void Lookup::stop() {

@@ -63,8 +63,9 @@ class Lookup {
   };
   // The addresses of a name; those of a numeric address, which are itself, at once. `later` is
   // called once where asked_at is set, and never else: quickly, on the thread of the look-ups,
-  // perhaps before this returns.
-  Answer find(const std::string& name, Done later);
+  // perhaps before this returns. age_max: what was found longer ago is looked up anew, where that
+  // is sooner than good_age_max.
+  Answer find(const std::string& name, Done later, Duration age_max = Duration::max());
 
   // Ends what is under way. When it returns no callback runs, nor will one. Idempotent.
   void stop();

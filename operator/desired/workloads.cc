@@ -22,6 +22,9 @@ namespace {
 
 // Endpoints of a pod that ends are gone from Services within this time; until then it serves.
 constexpr std::int64_t kLeaveSeconds = 5;
+// Frontends find routers by name, and a cluster's DNS keeps answers for 5 s more (the default of
+// CoreDNS' plugin kubernetes).
+constexpr std::int64_t kNameLeaveSeconds = kLeaveSeconds + 5;
 // Beside the time that running requests have.
 constexpr std::int64_t kGraceSeconds = 15;
 
@@ -143,11 +146,11 @@ Value router_deployment(const Scene& scene, std::int64_t replicas) {
   container.member("ports").append(port_of("selection", kSelectionPort));
   container.member("readinessProbe") = probe_of(
       {.path = "/readyz?exclude=engines", .port = "admin", .period_seconds = 2, .failures = 2});
-  container.set({"lifecycle", "preStop", "sleep", "seconds"}, kLeaveSeconds);
+  container.set({"lifecycle", "preStop", "sleep", "seconds"}, kNameLeaveSeconds);
   set_resources(container, scene.spec.router.resources);
   PodSpec pod = pod_of(scene, kRouterComponent);
   pod.add_container(std::move(container));
-  pod.set("terminationGracePeriodSeconds", kLeaveSeconds + kGraceSeconds);
+  pod.set("terminationGracePeriodSeconds", kNameLeaveSeconds + kGraceSeconds);
   Value object =
       deployment(scene, {.name = revision_name(scene.owner, scene.revision, kRouterComponent),
                          .component = kRouterComponent,

@@ -26,6 +26,8 @@ constexpr std::chrono::milliseconds kAskAgainInterval{50};
 // A router may be long about a list of what it has to book.
 constexpr std::chrono::seconds kListTime{2};
 constexpr std::size_t kAddressesMax = 64;  // of one name
+// Looked up with each poll: a roll-out replaces all routers within seconds.
+constexpr std::chrono::milliseconds kAddressesAge{500};
 
 }  // namespace
 
@@ -113,7 +115,8 @@ void RemoteSelector::take_turn(Instant now) {
 const std::vector<http::ServerAddress>& RemoteSelector::find(std::size_t router) {
   const http::ServerAddress& named = options_.routers[router];
   std::vector<http::ServerAddress>& found = found_[router];
-  const auto answer = around_.names.find(named.host, [this](const hosts::Resolved&) { wake(); });
+  const auto answer = around_.names.find(
+      named.host, [this](const hosts::Resolved&) { wake(); }, kAddressesAge);
   if (answer.found.addresses.empty() && answer.asked_at) return found;
   found.clear();
   for (const auto& address : answer.found.addresses) {

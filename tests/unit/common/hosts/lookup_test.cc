@@ -61,6 +61,19 @@ class LookupTest : public testing::Test {
   std::unique_ptr<Lookup> names_;
 };
 
+TEST_F(LookupTest, WhoWantsFresherAddressesHasThemLookedUpSooner) {
+  learn("routers", good("10.0.0.1"));
+  clock_.advance(seconds(2));
+  EXPECT_FALSE(find("routers").asked_at);
+  const auto answer = names_->find(
+      "routers", [](const Resolved&) {}, seconds(1));
+  EXPECT_TRUE(answer.asked_at);
+  EXPECT_EQ(answer.found.addresses.size(), 1U) << "until then the last ones are told";
+  this->answer("routers", good("10.0.0.2"));
+  EXPECT_EQ(known("routers").addresses, good("10.0.0.2").addresses);
+  EXPECT_EQ(asked_["routers"], 2);
+}
+
 TEST_F(LookupTest, NumericAddressesAreKnownAtOnce) {
   for (const std::string address : {"10.0.0.7", "fd00::7", "::1"}) {
     const auto found = known(address);
