@@ -21,6 +21,8 @@ from testbed import checks  # noqa: E402
 from testbed.commands import Commands  # noqa: E402
 from testbed.namespace import Namespace, describe_all  # noqa: E402
 
+# A bed with pods that is up and has the images already, for several processes of tests.
+SHARED_BED = os.environ.get("SL_PODS_BED")
 OFF = os.environ.get("TESTBED_PODS") == "off"
 BUILD = pathlib.Path(os.environ.get("SL_BUILD", ROOT / "build/release"))
 NOT_RUN = pytest.StashKey()
@@ -28,7 +30,7 @@ NOT_RUN = pytest.StashKey()
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "pods: wants real pods; set on all that take pods_bed")
-    config.addinivalue_line("markers", "ends_pods: ends the machine's bed with pods; comes last")
+    config.addinivalue_line("markers", "ends_pods: kills programs of the bed with pods; comes last")
     config.stash[NOT_RUN] = None
 
 
@@ -75,6 +77,9 @@ def pods_bed():
     if lacking:
         pytest.fail("this machine cannot run pods (TESTBED_PODS=off leaves such tests out):\n"
                     + "\n".join(f"  {what}: {fix}" for what, fix in lacking), pytrace=False)
+    if SHARED_BED:
+        yield Commands(SHARED_BED)
+        return
     commands = Commands("test-pods")
     commands.down()
     try:

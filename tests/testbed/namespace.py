@@ -11,6 +11,7 @@ What is in it goes with it. While a test fails, `describe_all()` says what happe
 import contextlib
 import itertools
 import json
+import os
 import re
 import shutil
 import socket
@@ -26,6 +27,9 @@ LOG_LINES = 40
 PODS_SHOWN = 12
 RESTRICTED = {"pod-security.kubernetes.io/enforce": "restricted"}
 
+# Of several that run tests in one bed, as pytest-xdist names them.
+PROCESS = os.environ.get("PYTEST_XDIST_WORKER", "")
+
 _numbers = itertools.count(1)
 _alive = []
 
@@ -39,7 +43,7 @@ class Namespace:
     def __init__(self, bed, title, labels=None):
         """`title` may be any words, such as a test's name."""
         words = re.sub(r"[^a-z0-9]+", "-", title.lower().removeprefix("test_")).strip("-")
-        self.name = f"{words[:30].strip('-')}-{next(_numbers)}"
+        self.name = f"{words[:30].strip('-')}-{PROCESS}{next(_numbers)}"
         self.bed = bed
         self._labels = labels or {}
         self._volumes = []

@@ -87,6 +87,7 @@ def away(operator):
         operator.kubectl("-n", SYSTEM, "rollout", "status", OPERATOR, f"--timeout={READY_S}s")
 
 
+@pytest.mark.alone
 def test_an_engine_leaves_and_a_router_restarts_while_the_operator_is_away(demo, operator):
     engine = pods(demo, "worker")[0]["metadata"]["name"]
     old_router = pods(demo, "router")[0]["metadata"]["name"]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
+import fcntl
 import pathlib
 import sys
 
@@ -15,8 +16,11 @@ from installed import BUILD, MODEL, READY_S, ROLLING, router  # noqa: E402
 
 @pytest.fixture(scope="session")
 def operator(pods_bed):
-    """The operator, installed as the documentation says; its log stands below a failure of it."""
-    installation.install(pods_bed.kubectl)
+    """The operator, installed as the documentation says; its log stands below a failure of it. Of
+    several processes of tests each does it, one after the other."""
+    with open(pods_bed.directory / "installed", "w", encoding="ascii") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        installation.install(pods_bed.kubectl)
     yield pods_bed
     print(pods_bed.kubectl("-n", installation.SYSTEM, "logs", "deployment/sightline-operator",
                            "--tail=100"))

@@ -65,8 +65,10 @@ def picture(seed):
 
 
 def send(home, address, body):
-    answer, _ = exchange(home, address, PORT, "POST", "/v1/chat/completions", body)
-    return Answer(answer.status, answer.getheader("x-sightline-overlap", ""),
+    """Of an error also what it says."""
+    answer, said = exchange(home, address, PORT, "POST", "/v1/chat/completions", body)
+    code = answer.status if answer.status == 200 else f"{answer.status} {said.decode()}"
+    return Answer(code, answer.getheader("x-sightline-overlap", ""),
                   answer.getheader("x-sightline-worker", ""), time.monotonic())
 
 

@@ -8,7 +8,7 @@ import time
 from installed import (READY_S, ROLLING, SYSTEM, admin, ask, client, condition, failed, names,
                        router, status)
 
-RESTS_S, QUIET_S = 3, 30
+RESTS_S, QUIET_S = 3, 120
 LEASE = ("update", "leases")
 
 

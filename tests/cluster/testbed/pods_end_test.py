@@ -11,6 +11,8 @@ import pytest
 
 from testbed import pods, processes, real_node
 
+pytestmark = pytest.mark.ends_pods
+
 PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok",
             "containerd", "kube-proxy", "coredns", "kubelet")
 
@@ -41,7 +43,6 @@ def test_a_killed_program_comes_back_and_its_pods_live_on(pods_bed, namespace, p
     assert web["restartCount"] == 0
 
 
-@pytest.mark.ends_pods
 def test_down_after_everything_was_killed_leaves_nothing(
         pods_bed, namespace, traces_of, processes_in_network):
     namespace.apply(pods.pod("web", pods.server()))
@@ -59,7 +60,6 @@ def test_down_after_everything_was_killed_leaves_nothing(
     assert processes_in_network(network) == []
 
 
-@pytest.mark.ends_pods
 @pytest.mark.parametrize("moment", ["network", "containerd", "kubelet"])
 def test_down_after_up_was_killed_leaves_nothing(pods_bed, moment, traces_of, wait_for):
     pods_bed.down()
