@@ -31,7 +31,7 @@ QUESTIONS = ("What is shown?", "What is shown?", "Which colours does it have?")
 
 
 def with_endpoints(engines):
-    pool = {"name": "live", "endpoints": [
+    pool = {"name": "outside", "endpoints": [
         {"name": f"vllm{i}", "url": engine.url} for i, engine in enumerate(engines)]}
     source = {"pvc": {"claimName": "models"}}
     return router({"model": {"name": MODEL, "source": source}, "pools": [pool],
