@@ -48,6 +48,14 @@ def service(name, **spec):
             "spec": {"selector": {"app": name}, "ports": [{"port": 80, "targetPort": PORT}]} | spec}
 
 
+def evict(namespace, name):
+    """(status, output, errors); refused while a budget allows none."""
+    return namespace.try_kubectl(
+        "create", "--raw", f"/api/v1/namespaces/{namespace.name}/pods/{name}/eviction", "-f", "-",
+        given={"apiVersion": "policy/v1", "kind": "Eviction",
+               "metadata": {"name": name, "namespace": namespace.name}})
+
+
 def fetch(namespace, client, url):
     """What curl gets in the pod, as soon as it gets anything: a Service needs a moment to learn of
     its pods."""

@@ -9,8 +9,8 @@ import json
 import math
 
 import pytest
-from installed import (BUILD, READY_S, ROLLING, SYSTEM, admin, client, condition, failed, metric,
-                       router, status)
+from installed import (BUILD, READY_S, ROLLING, SYSTEM, admin, client, condition, evict, failed,
+                       metric, router, status)
 
 NEXT_IMAGE = "sightline:next"
 OPERATOR = "deployment/sightline-operator"
@@ -31,12 +31,6 @@ def sized(replicas):
 
 def pods(home, component):
     return home.get("pods", "-l", f"app.kubernetes.io/component={component}")["items"]
-
-
-def evict(home, pod):
-    home.kubectl("create", "--raw", f"/api/v1/namespaces/{home.name}/pods/{pod}/eviction", "-f",
-                 "-", given={"apiVersion": "policy/v1", "kind": "Eviction",
-                             "metadata": {"name": pod, "namespace": home.name}})
 
 
 def test_more_workers_and_fewer_fail_no_request(demo):

@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 
-from testbed import installation, network
+from testbed import installation, network, pods
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "hack"))
@@ -109,6 +109,12 @@ def names(home):
     kinds = "all,configmap,secret,serviceaccount,pdb,networkpolicy,hpa,mmr,mmrp"
     listed = home.kubectl("get", kinds, "-o", "name").split()
     return {name.lower() for name in listed} - OF_EVERY_NAMESPACE
+
+
+def evict(home, pod):
+    """As kubectl drain does it: again while the budget refuses, since it counts pods a moment after
+    they are ready."""
+    home.until(lambda: pods.evict(home, pod)[0] == 0, f"{pod} is evicted")
 
 
 @contextlib.contextmanager

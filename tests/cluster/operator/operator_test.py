@@ -5,8 +5,8 @@
 import json
 import time
 
-from installed import (READY_S, ROLLING, SYSTEM, admin, ask, client, condition, failed, names,
-                       router, status)
+from installed import (READY_S, ROLLING, SYSTEM, admin, ask, client, condition, evict, failed,
+                       names, router, status)
 
 RESTS_S, QUIET_S = 3, 120
 LEASE = ("update", "leases")
@@ -92,9 +92,7 @@ def test_a_worker_that_is_evicted_fails_no_request_and_is_replaced(demo):
     workers = demo.get("pods", "-l", "app.kubernetes.io/component=worker")["items"]
     name = workers[0]["metadata"]["name"]
     with client(demo) as answers:
-        demo.kubectl("create", "--raw", f"/api/v1/namespaces/{demo.name}/pods/{name}/eviction",
-                     "-f", "-", given={"apiVersion": "policy/v1", "kind": "Eviction",
-                                       "metadata": {"name": name, "namespace": demo.name}})
+        evict(demo, name)
         demo.wait(f"pod/{name}", "delete", READY_S)
         demo.until(lambda: status(demo)["workers"] == "2/2"
                    and condition(demo, "Ready") == "True AsWanted", "two workers again", READY_S)

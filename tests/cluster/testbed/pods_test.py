@@ -208,13 +208,6 @@ def test_a_readiness_gate_holds_a_pod_back_until_its_condition_is_set(namespace)
     namespace.wait("pod/gated", "Ready")
 
 
-def evict(namespace, name):
-    return namespace.try_kubectl(
-        "create", "--raw", f"/api/v1/namespaces/{namespace.name}/pods/{name}/eviction", "-f", "-",
-        given={"apiVersion": "policy/v1", "kind": "Eviction",
-               "metadata": {"name": name, "namespace": namespace.name}})
-
-
 def test_a_disruption_budget_refuses_an_eviction_that_takes_too_many(namespace):
     namespace.apply(pods.deployment("web", 2, pods.server()), {
         "apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "web"},
@@ -222,11 +215,11 @@ def test_a_disruption_budget_refuses_an_eviction_that_takes_too_many(namespace):
     namespace.wait("deployment/web", "Available")
     namespace.wait("pdb/web", "jsonpath={.status.currentHealthy}=2")
     name = namespace.get("pods")["items"][0]["metadata"]["name"]
-    status, _, errors = evict(namespace, name)
+    status, _, errors = pods.evict(namespace, name)
     assert (status, "disruption budget" in errors) == (1, True), errors
     namespace.kubectl("scale", "deployment/web", "--replicas=3")
     namespace.wait("pdb/web", "jsonpath={.status.disruptionsAllowed}=1")
-    status, _, errors = evict(namespace, name)
+    status, _, errors = pods.evict(namespace, name)
     assert status == 0, errors
     namespace.wait(f"pod/{name}", "delete")
 
