@@ -18,7 +18,7 @@ RULES = {
 
 _SUPPRESSION = re.compile(
     r"[a-z_]+:(lib[\w+-]+\.so|nats[A-Z]\w+|"
-    r"std::basic_streambuf<char, std::char_traits<char> >::xsputn|"
+    r"std::basic_streambuf<char, std::char_traits<char> >::xsputn|std::_Sp_counted_base<|"
     r"(std::_Sp_counted_ptr_inplace<)?(web|pplx|boost|__gnu_cxx)(::~?\w+)+)")
 _CALL = re.compile(r"\bsl_(module|test|bench)\s*\(\s*(\w+)([^)]*)\)")
 
