@@ -90,8 +90,8 @@ Condition workers_ready(const World& world) {
   if (world.spec.suspend) return no(kWorkersReady, "Suspended", "spec.suspend is set");
   if (count.ready >= count.desired) return yes(kWorkersReady, "WorkersRoutable", text);
   const std::string trouble = trouble_of(world, desired::kWorker);
-  if (!trouble.empty()) return no(kWorkersReady, "PodsNotReady", with_trouble(text, trouble));
-  return no(kWorkersReady, "NotRoutable", with_trouble(text, why_not_routable(world)));
+  return no(kWorkersReady, trouble.empty() ? "NotRoutable" : "PodsNotReady",
+            with_trouble(with_trouble(text, trouble), why_not_routable(world)));
 }
 
 Condition messaging_ready(const World& world) {
@@ -164,7 +164,7 @@ const Condition* first_untrue(const std::vector<Condition>& conditions,
 // Requests are answered, if not as well as they could be.
 bool is_serving(const World& world) {
   return ready_of(world, desired::kFrontend).ready > 0 &&
-         ready_of(world, desired::kRouterComponent).ready > 0 && routable_of(world).ready > 0;
+         ready_of(world, desired::kRouterComponent).ready > 0 && has_answering_worker(world);
 }
 
 Condition ready(const World& world, const Findings& findings,
@@ -196,6 +196,10 @@ Condition degraded(const World& world, const Findings& findings,
   if (consistent != nullptr && consistent->status == ConditionStatus::False &&
       consistent->reason != "NotImplemented") {
     return yes(kDegraded, consistent->reason, consistent->message);
+  }
+  if (routable_of(world).ready == 0) {
+    return yes(kDegraded, "WithoutOverlap",
+               "requests are answered by load alone: " + find(others, kWorkersReady)->message);
   }
   if (findings.is_stuck) {
     return yes(kDegraded, "ProgressDeadlineExceeded", findings.plan.message);

@@ -3,7 +3,9 @@
 #include "operator/judge/counts.h"
 
 #include <algorithm>
+#include <array>
 #include <set>
+#include <string_view>
 
 #include "operator/crd/words.h"
 #include "operator/desired/names.h"
@@ -54,6 +56,18 @@ crd::ReadyCount routable_of(const World& world) {
   }
   count.ready = static_cast<std::int64_t>(routable.size());
   return count;
+}
+
+bool has_answering_worker(const World& world) {
+  // The states in which a router chooses a worker: with what it holds, or by load alone.
+  constexpr std::array<std::string_view, 3> kChosen = {"ready", "unverified", "excluded"};
+  for (const RouterReport& router : world.routers) {
+    if (!router.problem.empty() || !router.is_ready) continue;
+    for (const auto& [name, report] : router.workers) {
+      if (std::find(kChosen.begin(), kChosen.end(), report.state) != kChosen.end()) return true;
+    }
+  }
+  return routable_of(world).ready > 0;
 }
 
 bool is_replaced(const World& world, const Stack& older) {

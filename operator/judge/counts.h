@@ -17,6 +17,10 @@ crd::ReadyCount ready_of(const World& world, std::string_view component);
 // Workers of all pools: those that the spec wants, and those of any revision that are routable.
 crd::ReadyCount routable_of(const World& world);
 
+// Whether a router sends requests to a worker, be it by load alone. Where none answers, whether a
+// worker is routable.
+bool has_answering_worker(const World& world);
+
 // Whether the target serves with as many workers as somebody else lends to this older revision, or
 // as it wants if these are fewer. Where the older one's routers do not answer, all count.
 bool is_replaced(const World& world, const Stack& older);

@@ -97,6 +97,39 @@ TEST(Conditions, WithoutARoutableWorkerTheObjectIsDegraded) {
   EXPECT_EQ(verdict(kDegraded, world), "True NotServing");
 }
 
+TEST(Conditions, WorkersThatRoutersChooseByLoadAloneStillAnswer) {
+  World world = healthy_world();
+  for (RouterReport& router : world.routers) {
+    for (auto& [name, worker] : router.workers) {
+      worker = {.state = "unverified", .is_ready = false, .reason = "NATS cannot be reached"};
+    }
+  }
+  EXPECT_EQ(verdict(kWorkersReady, world), "False NotRoutable");
+  EXPECT_EQ(verdict(kDegraded, world), "True WithoutOverlap");
+  EXPECT_EQ(of(kDegraded, world).message,
+            "requests are answered by load alone: 0 of 2 workers are routable; w0: NATS cannot be "
+            "reached");
+
+  for (RouterReport& router : world.routers) {
+    for (auto& [name, worker] : router.workers) worker.state = "down";
+  }
+  EXPECT_EQ(verdict(kDegraded, world), "True NotServing");
+}
+
+TEST(Conditions, APodThatDoesNotRunHidesNotWhyOthersAreNotRoutable) {
+  World world = healthy_world();
+  for (RouterReport& router : world.routers) {
+    router.workers["w1"] = {.state = "unverified", .is_ready = false, .reason = "replaying events"};
+  }
+  Pod surge = worker_pod("w3", "aaa");
+  surge.is_ready = false;
+  surge.trouble = "ErrImageNeverPull";
+  world.pods.push_back(surge);
+  EXPECT_EQ(verdict(kWorkersReady, world), "False PodsNotReady");
+  EXPECT_EQ(of(kWorkersReady, world).message,
+            "1 of 2 workers are routable; w3: ErrImageNeverPull; w1: replaying events");
+}
+
 TEST(Conditions, OtherBlockSizesAreNamedAndOutOfTheIndex) {
   World world = healthy_world();
   world.routers[0].workers["w1"] = {
