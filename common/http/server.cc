@@ -89,6 +89,13 @@ asio::error_code listen_on(Acceptor& acceptor, const tcp::endpoint& endpoint, bo
   return code;
 }
 
+// Of a count of the context that goes down by one: whoever waits for the end looks again at 0.
+void leave(ServerContext& context, std::atomic<std::size_t>& count) {
+  if (count.fetch_sub(1) != 1) return;
+  const MutexLock lock(context.mutex);
+  context.all_gone.notify_all();
+}
+
 Task<void> serve_connection(std::shared_ptr<Listener> listener, Wire::Socket socket) {
   auto& context = *listener->context;
   ServerConnection connection(std::move(socket), listener->pool.deadlines(listener->index),
@@ -97,10 +104,7 @@ Task<void> serve_connection(std::shared_ptr<Listener> listener, Wire::Socket soc
   if (context.draining) connection.drain();
   co_await connection.run();
   listener->connections.erase(&connection);
-  if (context.connections.fetch_sub(1) == 1) {
-    const MutexLock lock(context.mutex);
-    context.all_gone.notify_all();
-  }
+  leave(context, context.connections);
 }
 
 // Tells a client that there is no room for its connection, as far as its socket takes that at once.
@@ -177,6 +181,7 @@ Task<void> accept_connections(std::shared_ptr<Listener> listener) {
     if (!listener->acceptor.is_open()) break;
     co_await pause_accepting(listener, code);
   }
+  leave(*listener->context, listener->context->acceptors);
 }
 
 }  // namespace
@@ -212,10 +217,14 @@ struct Server::State {
     }
   }
 
+  // An accept that the kernel has carried out becomes a connection after the acceptor was closed.
+  [[nodiscard]] bool is_over() const {
+    return context->acceptors == 0 && context->connections == 0;
+  }
+
   bool wait_all_gone(Duration timeout) {
     const MutexLock lock(context->mutex);
-    return context->all_gone.wait_for(context->mutex, timeout,
-                                      [this] { return context->connections == 0; });
+    return context->all_gone.wait_for(context->mutex, timeout, [this] { return is_over(); });
   }
 };
 
@@ -241,6 +250,7 @@ Result<std::unique_ptr<Server>> Server::create(IoPool& pool, ServerOptions optio
     state->listeners.push_back(std::move(listener));
   }
   state->port = endpoint.port();
+  context->acceptors = state->listeners.size();
   for (const auto& listener : state->listeners) {
     spawn(pool.context(listener->index).get_executor(), accept_connections(listener));
   }

@@ -26,13 +26,14 @@ struct ServerContext {
 
   const ServerOptions options;
   const Responder handler;
+  std::atomic<std::size_t> acceptors{0};  // threads that may still admit a connection
   std::atomic<std::size_t> connections{0};
   std::atomic<std::size_t> active_requests{0};
   ByteBudget body_bytes{options.limits.total_body_bytes_max};  // of requests, in memory
   std::atomic<bool> draining{false};
   std::atomic<bool> cut_off{false};  // some request did not end by itself
-  Mutex mutex;                       // held only to make `connections` reaching 0 noticeable
-  CondVar all_gone;                  // connections == 0
+  Mutex mutex;                       // held only to make one of the two reaching 0 noticeable
+  CondVar all_gone;                  // acceptors == 0 && connections == 0
 };
 
 // The answer to a request that the server refuses, by the owner's shape if there is one.

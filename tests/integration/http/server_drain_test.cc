@@ -2,6 +2,7 @@
 // Copyright The Sightline Authors
 #include <atomic>
 #include <chrono>
+#include <future>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -43,6 +44,24 @@ TEST_F(ServerDrainTest, DrainsByFinishingRequestsAndClosingIdleConnections) {
             "HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
   drainer.join();
   EXPECT_TRUE(all_ended);
+}
+
+TEST_F(ServerDrainTest, OutlastsAThreadThatMayStillAcceptAClient) {
+  start_echo();
+  std::promise<void> go;
+  const std::shared_future<void> gone = go.get_future();
+  for (std::size_t i = 0; i < pool_.size(); ++i) {
+    asio::post(pool_.context(i), [gone] { gone.wait(); });
+  }
+  auto client = connect();
+  client.send(kGet);
+  auto drained = std::async(std::launch::async, [&] {
+    return server_->drain(std::chrono::duration_cast<Duration>(fakes::kPatience));
+  });
+  EXPECT_EQ(drained.wait_for(milliseconds(100)), std::future_status::timeout);
+  go.set_value();
+  EXPECT_TRUE(client.receive_all().starts_with("HTTP/1.1 200 "));
+  EXPECT_TRUE(drained.get());
 }
 
 TEST_F(ServerDrainTest, CutsRequestsThatOutlastTheDrain) {
