@@ -51,33 +51,46 @@ TEST(Troubles, AFrozenServerIsSeenLostByItsUnansweredPingsAndFoundAgain) {
   std::cout << "a frozen server is seen after " << ms_of(seen) << " ms\n";
 }
 
+struct Filled {
+  std::size_t taken = 0;
+  Duration longest{};
+};
+// Publishes 1 MiB at a time until one is refused.
+Filled fill(Connection& connection) {
+  const std::string payload(1U << 20U, 'x');
+  Filled filled;
+  for (bool is_taken = true; is_taken && filled.taken < 1'000;) {
+    const Instant begin = system_clock().now();
+    is_taken = connection.publish("a", payload);
+    filled.longest = std::max(filled.longest, system_clock().now() - begin);
+    if (is_taken) ++filled.taken;
+  }
+  return filled;
+}
+
 TEST(Troubles, WhatAFrozenServerDoesNotTakeIsRefusedCountedAndALossOfTheConnection) {
   NatsServer server;
   Peer peer(server.url());
   peer.connection->subscribe("a", peer.inbox);
   ASSERT_EQ(peer.next(), "+");
-  server.freeze();
-  const std::string payload(1U << 20U, 'x');
-  std::size_t taken = 0;
-  Duration longest{};
-  bool is_refused = false;
-  while (!is_refused && taken < 1'000) {
-    const Instant begin = system_clock().now();
-    is_refused = !peer.connection->publish("a", payload);
-    longest = std::max(longest, system_clock().now() - begin);
-    if (!is_refused) ++taken;
+  // On a busy machine the write that waits may be given up before so much was published that the
+  // next is refused: then once more.
+  bool is_full = false;
+  for (int attempts = 0; !is_full && attempts < 20; ++attempts) {
+    server.freeze();
+    const Filled filled = fill(*peer.connection);
+    EXPECT_LE(filled.taken << 20U, 2 * Connection::kWaitingBytesMax);
+    is_full = peer.has("reason=\"waiting-full\"} 1");
+    // The write that waits is given up: a gap, not silence.
+    EXPECT_EQ(peer.next(), "-");
+    server.thaw();
+    EXPECT_EQ(peer.next(), "+");
+    std::cout << filled.taken << " MiB taken by a frozen server's connection, longest publish "
+              << ms_of(filled.longest) << " ms\n";
   }
-  EXPECT_TRUE(is_refused);
-  EXPECT_LE(taken * payload.size(), 2 * Connection::kWaitingBytesMax);
-  EXPECT_TRUE(peer.has("reason=\"waiting-full\"} 1"));
-  // The write that waits is given up: a gap, not silence.
-  EXPECT_EQ(peer.next(), "-");
-  server.thaw();
-  EXPECT_EQ(peer.next(), "+");
+  EXPECT_TRUE(is_full);
   EXPECT_TRUE(peer.connection->publish("a", "x"));
   EXPECT_EQ(peer.next(), "x");
-  std::cout << taken << " MiB taken by a frozen server's connection, longest publish "
-            << ms_of(longest) << " ms\n";
 }
 
 // Stands between one client at a time and the server; held, it reads nothing of what the server
