@@ -126,6 +126,14 @@ bool Value::erase(Path path) {
   return true;
 }
 
+Value::Items Value::take_items(std::string_view name) && {
+  auto* all = std::get_if<Members>(&data_);
+  if (all == nullptr) return {};
+  const auto found = all->find(name);
+  auto* taken = found != all->end() ? std::get_if<Items>(&found->second.data_) : nullptr;
+  return taken != nullptr ? std::move(*taken) : Items();
+}
+
 void Value::append(Value value) {
   if (!is_array()) data_ = Items();
   std::get_if<Items>(&data_)->push_back(std::move(value));

@@ -75,6 +75,8 @@ class Value {
   void set(Path path, Value value);
   // Whether there was one.
   bool erase(Path path);
+  // The elements of a member that is an array, moved out; none of others.
+  [[nodiscard]] Items take_items(std::string_view name) &&;
   // What is no array becomes one.
   void append(Value value);
   // JSON Merge Patch (RFC 7386): null removes a member, objects are merged, the rest is replaced.

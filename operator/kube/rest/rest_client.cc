@@ -220,10 +220,8 @@ Answer<List> RestClient::list(const Resource& resource, const client::ListOption
   List list;
   list.resource_version = object::resource_version_of(answer);
   list.continue_from = answer.at({"metadata", "continue"}).text();
-  for (const Value& item : answer["items"].items()) {
-    list.items.push_back(item);
-    object::name_kind(list.items.back(), resource);
-  }
+  list.items = std::move(answer).take_items("items");
+  for (Value& item : list.items) object::name_kind(item, resource);
   return list;
 }
 

@@ -122,6 +122,14 @@ TEST(Value, TextReadBackIsTheSameValue) {
   }
 }
 
+TEST(Value, ItemsAreTakenOutOfAListAndOfNothingElse) {
+  EXPECT_EQ(parsed(R"({"items":[1,{"a":2}]})").take_items("items"),
+            (Value::Items{1, Value::object({{"a", 2}})}));
+  EXPECT_TRUE(parsed(R"({"items":{"a":2}})").take_items("items").empty());
+  EXPECT_TRUE(parsed(R"({"others":[1]})").take_items("items").empty());
+  EXPECT_TRUE(parsed("[1]").take_items("items").empty());
+}
+
 TEST(Value, BrokenTextIsAnError) {
   EXPECT_FALSE(Value::parse("{").ok());
   EXPECT_FALSE(Value::parse("").ok());
