@@ -12,13 +12,15 @@ namespace {
 
 using http::Failure;
 
+bool is_silence(const http::Exchange& exchange) {
+  return exchange.failure() == Failure::Cancelled || exchange.failure() == Failure::Timeout;
+}
+
 std::string words_of(const http::Exchange& exchange, const Error& error) {
   if (error.blame == Blame::Internal) return error.message;
   if (exchange.connection_refused()) return "connection refused";
+  if (is_silence(exchange)) return "no answer in time";
   switch (exchange.failure()) {
-    case Failure::Cancelled:
-    case Failure::Timeout:
-      return "no answer in time";
     case Failure::Connect:
       return "not reachable";
     case Failure::NoAnswer:
@@ -65,7 +67,8 @@ Task<Result<Caller::Answer>> Caller::try_once(const Try& now, bool& was_closed) 
                     [&exchange] { exchange.cancel(); });
   deadline.set(now.time_max);
   const auto unavailable = [&exchange](const Error& error) {
-    return Error{ErrorCode::Unavailable, Blame::Internal, true, words_of(exchange, error), "", ""};
+    const ErrorCode code = is_silence(exchange) ? ErrorCode::Timeout : ErrorCode::Unavailable;
+    return Error{code, Blame::Internal, true, words_of(exchange, error), "", ""};
   };
   const auto started = co_await exchange.start(now.call);
   was_closed = exchange.kept_connection_closed();

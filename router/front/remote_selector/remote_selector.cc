@@ -92,6 +92,22 @@ Task<Result<selection::Explanation>> RemoteSelector::explain(const selection::In
   co_return explained;
 }
 
+Task<std::optional<Result<Done>>> RemoteSelector::ask_one(const Asked& asked, const Turn& turn,
+                                                          Troubles& troubles) {
+  const Router& router = turn.router;
+  if (turn.attempt > 0) around_.metrics.counter(contract::kSelectionFailoversTotal).add();
+  Caller::Question question{.method = "POST",
+                            .target = asked.target,
+                            .body = asked.body(turn.attempt),
+                            .answer_bytes_max = asked.answer_bytes_max};
+  const bool answered_until_now = table_.answers(router.id);
+  auto answer = co_await caller_.call(router.address, question, turn.time_max);
+  const bool is_silent = !answer.ok() && answer.error().code == ErrorCode::Timeout;
+  if (is_silent && answered_until_now && !troubles.slow) troubles.slow = router;
+  const From from{router, {.router = router.id, .attempt = turn.attempt}};
+  co_return take(asked, from, std::move(answer), troubles);
+}
+
 Task<Result<Done>> RemoteSelector::ask(const Asked& asked) {
   const Instant end = around_.clock.now() + options_.ask_time;
   std::uint32_t attempt = 0;
@@ -100,20 +116,18 @@ Task<Result<Done>> RemoteSelector::ask(const Asked& asked) {
     for (const Router& router : table_.order()) {
       const Duration left = end - around_.clock.now();
       if (left <= Duration::zero()) break;
-      if (attempt > 0) around_.metrics.counter(contract::kSelectionFailoversTotal).add();
-      Caller::Question question{.method = "POST",
-                                .target = asked.target,
-                                .body = asked.body(attempt),
-                                .answer_bytes_max = asked.answer_bytes_max};
-      auto answer =
-          co_await caller_.call(router.address, question, std::min(left, options_.call_time));
-      const Holdings::Place place{.router = router.id, .attempt = attempt++};
-      const auto done = take(asked, {router, place}, std::move(answer), troubles);
+      const Turn turn{router, attempt++, std::min(left, options_.call_time)};
+      const auto done = co_await ask_one(asked, turn, troubles);
       if (done) co_return *done;
     }
     if (troubles.refused) co_return std::move(*troubles.refused);
     if (end - around_.clock.now() <= kRoundPause || !around_.pool.running()) break;
     co_await pause(around_.pool, kRoundPause);
+  }
+  if (troubles.slow && troubles.other.empty()) {
+    const Turn turn{*troubles.slow, attempt++, options_.patience};
+    const auto done = co_await ask_one(asked, turn, troubles);
+    if (done) co_return *done;
   }
   if (!troubles.other.empty()) {
     co_return Error{

@@ -50,6 +50,8 @@ class RemoteSelector : public selection::Selector {
     Duration renew_interval = std::chrono::seconds(5);
     Duration call_time = std::chrono::milliseconds(400);  // of one router
     Duration ask_time = std::chrono::milliseconds(800);   // of a question, at all of them
+    // More of it at one that answered until now and is silent: it may be slow, and is not gone.
+    Duration patience = std::chrono::seconds(2);
   };
   // All outlive it. Stop the names before the pool is destroyed.
   struct Around {
@@ -120,7 +122,16 @@ class RemoteSelector : public selection::Selector {
     std::optional<Error> refused;  // by a router that has no worker to name: another may have
     std::string other;             // in words
     std::string failed;            // why the last one that failed did
+    std::optional<Router> slow;    // the first that had answered until then and was silent
   };
+  struct Turn {
+    const Router& router;
+    std::uint32_t attempt = 0;
+    Duration time_max{};
+  };
+  // How the question ends by this router's answer; nothing: another router may be asked.
+  Task<std::optional<Result<Done>>> ask_one(const Asked& asked, const Turn& turn,
+                                            Troubles& troubles);
   struct From {
     const Router& router;
     Holdings::Place place;

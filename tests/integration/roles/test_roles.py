@@ -2,6 +2,7 @@
 # Copyright The Sightline Authors
 """The frontend role and the router role as processes of their own."""
 
+import concurrent.futures
 import contextlib
 import http.client
 import json
@@ -200,6 +201,29 @@ def test_a_frozen_router_holds_requests_up_for_a_bounded_time(build, logs):
         assert post(parted.port, body("hello")).status == 200
         assert time.monotonic() - begin < 2 * SLOWDOWN
         parted.routers[home].process.send_signal(signal.SIGCONT)
+
+
+def test_routers_that_are_all_slow_for_once_are_waited_for_and_then_no_more(build, logs):
+    with Parted(build, logs) as parted:
+        assert post(parted.port, body("hello")).status == 200
+        with concurrent.futures.ThreadPoolExecutor(1) as other:
+            for router in parted.routers:
+                router.process.send_signal(signal.SIGSTOP)
+            late = other.submit(post, parted.port, body("hello"))
+            time.sleep(1.5)  # As long as they are slow.
+            for router in parted.routers:
+                router.process.send_signal(signal.SIGCONT)
+            assert late.result().status == 200
+        parted.wait_until(lambda: post(parted.port, body("hello")).status == 200)
+        for router in parted.routers:
+            router.process.send_signal(signal.SIGSTOP)
+        assert post(parted.port, body("hello")).status == 503
+        begin = time.monotonic()
+        answer = post(parted.port, body("hello"))
+        assert answer.status == 503 and b"no answer in time" in answer.body
+        assert time.monotonic() - begin < 1 * SLOWDOWN
+        for router in parted.routers:
+            router.process.send_signal(signal.SIGCONT)
 
 
 def test_what_runs_is_booked_again_at_a_router_that_restarts(build, logs):
