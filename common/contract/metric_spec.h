@@ -12,12 +12,23 @@ namespace sightline::contract {
 
 enum class MetricType { Counter, Gauge, Histogram };
 
+// How the values of several replicas make one: each counts what is its own, or all of them report
+// the same.
+enum class Combine { Sum, Max };
+
+// In the order of the labels; empty: none, or that of the worker.
+using LabelValues = std::array<std::string_view, 3>;
+
 struct MetricSpec {
   std::string_view name;
   MetricType type = MetricType::Counter;
-  std::string_view help;                     // one line
-  std::array<std::string_view, 3> labels{};  // empty ones unused
-  std::span<const double> buckets{};         // upper bounds, ascending; histograms only
+  std::string_view help;              // one line
+  LabelValues labels{};               // empty ones unused
+  std::span<const double> buckets{};  // upper bounds, ascending; histograms only
+  Combine combine = Combine::Sum;
+  // Of a counter: series that are there, at 0, before the first event, as are those without labels
+  // and those of a worker alone: increase() sees nothing of a counter that is born at 1.
+  std::span<const LabelValues> born{};
 
   [[nodiscard]] constexpr std::size_t label_count() const {
     std::size_t count = 0;
@@ -36,6 +47,10 @@ inline constexpr std::array kDurationBuckets = {0.001, 0.0025, 0.005, 0.01, 0.02
 // Tokens by which a prediction is off.
 inline constexpr std::array kTokenErrorBuckets = {0.0,   16.0,   32.0,   64.0,    128.0,  256.0,
                                                   512.0, 1024.0, 4096.0, 16384.0, 65536.0};
+
+constexpr std::string_view name_of(Combine combine) {
+  return combine == Combine::Sum ? "sum" : "max";
+}
 
 constexpr std::string_view name_of(MetricType type) {
   if (type == MetricType::Counter) return "counter";

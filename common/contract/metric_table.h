@@ -8,9 +8,11 @@
 
 #include "common/contract/metric_spec.h"
 #include "common/contract/metrics_agents.h"
+#include "common/contract/metrics_load.h"
 #include "common/contract/metrics_process.h"
 #include "common/contract/metrics_replicas.h"
 #include "common/contract/metrics_requests.h"
+#include "common/contract/metrics_reuse.h"
 #include "common/contract/metrics_selection.h"
 #include "common/contract/metrics_workers.h"
 
@@ -20,8 +22,9 @@ namespace sightline::contract {
 
 // In the order of the documentation.
 inline constexpr auto kMetricTable = [] {
-  std::array<const MetricSpec*, kRequestsMetrics.size() + kWorkersMetrics.size() +
-                                    kProcessMetrics.size() + kReplicasMetrics.size() +
+  std::array<const MetricSpec*, kRequestsMetrics.size() + kReuseMetrics.size() +
+                                    kWorkersMetrics.size() + kProcessMetrics.size() +
+                                    kReplicasMetrics.size() + kLoadMetrics.size() +
                                     kSelectionMetrics.size() + kAgentsMetrics.size()>
       all{};
   auto* next = all.data();
@@ -29,9 +32,11 @@ inline constexpr auto kMetricTable = [] {
     next = std::copy(metrics.begin(), metrics.end(), next);
   };
   add(kRequestsMetrics);
+  add(kReuseMetrics);
   add(kWorkersMetrics);
   add(kProcessMetrics);
   add(kReplicasMetrics);
+  add(kLoadMetrics);
   add(kSelectionMetrics);
   add(kAgentsMetrics);
   return all;

@@ -13,11 +13,15 @@ inline constexpr MetricSpec kAgentStreamsOpen{
     "sightline_agent_streams_open",
     MetricType::Gauge,
     "Ranks of the worker of which all is known and told to routers.",
-    {kWorkerLabel}};
+    {kWorkerLabel},
+    {},
+    Combine::Max};
 inline constexpr MetricSpec kAgentBlocks{"sightline_agent_blocks",
                                          MetricType::Gauge,
                                          "Blocks that the worker holds, as routers are told.",
-                                         {kWorkerLabel, "tier"}};
+                                         {kWorkerLabel, "tier"},
+                                         {},
+                                         Combine::Max};
 inline constexpr MetricSpec kAgentMemoryBytes{
     "sightline_agent_memory_bytes",
     MetricType::Gauge,

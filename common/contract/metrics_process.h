@@ -20,15 +20,25 @@ inline constexpr MetricSpec kPushesTotal{
     "Lists of workers and settings pushed here, or told by peers, by what became of them.",
     {"what", "result"}};
 inline constexpr MetricSpec kWorkerListGeneration{
-    "sightline_worker_list_generation", MetricType::Gauge,
-    "Generation of the pushed list of workers in force; 0: none was pushed."};
+    "sightline_worker_list_generation",
+    MetricType::Gauge,
+    "Generation of the pushed list of workers in force; 0: none was pushed.",
+    {},
+    {},
+    Combine::Max};
 inline constexpr MetricSpec kWorkerListSource{
     "sightline_worker_list_source",
     MetricType::Gauge,
     "Where the list of workers in force comes from (1): none, file, peers, push.",
-    {"source"}};
-inline constexpr MetricSpec kSettingsPushed{"sightline_settings_pushed", MetricType::Gauge,
-                                            "Settings whose value was pushed."};
+    {"source"},
+    {},
+    Combine::Max};
+inline constexpr MetricSpec kSettingsPushed{"sightline_settings_pushed",
+                                            MetricType::Gauge,
+                                            "Settings whose value was pushed.",
+                                            {},
+                                            {},
+                                            Combine::Max};
 inline constexpr MetricSpec kLearnt{
     "sightline_learnt", MetricType::Gauge,
     "1: what could be learnt of the workers at the start is learnt, or its time is over."};
@@ -45,8 +55,12 @@ inline constexpr MetricSpec kMetricOverflowTotal{
     MetricType::Counter,
     "Label sets beyond a metric's limit, counted in its series with the labels \"other\".",
     {"metric"}};
-inline constexpr MetricSpec kBuildInfo{
-    "sightline_build_info", MetricType::Gauge, "1; the label is the version.", {"version"}};
+inline constexpr MetricSpec kBuildInfo{"sightline_build_info",
+                                       MetricType::Gauge,
+                                       "1; the label is the version.",
+                                       {"version"},
+                                       {},
+                                       Combine::Max};
 
 inline constexpr std::array kProcessMetrics = {
     &kConfigReloadsTotal,  &kPushesTotal, &kWorkerListGeneration, &kWorkerListSource,

@@ -34,12 +34,16 @@ inline constexpr MetricSpec kNatsDroppedTotal{
 inline constexpr MetricSpec kReplicaFramesTotal{"sightline_replica_frames_total",
                                                 MetricType::Counter,
                                                 "Frames of agents applied to the index.",
-                                                {"worker"}};
+                                                {"worker"},
+                                                {},
+                                                Combine::Max};
 inline constexpr MetricSpec kReplicaOperationsTotal{
     "sightline_replica_operations_total",
     MetricType::Counter,
     "Operations of agents, of frames and dumps, applied to the index.",
-    {"worker"}};
+    {"worker"},
+    {},
+    Combine::Max};
 inline constexpr MetricSpec kReplicaStreamEventsTotal{
     "sightline_replica_stream_events_total",
     MetricType::Counter,
@@ -77,75 +81,52 @@ inline constexpr MetricSpec kReplicaWaitingBytes{
 inline constexpr MetricSpec kReplicaBehindFrames{"sightline_replica_behind_frames",
                                                  MetricType::Gauge,
                                                  "Frames of an agent known of and not applied.",
-                                                 {"worker"}};
+                                                 {"worker"},
+                                                 {},
+                                                 Combine::Max};
 inline constexpr MetricSpec kReplicaLagSeconds{
     "sightline_replica_lag_seconds",
     MetricType::Gauge,
     "Age of an engine's last events at its agent, by two machines' clocks.",
-    {"worker"}};
+    {"worker"},
+    {},
+    Combine::Max};
 inline constexpr MetricSpec kReplicaDigestEqualTimestampSeconds{
     "sightline_replica_digest_equal_timestamp_seconds",
     MetricType::Gauge,
     "When the index last equalled the agent's digest, of the rank where that is longest ago; 0: "
     "never.",
-    {"worker"}};
+    {"worker"},
+    {},
+    Combine::Max};
 inline constexpr MetricSpec kReplicaHeldBytes{"sightline_replica_held_bytes", MetricType::Gauge,
                                               "Messages of agents received and not read."};
 inline constexpr MetricSpec kReplicaThreadTurnSeconds{
-    "sightline_replica_thread_turn_seconds", MetricType::Gauge,
-    "How long the thread that follows agents has been busy without a pause."};
+    "sightline_replica_thread_turn_seconds",
+    MetricType::Gauge,
+    "How long the thread that follows agents has been busy without a pause.",
+    {},
+    {},
+    Combine::Max};
 inline constexpr MetricSpec kReplicaMembers{
     "sightline_replica_members",
     MetricType::Gauge,
     "Other processes that announce themselves over NATS and fit to this one, by role.",
-    {"role"}};
+    {"role"},
+    {},
+    Combine::Max};
 inline constexpr MetricSpec kReplicaMembersUnfit{
     "sightline_replica_members_unfit",
     MetricType::Gauge,
     "Other processes that announce themselves and do not fit, by what differs.",
-    {"difference"}};
+    {"difference"},
+    {},
+    Combine::Max};
 inline constexpr MetricSpec kReplicaMembersRefusedTotal{
     "sightline_replica_members_refused_total",
     MetricType::Counter,
     "Announcements left aside: malformed, or beyond members-max.",
     {"reason"}};
-inline constexpr MetricSpec kLoadMessagesTotal{
-    "sightline_load_messages_total",
-    MetricType::Counter,
-    "Messages on booked load told to other routers, and heard of them.",
-    {"direction"}};
-inline constexpr MetricSpec kLoadSnapshotsTotal{
-    "sightline_load_snapshots_total",
-    MetricType::Counter,
-    "Of these, whole tellings of all that a router has booked.",
-    {"direction"}};
-inline constexpr MetricSpec kLoadGapsTotal{
-    "sightline_load_gaps_total",
-    MetricType::Counter,
-    "Times that words of another router on its load were missing, seen by sequence or nats.",
-    {"seen_by"}};
-inline constexpr MetricSpec kLoadLeftAsideTotal{
-    "sightline_load_left_aside_total",
-    MetricType::Counter,
-    "Messages on load, or ranks in them, that did not count, by reason.",
-    {"reason"}};
-inline constexpr MetricSpec kLoadSources{
-    "sightline_load_sources", MetricType::Gauge,
-    "Other routers whose booked load counts here like one's own."};
-inline constexpr MetricSpec kLoadSourcesGoneTotal{
-    "sightline_load_sources_gone_total",
-    MetricType::Counter,
-    "Routers whose load counts no more: they said that they end, or were silent for 3 s.",
-    {"reason"}};
-inline constexpr MetricSpec kLoadSourceAgeSeconds{
-    "sightline_load_source_age_seconds", MetricType::Gauge,
-    "Since the router that was silent for longest was heard, of those that count."};
-inline constexpr MetricSpec kLoadTakenTotal{
-    "sightline_load_taken_total",
-    MetricType::Counter,
-    "Reservations taken over from another router, by where: here, elsewhere; or untold.",
-    {"where"}};
-
 inline constexpr std::array kReplicasMetrics = {
     &kNatsConnected,
     &kNatsConnectsTotal,
@@ -169,14 +150,6 @@ inline constexpr std::array kReplicasMetrics = {
     &kReplicaMembers,
     &kReplicaMembersUnfit,
     &kReplicaMembersRefusedTotal,
-    &kLoadMessagesTotal,
-    &kLoadSnapshotsTotal,
-    &kLoadGapsTotal,
-    &kLoadLeftAsideTotal,
-    &kLoadSources,
-    &kLoadSourcesGoneTotal,
-    &kLoadSourceAgeSeconds,
-    &kLoadTakenTotal,
 };
 
 }  // namespace sightline::contract

@@ -9,6 +9,30 @@
 // Of requests: what became of them, what was predicted of them, what preparing them took.
 namespace sightline::contract {
 
+// What peers are to blame for, and this process.
+inline constexpr std::array kErrorsBorn = {
+    LabelValues{"unavailable", "worker"},   LabelValues{"timeout", "worker"},
+    LabelValues{"corrupt", "worker"},       LabelValues{"overloaded", "worker"},
+    LabelValues{"unavailable", "internal"}, LabelValues{"timeout", "internal"},
+    LabelValues{"overloaded", "internal"},  LabelValues{"internal", "internal"},
+};
+// The limits that requests of clients reach, by the names of their settings.
+inline constexpr std::array kLimitsBorn = {
+    LabelValues{"body-bytes-max"},       LabelValues{"total-body-bytes-max"},
+    LabelValues{"header-bytes-max"},     LabelValues{"header-fields-max"},
+    LabelValues{"target-bytes-max"},     LabelValues{"connections-max"},
+    LabelValues{"open-files"},           LabelValues{"concurrent-requests-max"},
+    LabelValues{"media-images-max"},     LabelValues{"media-image-bytes-max"},
+    LabelValues{"media-url-bytes-max"},  LabelValues{"media-downloads-max"},
+    LabelValues{"media-held-bytes-max"}, LabelValues{"max-model-len"},
+    LabelValues{"reservations"},         LabelValues{"explains"},
+    LabelValues{"list-answers"},         LabelValues{"routers"},
+};
+// Wrong claims; all other misses have causes that are no fault of the index.
+inline constexpr std::array<LabelValues, 1> kMissesBorn = {LabelValues{"", "over", "unexplained"}};
+inline constexpr std::array kPredictionsBorn = {LabelValues{"", "equal"}, LabelValues{"", "over"},
+                                                LabelValues{"", "under"}};
+
 inline constexpr MetricSpec kRequestsTotal{
     "sightline_requests_total",
     MetricType::Counter,
@@ -18,7 +42,10 @@ inline constexpr MetricSpec kRequestErrorsTotal{
     "sightline_request_errors_total",
     MetricType::Counter,
     "Requests that ended in an error, by error code and whose fault it was.",
-    {"code", "blame"}};
+    {"code", "blame"},
+    {},
+    Combine::Sum,
+    kErrorsBorn};
 inline constexpr MetricSpec kRequestDurationSeconds{
     "sightline_request_duration_seconds",
     MetricType::Histogram,
@@ -46,12 +73,18 @@ inline constexpr MetricSpec kPredictionsTotal{
     "sightline_predictions_total",
     MetricType::Counter,
     "Predictions compared with the engine's cached_tokens: equal, over, under, untold.",
-    {kWorkerLabel, "result"}};
+    {kWorkerLabel, "result"},
+    {},
+    Combine::Sum,
+    kPredictionsBorn};
 inline constexpr MetricSpec kPredictionMissesTotal{
     "sightline_prediction_misses_total",
     MetricType::Counter,
     "Predictions over or under the engine's cached_tokens, by cause.",
-    {kWorkerLabel, "result", "cause"}};
+    {kWorkerLabel, "result", "cause"},
+    {},
+    Combine::Sum,
+    kMissesBorn};
 inline constexpr MetricSpec kRelearnsTotal{
     "sightline_relearns_total",
     MetricType::Counter,
@@ -95,7 +128,10 @@ inline constexpr MetricSpec kLimitHitsTotal{
     "sightline_limit_hits_total",
     MetricType::Counter,
     "Requests or peers refused by a limit, by the name of the setting or of the fixed limit.",
-    {"limit"}};
+    {"limit"},
+    {},
+    Combine::Sum,
+    kLimitsBorn};
 inline constexpr MetricSpec kRetriesTotal{
     "sightline_retries_total",
     MetricType::Counter,

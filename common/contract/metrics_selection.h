@@ -35,7 +35,9 @@ inline constexpr MetricSpec kSelectionFailoversTotal{
 inline constexpr MetricSpec kRoutersKnown{"sightline_routers_known",
                                           MetricType::Gauge,
                                           "Routers that this frontend may ask, by state.",
-                                          {"state"}};
+                                          {"state"},
+                                          {},
+                                          Combine::Max};
 inline constexpr MetricSpec kRouterFailuresTotal{
     "sightline_router_failures_total", MetricType::Counter,
     "Calls of this frontend that a router did not answer, or not with sense."};

@@ -12,28 +12,63 @@ namespace sightline::contract {
 inline constexpr MetricSpec kWorkerState{"sightline_worker_state",
                                          MetricType::Gauge,
                                          "1 for the state the worker is in, 0 for the others.",
-                                         {kWorkerLabel, "state"}};
+                                         {kWorkerLabel, "state"},
+                                         {},
+                                         Combine::Max};
 inline constexpr MetricSpec kWorkersKeptRouted{
-    "sightline_workers_kept_routed", MetricType::Gauge,
-    "Workers that do not answer in time and stay routed because most are so; 0 otherwise."};
+    "sightline_workers_kept_routed",
+    MetricType::Gauge,
+    "Workers that do not answer in time and stay routed because most are so; 0 otherwise.",
+    {},
+    {},
+    Combine::Max};
 inline constexpr MetricSpec kWorkerInflight{"sightline_worker_inflight",
                                             MetricType::Gauge,
                                             "Requests that this router has running on the worker.",
                                             {kWorkerLabel}};
+inline constexpr MetricSpec kWorkerQueueRequests{
+    "sightline_worker_queue_requests",
+    MetricType::Gauge,
+    "Requests that wait in the engine's own queue, as it told last, all ranks together.",
+    {kWorkerLabel},
+    {},
+    Combine::Max};
+inline constexpr MetricSpec kWorkerKvUseRatio{
+    "sightline_worker_kv_use_ratio",
+    MetricType::Gauge,
+    "Part of the engine's KV cache in use, as it told last, of its fullest rank.",
+    {kWorkerLabel},
+    {},
+    Combine::Max};
+inline constexpr MetricSpec kWorkerReadingAgeSeconds{
+    "sightline_worker_reading_age_seconds",
+    MetricType::Gauge,
+    "Since these two were read of the engine; no series before the first time.",
+    {kWorkerLabel},
+    {},
+    Combine::Max};
 inline constexpr MetricSpec kIndexBlocks{"sightline_index_blocks",
                                          MetricType::Gauge,
                                          "Blocks that the worker is known to hold on the GPU.",
-                                         {kWorkerLabel}};
+                                         {kWorkerLabel},
+                                         {},
+                                         Combine::Max};
 inline constexpr MetricSpec kIndexKeys{
-    "sightline_index_keys", MetricType::Gauge,
-    "Distinct blocks that the index holds, of all workers and tiers together."};
+    "sightline_index_keys",
+    MetricType::Gauge,
+    "Distinct blocks that the index holds, of all workers and tiers together.",
+    {},
+    {},
+    Combine::Max};
 inline constexpr MetricSpec kIndexRefusedBlocksTotal{
     "sightline_index_refused_blocks_total", MetricType::Counter,
     "Announced blocks that found no room in the index."};
 inline constexpr MetricSpec kEventsAppliedTotal{"sightline_events_applied_total",
                                                 MetricType::Counter,
                                                 "KV events of the worker applied to the index.",
-                                                {kWorkerLabel}};
+                                                {kWorkerLabel},
+                                                {},
+                                                Combine::Max};
 inline constexpr MetricSpec kEventGapsTotal{"sightline_event_gaps_total",
                                             MetricType::Counter,
                                             "Gaps in the sequence numbers of the worker's events.",
@@ -46,7 +81,9 @@ inline constexpr MetricSpec kEventConnectionsLostTotal{
 inline constexpr MetricSpec kEventRestartsTotal{"sightline_event_restarts_total",
                                                 MetricType::Counter,
                                                 "Times the worker's events began a new count.",
-                                                {kWorkerLabel}};
+                                                {kWorkerLabel},
+                                                {},
+                                                Combine::Max};
 inline constexpr MetricSpec kEventRelearnsTotal{"sightline_event_relearns_total",
                                                 MetricType::Counter,
                                                 "Times the worker's blocks were learned anew.",
@@ -62,34 +99,51 @@ inline constexpr MetricSpec kEventHeldBytes{
 inline constexpr MetricSpec kEventErrorsTotal{"sightline_event_errors_total",
                                               MetricType::Counter,
                                               "KV events that could not be used, by kind.",
-                                              {kWorkerLabel, "kind"}};
+                                              {kWorkerLabel, "kind"},
+                                              {},
+                                              Combine::Max};
 inline constexpr MetricSpec kEventsIgnoredTotal{"sightline_events_ignored_total",
                                                 MetricType::Counter,
                                                 "KV events that rightly change nothing, by reason.",
-                                                {kWorkerLabel, "reason"}};
+                                                {kWorkerLabel, "reason"},
+                                                {},
+                                                Combine::Max};
 inline constexpr MetricSpec kEventLagSeconds{
     "sightline_event_lag_seconds",
     MetricType::Gauge,
     "Time from the engine's batch timestamp to its application, last batch, slowest rank.",
-    {kWorkerLabel}};
+    {kWorkerLabel},
+    {},
+    Combine::Max};
 inline constexpr MetricSpec kEventThreadTurnSeconds{
-    "sightline_event_thread_turn_seconds", MetricType::Gauge,
-    "Age of the turn at which the thread is that reads all workers' events; 0 while it waits."};
+    "sightline_event_thread_turn_seconds",
+    MetricType::Gauge,
+    "Age of the turn at which the thread is that reads all workers' events; 0 while it waits.",
+    {},
+    {},
+    Combine::Max};
 inline constexpr MetricSpec kBlockSizeMismatchTotal{
     "sightline_block_size_mismatch_total",
     MetricType::Counter,
     "Times the worker's events told another block size than was known of it.",
-    {kWorkerLabel}};
+    {kWorkerLabel},
+    {},
+    Combine::Max};
 inline constexpr MetricSpec kRankMismatchTotal{
     "sightline_rank_mismatch_total",
     MetricType::Counter,
     "Times the worker told another number of data-parallel ranks than its configuration.",
-    {kWorkerLabel}};
+    {kWorkerLabel},
+    {},
+    Combine::Max};
 
 inline constexpr std::array kWorkersMetrics = {
     &kWorkerState,
     &kWorkersKeptRouted,
     &kWorkerInflight,
+    &kWorkerQueueRequests,
+    &kWorkerKvUseRatio,
+    &kWorkerReadingAgeSeconds,
     &kIndexBlocks,
     &kIndexKeys,
     &kIndexRefusedBlocksTotal,

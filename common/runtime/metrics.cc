@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <optional>
 #include <span>
 #include <sstream>
 #include <utility>
@@ -58,6 +59,13 @@ void Histogram::observe(double value) const {
 namespace {
 
 using Labels = std::vector<std::string>;
+
+// Which of its labels names a worker.
+std::optional<std::size_t> worker_label_of(const MetricSpec& spec) {
+  const auto label = std::find(spec.labels.begin(), spec.labels.end(), contract::kWorkerLabel);
+  if (label == spec.labels.end()) return std::nullopt;
+  return static_cast<std::size_t>(label - spec.labels.begin());
+}
 
 struct Family {
   const MetricSpec* spec = nullptr;
@@ -130,7 +138,7 @@ struct Metrics::State {
   };
 
   Found find_or_make(const MetricSpec& spec, MetricType type,
-                     std::initializer_list<std::string_view> label_values) {
+                     std::span<const std::string_view> label_values) {
     SL_CHECK(spec.type == type);
     SL_CHECK(spec.label_count() == label_values.size());
     Labels labels(label_values.begin(), label_values.end());
@@ -150,12 +158,28 @@ struct Metrics::State {
     return {found->second, is_overflow};
   }
 
+  void begin(const MetricSpec& spec, std::optional<std::size_t> worker_label,
+             std::string_view worker) {
+    if (spec.type != MetricType::Counter) return;
+    const std::size_t known = worker_label ? 1 : 0;
+    if (spec.label_count() == known) begin_one(spec, {}, worker_label, worker);
+    for (const contract::LabelValues& values : spec.born) {
+      begin_one(spec, values, worker_label, worker);
+    }
+  }
+
+  void begin_one(const MetricSpec& spec, contract::LabelValues values,
+                 std::optional<std::size_t> worker_label, std::string_view worker) {
+    if (worker_label) values.at(*worker_label) = worker;
+    cell(spec, MetricType::Counter, std::span(values).first(spec.label_count()));
+  }
+
   std::shared_ptr<MetricCell> cell(const MetricSpec& spec, MetricType type,
-                                   std::initializer_list<std::string_view> label_values) {
+                                   std::span<const std::string_view> label_values) {
     Found found = find_or_make(spec, type, label_values);
     if (found.is_overflow) {
       const MetricSpec& overflow = contract::kMetricOverflowTotal;
-      const Found counter = find_or_make(overflow, MetricType::Counter, {spec.name});
+      const Found counter = find_or_make(overflow, MetricType::Counter, std::span(&spec.name, 1));
       counter.cell->value.fetch_add(1, std::memory_order_relaxed);
     }
     return std::move(found.cell);
@@ -167,25 +191,39 @@ Metrics::~Metrics() = default;
 
 Counter Metrics::counter(const MetricSpec& spec,
                          std::initializer_list<std::string_view> label_values) {
-  return Counter(state_->cell(spec, MetricType::Counter, label_values));
+  return Counter(state_->cell(spec, MetricType::Counter,
+                              std::span(label_values.begin(), label_values.size())));
 }
 
 Gauge Metrics::gauge(const MetricSpec& spec, std::initializer_list<std::string_view> label_values) {
-  return Gauge(state_->cell(spec, MetricType::Gauge, label_values));
+  return Gauge(
+      state_->cell(spec, MetricType::Gauge, std::span(label_values.begin(), label_values.size())));
 }
 
 Histogram Metrics::histogram(const MetricSpec& spec,
                              std::initializer_list<std::string_view> label_values) {
-  return Histogram(state_->cell(spec, MetricType::Histogram, label_values));
+  return Histogram(state_->cell(spec, MetricType::Histogram,
+                                std::span(label_values.begin(), label_values.size())));
+}
+
+void Metrics::begin(std::span<const MetricSpec* const> specs) {
+  for (const MetricSpec* spec : specs) {
+    if (!worker_label_of(*spec)) state_->begin(*spec, {}, {});
+  }
+}
+
+void Metrics::begin_worker(std::span<const MetricSpec* const> specs, std::string_view worker) {
+  for (const MetricSpec* spec : specs) {
+    if (const auto label = worker_label_of(*spec)) state_->begin(*spec, label, worker);
+  }
 }
 
 void Metrics::remove_worker(std::string_view worker) {
   const MutexLock lock(state_->mutex);
   for (auto& [name, family] : state_->families) {
-    const auto label =
-        std::find(family.spec->labels.begin(), family.spec->labels.end(), contract::kWorkerLabel);
-    if (label == family.spec->labels.end()) continue;
-    const auto index = static_cast<std::size_t>(label - family.spec->labels.begin());
+    const auto label = worker_label_of(*family.spec);
+    if (!label) continue;
+    const std::size_t index = *label;
     std::erase_if(family.series,
                   [&](const auto& series) { return series.first.at(index) == worker; });
   }

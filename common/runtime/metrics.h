@@ -6,6 +6,7 @@
 #include <functional>
 #include <initializer_list>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -73,6 +74,10 @@ class Metrics {
   Histogram histogram(const contract::MetricSpec& spec,
                       std::initializer_list<std::string_view> label_values = {});
 
+  // Makes the series of these metrics that are to be there before the first event, at 0: of all
+  // that have no worker label, or of one worker.
+  void begin(std::span<const contract::MetricSpec* const> specs);
+  void begin_worker(std::span<const contract::MetricSpec* const> specs, std::string_view worker);
   // Removes every series whose "worker" label has this value.
   void remove_worker(std::string_view worker);
 

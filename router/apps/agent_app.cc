@@ -95,6 +95,7 @@ Result<Done> AgentApp::Parts::build() {
           .fleet = *fleet, .names = names, .metrics = metrics, .clock = system_clock()});
   drain.emplace(
       AgentDrain::Options{}, *fleet, [this] { streams->drain(); }, system_clock());
+  metrics.begin(contract::kProcessMetrics);
   metrics.gauge(contract::kBuildInfo, {SL_VERSION}).set(1);
   metrics.before_scrape([this] { refresh_metrics(); });
   return Done{};

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "common/base/log.h"
-#include "common/contract/metrics_process.h"
+#include "common/contract/metric_table.h"
 #include "common/hosts/lookup.h"
 #include "common/runtime/admin_server.h"
 #include "common/runtime/io_pool.h"
@@ -89,6 +89,7 @@ Result<Done> ServeApp::Parts::build() {
   SL_TRY(contract::is_router(options.settings.roles) ? make_router() : find_routers());
   if (contract::is_frontend(options.settings.roles)) make_front();
   pushes->wire(router ? &*router : nullptr, front ? &*front : nullptr);
+  metrics.begin(contract::kMetricTable);
   metrics.gauge(contract::kBuildInfo, {SL_VERSION}).set(1);
   metrics.before_scrape([this] { refresh_metrics(); });
   return Done{};

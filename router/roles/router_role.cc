@@ -9,6 +9,8 @@
 #include <utility>
 
 #include "common/base/bytes.h"
+#include "common/contract/metrics_requests.h"
+#include "common/contract/metrics_reuse.h"
 #include "common/contract/names.h"
 #include "common/runtime/entropy.h"
 
@@ -103,9 +105,9 @@ Result<Done> RouterRole::Parts::build() {
       .metrics = shared.metrics,
       .clock = system_clock(),
       .replica = shared.replicas != nullptr ? shared.replicas->name() : std::string()});
-  workers_view.emplace(
-      admin::WorkersView::Sources{*fleet, *subscriber, feeds->by_agents(), index, *audit},
-      shared.metrics);
+  workers_view.emplace(admin::WorkersView::Sources{*fleet, *subscriber, feeds->by_agents(), index,
+                                                   *audit, system_clock()},
+                       shared.metrics);
   index_view.emplace(admin::IndexView{.fleet = *fleet, .index = index, .scheme = shared.scheme});
   return Done{};
 }
@@ -121,6 +123,8 @@ fleet::FleetOptions RouterRole::Parts::fleet_options() {
 fleet::FleetListeners RouterRole::Parts::listeners() {
   fleet::FleetListeners listeners;
   listeners.feed_ready = [this](const fleet::Worker& worker, const fleet::Rank& rank) {
+    shared.metrics.begin_worker(contract::kRequestsMetrics, worker.spec.name);
+    shared.metrics.begin_worker(contract::kReuseMetrics, worker.spec.name);
     audit->follow(rank.feed->cache);
     workers_view->feed_ready(worker, rank);
     if (replicas_view) replicas_view->feed_ready(rank.feed->cache);

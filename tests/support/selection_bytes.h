@@ -39,6 +39,11 @@ class BytesOut {
     for (const bool flag : flags) put(flag);
   }
   void put(const keys::BlockKey& key) { put(key.value); }
+  void put(const selection::TokenSpan& span) {
+    put(span.start);
+    put(span.length);
+  }
+  void put(Duration time) { put(time.count()); }
   void put(const openai::Usage& usage) {
     put(usage.prompt_tokens);
     put(usage.completion_tokens);
@@ -72,14 +77,16 @@ void each_of_selection(Selection& s, Each each) {
 
 template <class Inquiry, class Each>
 void each_of_inquiry(Inquiry& i, Each each) {
-  each(i.job.prompt_tokens), each(i.job.block_size), each(i.first_prompt_tokens), each(i.adapter);
+  each(i.job.prompt_tokens), each(i.job.block_size), each(i.first_prompt_tokens), each(i.images),
+      each(i.adapter);
   each(i.unpredictable), each(i.is_exact), each(i.is_read);
   each(i.tried.failed), each(i.tried.again);
 }
 
 template <class Ending, class Each>
 void each_of_ending(Ending& e, Each each) {
-  each(e.kind), each(e.status), each(e.usage), each(e.failure), each(e.request_id);
+  each(e.kind), each(e.status), each(e.usage), each(e.failure), each(e.request_id),
+      each(e.first_token);
 }
 
 }  // namespace sightline::test

@@ -8,6 +8,7 @@
 
 #include "common/base/log.h"
 #include "common/contract/metrics_requests.h"
+#include "common/contract/metrics_reuse.h"
 
 namespace sightline::audit {
 
@@ -65,10 +66,25 @@ std::optional<std::uint64_t> Audit::count(const Answered& answered, Instant now)
   return actual;
 }
 
+void Audit::count_tokens(const Answered& answered, std::uint64_t actual) {
+  const auto add = [this](const contract::MetricSpec& metric,
+                          std::initializer_list<std::string_view> labels, std::uint64_t tokens) {
+    metrics_.counter(metric, labels).add(static_cast<double>(tokens));
+  };
+  const std::string_view worker = answered.worker;
+  add(contract::kJudgedPromptTokensTotal, {worker}, answered.prompt_tokens);
+  add(contract::kBestTokensTotal, {worker}, answered.best);
+  add(contract::kPredictedTokensTotal, {worker, "text"},
+      answered.predicted - answered.predicted_image);
+  add(contract::kPredictedTokensTotal, {worker, "image"}, answered.predicted_image);
+  add(contract::kReusedTokensTotal, {worker}, actual);
+}
+
 void Audit::compare(const Answered& answered) {
   const Instant now = clock_.now();
   const auto actual = count(answered, now);
   if (!actual) return;
+  count_tokens(answered, *actual);
   const std::int64_t excess =
       static_cast<std::int64_t>(answered.predicted) - static_cast<std::int64_t>(*actual);
   const std::string_view result = excess == 0 ? "equal" : excess > 0 ? "over" : "under";

@@ -32,7 +32,10 @@ struct Answered {
   std::string_view request_id;
   std::string_view worker;
   CacheId cache;
+  std::uint64_t prompt_tokens = 0;
+  std::uint64_t best = 0;               // tokens that the rank with the most of them holds
   std::uint64_t predicted = 0;          // tokens
+  std::uint64_t predicted_image = 0;    // of these, tokens of images
   std::optional<std::uint64_t> actual;  // tokens, the rank's cached_tokens; nothing: not told
   bool leaves_zero_out = false;  // the rank means zero where it tells no count, if it tells any
   bool same_prompt = true;       // the rank counts as many prompt tokens as the router
@@ -126,6 +129,7 @@ class Audit {
   void learn_anew(CacheId cache, const std::string& worker, Relearn how, std::string_view because);
   // Notes the rank's count and returns it. Nothing: it told none, or has left.
   std::optional<std::uint64_t> count(const Answered& answered, Instant now);
+  void count_tokens(const Answered& answered, std::uint64_t actual);
   void wait_to_be_judged(const Answered& answered, std::uint64_t actual, Instant now);
   void count_miss(std::string_view worker, std::string_view result, std::string_view cause);
   [[nodiscard]] std::string_view cause_of_under(const Answered& answered) const;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/base/json.h"
+#include "common/contract/metrics_reuse.h"
 #include "common/contract/metrics_workers.h"
 
 #include "router/front/admin/replica_metrics.h"
@@ -183,7 +184,22 @@ void WorkersView::refresh() {
     event_metrics_.tell(worker->spec.name, statuses);
     metrics_.gauge(contract::kWorkerInflight, {worker->spec.name}).set(in_flight_of(*worker));
     metrics_.gauge(contract::kIndexBlocks, {worker->spec.name}).set(static_cast<double>(blocks));
+    tell_engine(*worker);
   }
+}
+
+void WorkersView::tell_engine(const fleet::Worker& worker) const {
+  const std::string& name = worker.spec.name;
+  if (const auto pace = worker.pace->seconds_per_token()) {
+    metrics_.gauge(contract::kPrefillSecondsPerToken, {name}).set(*pace);
+  }
+  const auto read = worker.load_read->at();
+  if (!read) return;
+  metrics_.gauge(contract::kWorkerQueueRequests, {name}).set(worker.waiting);
+  metrics_.gauge(contract::kWorkerKvUseRatio, {name}).set(worker.kv_usage);
+  const Duration age = sources_.clock.now() - *read;
+  metrics_.gauge(contract::kWorkerReadingAgeSeconds, {name})
+      .set(std::chrono::duration<double>(age).count());
 }
 
 }  // namespace sightline::admin

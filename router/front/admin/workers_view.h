@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "common/base/clock.h"
 #include "common/runtime/metrics.h"
 
 #include "router/cache/audit/audit.h"
@@ -25,6 +26,7 @@ class WorkersView {
     const followed::FollowedFeeds* followed;  // null: no agent is heard
     const index::IndexStatistics& index;
     const audit::Audit& audit;
+    const Clock& clock;
   };
 
   // All outlive the view.
@@ -42,6 +44,8 @@ class WorkersView {
   void refresh();
 
  private:
+  void tell_engine(const fleet::Worker& worker) const;
+
   const Sources sources_;
   runtime::Metrics& metrics_;
   EventMetrics event_metrics_;

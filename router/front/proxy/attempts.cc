@@ -138,6 +138,7 @@ selection::Ending ending_of(const relay::Forwarded& forwarded, const RequestTrac
     ending.kind = Kind::Answered;
     ending.status = forwarded.answer->status;
     ending.usage = forwarded.answer->usage;
+    ending.first_token = trace.first_token_after();
   } else if (tells_of_worker(forwarded)) {
     ending.kind = Kind::Failed;
     ending.failure = forwarded.answer.error();

@@ -133,6 +133,9 @@ Keyed Pipeline::key(const openai::ApiRequest& request, const prepare::Prepared& 
                                  {.tokens = tokens, .media = spans, .block_size = size});
   inquiry.keys = std::make_shared<const std::vector<keys::BlockKey>>(std::move(blocks.keys));
   inquiry.job = {.prompt_tokens = prepared.prompt.tokens.size(), .block_size = size};
+  for (const model::PlaceholderSpan& span : prepared.prompt.spans) {
+    inquiry.images.push_back({span.start, span.length});
+  }
   for (const auto family : contract::kEngineFamilies) {
     const auto reason = families::family_of(family).unpredictable(request);
     inquiry.unpredictable[static_cast<std::size_t>(family)] = !reason.empty();

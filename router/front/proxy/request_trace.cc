@@ -7,8 +7,17 @@
 
 #include "common/base/log.h"
 #include "common/contract/metrics_requests.h"
+#include "common/contract/metrics_reuse.h"
 
 namespace sightline::proxy {
+namespace {
+
+std::string_view overlap_of(const Expectation& expectation) {
+  if (expectation.overlap_blocks == 0) return "none";
+  return 2 * expectation.overlap_blocks >= expectation.prompt_blocks ? "most" : "part";
+}
+
+}  // namespace
 
 RequestTrace::RequestTrace(const Services& services, std::string_view route, std::string request_id)
     : services_(services),
@@ -38,6 +47,7 @@ void RequestTrace::prepared(std::size_t prompt_tokens, bool estimated, std::size
 
 void RequestTrace::sent(const Expectation& expectation) {
   sent_at_ = services_.clock.now();
+  first_token_at_ = {};
   expectation_ = expectation;
 }
 
@@ -56,6 +66,11 @@ void RequestTrace::answered(int status, const std::optional<openai::Usage>& usag
 void RequestTrace::failed(int status, const Error& error) {
   status_ = status;
   error_ = error;
+}
+
+std::optional<Duration> RequestTrace::first_token_after() const {
+  if (first_token_at_ == Instant{} || sent_at_ == Instant{}) return std::nullopt;
+  return first_token_at_ - sent_at_;
 }
 
 double RequestTrace::seconds(Instant from, Instant to) const {
@@ -122,6 +137,10 @@ void RequestTrace::count(Instant end) const {
       .add(static_cast<double>(expectation_->overlap_blocks));
   metrics.counter(contract::kPromptBlocksTotal, {worker})
       .add(static_cast<double>(expectation_->prompt_blocks));
+  metrics.counter(contract::kPromptTokensTotal, {worker}).add(static_cast<double>(prompt_tokens_));
+  if (first_token_at_ == Instant{}) return;
+  metrics.histogram(contract::kFirstTokenSeconds, {overlap_of(*expectation_)})
+      .observe(seconds(start_, first_token_at_));
 }
 
 }  // namespace sightline::proxy

@@ -59,6 +59,8 @@ class RequestTrace {
   void advise(Advice advice) { advice_ = std::move(advice); }
   [[nodiscard]] const Advice& advice() const { return advice_; }
 
+  // From the choice of the worker to the first token. Nothing: none came, or it is no stream.
+  [[nodiscard]] std::optional<Duration> first_token_after() const;
   // True if an answer or an error has been noted.
   [[nodiscard]] bool is_settled() const { return status_ != 0; }
 

@@ -9,6 +9,7 @@
 
 #include "common/base/log.h"
 #include "common/contract/metrics_requests.h"
+#include "common/contract/metrics_reuse.h"
 
 #include "router/engine/families/families.h"
 
@@ -31,6 +32,15 @@ std::uint64_t usable_blocks(const routing::Candidate& candidate) {
 
 bool is_unpredictable(const Inquiry& inquiry, contract::EngineFamily family) {
   return inquiry.unpredictable[static_cast<std::size_t>(family)];
+}
+
+// Tokens of the spans in front of a token.
+std::uint64_t tokens_before(std::uint64_t end, const std::vector<TokenSpan>& spans) {
+  std::uint64_t tokens = 0;
+  for (const TokenSpan& span : spans) {
+    if (span.start < end) tokens += std::min(span.length, end - span.start);
+  }
+  return tokens;
 }
 
 // FNV-1a; 0 of an empty name.
@@ -127,6 +137,10 @@ Result<Selection> LocalSelector::choose(const Inquiry& inquiry) {
   }
   attempt.keys = inquiry.keys;
   attempt.overlap_blocks = usable_blocks(candidate);
+  for (const routing::Candidate& other : shortlist.candidates) {
+    attempt.best_blocks = std::max(attempt.best_blocks, usable_blocks(other));
+  }
+  attempt.images = inquiry.images;
   attempt.job = inquiry.job;
   attempt.busy = candidate.in_flight > 0;
   attempt.removals = shortlist.removals;
@@ -138,6 +152,7 @@ Result<Selection> LocalSelector::choose(const Inquiry& inquiry) {
   selection.block_size = inquiry.job.block_size;
   selection.reason = routing::name_of(decision.reason);
   selection.score = decision.scores[decision.chosen];
+  sources_.metrics.counter(contract::kDecisionsTotal, {selection.reason}).add();
   return selection;
 }
 
@@ -156,6 +171,7 @@ Result<Selection> LocalSelector::least_loaded(const Inquiry& inquiry) {
   attempt.worker = chosen->worker;
   Selection selection = open(*chosen, {}, std::move(attempt));
   selection.reason = "least_loaded";
+  sources_.metrics.counter(contract::kDecisionsTotal, {selection.reason}).add();
   return selection;
 }
 
@@ -235,6 +251,8 @@ void LocalSelector::compare(const Open& attempt, const Ending& ending) {
   if (ending.status != 200 || !ending.usage || !attempt.audited) return;
   const fleet::Worker& worker = *attempt.worker;
   const openai::Usage& usage = *ending.usage;
+  count_saved(worker, usage, ending.first_token);
+  const std::uint64_t predicted = attempt.overlap_blocks * attempt.job.block_size;
   const bool same_prompt = usage.prompt_tokens == attempt.job.prompt_tokens;
   if (!same_prompt) {
     sources_.metrics.counter(contract::kPromptTokenMismatchTotal, {worker.spec.name}).add();
@@ -249,7 +267,10 @@ void LocalSelector::compare(const Open& attempt, const Ending& ending) {
       {.request_id = ending.request_id,
        .worker = worker.spec.name,
        .cache = *attempt.audited,
-       .predicted = attempt.overlap_blocks * attempt.job.block_size,
+       .prompt_tokens = usage.prompt_tokens,
+       .best = attempt.best_blocks * attempt.job.block_size,
+       .predicted = predicted,
+       .predicted_image = tokens_before(predicted, attempt.images),
        .actual = usage.cached_tokens,
        .leaves_zero_out = families::family_of(worker.spec.family).leaves_zero_out(worker.version),
        .same_prompt = same_prompt,
@@ -257,6 +278,20 @@ void LocalSelector::compare(const Open& attempt, const Ending& ending) {
        .blocks = claimed.first(attempt.overlap_blocks),
        .removals = attempt.removals,
        .decided = attempt.asked});
+}
+
+void LocalSelector::count_saved(const fleet::Worker& worker, const openai::Usage& usage,
+                                const std::optional<Duration>& first_token) {
+  const bool leaves_zero_out =
+      families::family_of(worker.spec.family).leaves_zero_out(worker.version);
+  if (!usage.cached_tokens && !leaves_zero_out) return;
+  const std::uint64_t reused = std::min(usage.cached_tokens.value_or(0), usage.prompt_tokens);
+  if (first_token) {
+    worker.pace->learn(usage.prompt_tokens - reused,
+                       std::chrono::duration<double>(*first_token).count());
+  }
+  sources_.metrics.counter(contract::kSavedPrefillSecondsTotal, {worker.spec.name})
+      .add(worker.pace->saved(reused));
 }
 
 Task<Result<Explanation>> LocalSelector::explain(const Inquiry& inquiry) {

@@ -79,6 +79,8 @@ class LocalSelector : public Selector {
     std::optional<CacheId> audited;
     std::shared_ptr<const std::vector<keys::BlockKey>> keys;
     std::uint64_t overlap_blocks = 0;
+    std::uint64_t best_blocks = 0;  // what the candidate with the most of them would reuse
+    std::vector<TokenSpan> images;
     routing::Job job;
     bool busy = false;  // other requests of ours ran there
     std::uint64_t removals = 0;
@@ -97,6 +99,9 @@ class LocalSelector : public Selector {
                                          std::uint64_t turn) const;
   Selection open(const Destination& destination, const fleet::Booking& booking, Open open);
   void compare(const Open& open, const Ending& ending);
+  // What the worker spared itself, and how fast it is.
+  void count_saved(const fleet::Worker& worker, const openai::Usage& usage,
+                   const std::optional<Duration>& first_token);
 
   const Sources sources_;
   const std::uint64_t seed_;

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/clock.h"
 #include "common/base/error.h"
 #include "common/contract/worker_spec.h"
 
@@ -31,6 +32,14 @@ struct Tried {
   bool operator==(const Tried&) const = default;
 };
 
+// Tokens of a prompt: `length` from `start` on.
+struct TokenSpan {
+  std::uint64_t start = 0;
+  std::uint64_t length = 0;
+
+  bool operator==(const TokenSpan&) const = default;
+};
+
 // What is asked for one attempt.
 struct Inquiry {
   // The prompt's whole blocks as far as they are known, of job.block_size tokens; not null.
@@ -38,6 +47,7 @@ struct Inquiry {
       std::make_shared<const std::vector<keys::BlockKey>>();
   routing::Job job;
   std::uint64_t first_prompt_tokens = 0;  // of the prompt that the keys are those of
+  std::vector<TokenSpan> images;          // of that prompt, in its order
   std::optional<std::string> adapter;     // that a worker must have loaded
   // By engine family: the keys do not tell what its workers reuse for this request.
   std::array<bool, contract::kEngineFamilies.size()> unpredictable{};
@@ -77,6 +87,8 @@ struct Ending {
   std::optional<openai::Usage> usage;  // as the engine reported it
   std::optional<Error> failure;        // what it was, of Failed
   std::string request_id;              // for log lines
+  // From the choice to the first token. Nothing: none came, or the answer is no stream.
+  std::optional<Duration> first_token;
 };
 
 // Work that goes on, to be booked where another router booked it.

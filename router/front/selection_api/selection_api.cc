@@ -135,6 +135,10 @@ std::optional<http::Response> SelectionApi::complete(Ask& ask) const {
         {.tokens = ask.tokens->tokens, .media = ask.tokens->media, .block_size = size});
     inquiry.keys = std::make_shared<const std::vector<keys::BlockKey>>(std::move(blocks.keys));
     inquiry.job = {.prompt_tokens = ask.tokens->tokens.size(), .block_size = size};
+    for (const keys::MediaSpan& span : ask.tokens->media) {
+      inquiry.images.push_back(
+          {static_cast<std::uint64_t>(span.start), static_cast<std::uint64_t>(span.length)});
+    }
     inquiry.first_prompt_tokens = inquiry.job.prompt_tokens;
     return std::nullopt;
   }

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <cstdio>
 #include <optional>
 #include <utility>
 
@@ -36,6 +38,12 @@ std::string told(std::string_view text, std::size_t bytes_max) {
     if (static_cast<unsigned char>(c) >= 0x80U) c = '?';
   }
   return quoted(kept);
+}
+
+std::string seconds_text(Duration time) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.6f", std::chrono::duration<double>(time).count());
+  return text;
 }
 
 template <class Code>
@@ -82,7 +90,8 @@ std::string write_ending(const selection::Ending& ending) {
          R"(,"status":)" + std::to_string(ending.status) + R"(,"usage":)" +
          (ending.usage ? usage_json(*ending.usage) : "null") + R"(,"failure":)" +
          (ending.failure ? cause_json(*ending.failure) : "null") + R"(,"request_id":)" +
-         told(ending.request_id, kNameBytesMax) + "}";
+         told(ending.request_id, kNameBytesMax) + R"(,"first_token_s":)" +
+         (ending.first_token ? seconds_text(*ending.first_token) : "null") + "}";
 }
 
 Result<selection::Ending> ending_in(json::Value object) {
@@ -93,6 +102,15 @@ Result<selection::Ending> ending_in(json::Value object) {
   if (place == kEndingNames.end()) fields.refuse("kind", "must be unused, answered or failed");
   ending.status = static_cast<int>(fields.number("status", 999, 0));
   ending.request_id = fields.text("request_id", kNameBytesMax).value_or("");
+  if (fields.find("first_token_s")) {
+    const double seconds = fields.real("first_token_s");
+    if (!(seconds >= 0 && seconds <= kFirstTokenSecondsMax)) {
+      fields.refuse("first_token_s", "must be from 0 to 86400");
+    } else {
+      ending.first_token =
+          std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
+    }
+  }
   if (const auto usage = fields.find("usage")) {
     Fields counts(*usage, "usage");
     openai::Usage& told = ending.usage.emplace();

@@ -8,8 +8,10 @@
 // What a peer may send at most.
 namespace sightline::selection_json {
 
-inline constexpr std::size_t kTokensMax = 1 << 22;       // of a prompt, and blocks of it
-inline constexpr std::size_t kMediaMax = 10'000;         // items of a prompt
+inline constexpr std::size_t kTokensMax = 1 << 22;  // of a prompt, and blocks of it
+inline constexpr std::int64_t kImageTokenMax = std::int64_t{1} << 40U;  // positions of images
+inline constexpr double kFirstTokenSecondsMax = 86'400;                 // a day
+inline constexpr std::size_t kMediaMax = 10'000;                        // items of a prompt
 inline constexpr std::size_t kNameBytesMax = 1024;       // a worker's, adapter's, media item's
 inline constexpr std::size_t kTriedMax = 4096;           // workers
 inline constexpr std::size_t kMessageBytesMax = 8192;    // of an error

@@ -29,6 +29,15 @@ std::string text_list(const std::vector<std::string>& texts) {
   return out + "]";
 }
 
+std::string spans_json(const std::vector<selection::TokenSpan>& spans) {
+  std::string out = "[";
+  for (const selection::TokenSpan& span : spans) {
+    if (out.size() > 1) out += ',';
+    out += '[' + std::to_string(span.start) + ',' + std::to_string(span.length) + ']';
+  }
+  return out + "]";
+}
+
 std::optional<contract::EngineFamily> family_named(std::string_view name) {
   for (const auto family : contract::kEngineFamilies) {
     if (contract::name_of(family) == name) return family;
@@ -68,6 +77,28 @@ void read_tokens(Fields& fields, Ask& ask) {
   }
 }
 
+// [[start, length], …], none reaching into the one before.
+void read_images(Fields& fields, std::vector<selection::TokenSpan>& images) {
+  const auto spans = fields.list("images", kMediaMax);
+  if (!spans) return;
+  std::uint64_t past = 0;
+  for (const json::Value item : *spans) {
+    std::vector<std::uint64_t> numbers;
+    if (item.is(json::Kind::Array) && item.size() == 2) {
+      for (const json::Value number : item) {
+        const auto value = number.integer();
+        if (value && *value >= 0 && *value <= kImageTokenMax)
+          numbers.push_back(static_cast<std::uint64_t>(*value));
+      }
+    }
+    if (numbers.size() != 2 || numbers[0] < past) {
+      return fields.refuse("images", "must be spans [start, length] in the prompt's order");
+    }
+    images.push_back({numbers[0], numbers[1]});
+    past = numbers[0] + numbers[1];
+  }
+}
+
 void read_inquiry(Fields& fields, Ask& ask) {
   selection::Inquiry& inquiry = ask.inquiry;
   read_tokens(fields, ask);
@@ -86,6 +117,7 @@ void read_inquiry(Fields& fields, Ask& ask) {
       fields.number("first_prompt_tokens", kNumberMax, inquiry.job.prompt_tokens);
   inquiry.job.block_size = static_cast<std::uint32_t>(fields.number("block_size", 1 << 20, 1));
   if (inquiry.job.block_size == 0) fields.refuse("block_size", "must not be 0");
+  read_images(fields, inquiry.images);
   inquiry.adapter = fields.text("adapter", kNameBytesMax);
   inquiry.tried.again = fields.text("again", kNameBytesMax).value_or("");
   if (const auto failed = fields.list("failed", kTriedMax)) {
@@ -191,6 +223,7 @@ std::string write_ask(const Ask& ask) {
       R"(,"first_prompt_tokens":)" + std::to_string(inquiry.first_prompt_tokens) +
       R"(,"block_size":)" + std::to_string(inquiry.job.block_size) + R"(,"exact":)" +
       (inquiry.is_exact ? "true" : "false") + R"(,"read":)" + (inquiry.is_read ? "true" : "false");
+  if (!inquiry.images.empty()) out += R"(,"images":)" + spans_json(inquiry.images);
   if (inquiry.adapter) out += R"(,"adapter":)" + quoted(*inquiry.adapter);
   if (!inquiry.tried.again.empty()) out += R"(,"again":)" + quoted(inquiry.tried.again);
   if (!inquiry.tried.failed.empty()) out += R"(,"failed":)" + text_list(inquiry.tried.failed);

@@ -4,7 +4,7 @@
 
 #include <chrono>
 
-#include "common/contract/metrics_replicas.h"
+#include "common/contract/metrics_load.h"
 
 namespace sightline::load_exchange {
 namespace {

@@ -143,6 +143,7 @@ void Fleet::apply_load(const WorkerSpec& spec, const ServerLoad& load) {
     Member* member = state_->find(spec);
     if (member == nullptr) return;
     set_load(member->view, load);
+    member->view.load_read->set(state_->clock.now());
     state_->settle(*member, effects);
     state_->publish();
   }

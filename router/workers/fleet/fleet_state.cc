@@ -174,6 +174,7 @@ void Fleet::State::replace_members(const std::vector<WorkerSpec>& workers, Effec
       old->view.spec.name.clear();
     } else {
       next.push_back(new_member(spec, clock.now(), book));
+      metrics.begin_worker(contract::kWorkersMetrics, spec.name);
     }
   }
   members.swap(next);
@@ -234,6 +235,7 @@ void Fleet::State::probe_answered(Member& member, const Probe& probe, Effects& e
     set_ranks(member, found->ranks, effects);
   }
   take_load(member.view, probe);
+  if (probe.load.ok()) member.view.load_read->set(now);
 }
 
 void Fleet::State::take_block_size(Member& member, const AnnouncedBlockSize& latest,

@@ -22,6 +22,8 @@
 #include "router/workers/fleet/feed.h"
 #include "router/workers/fleet/life_sign.h"
 #include "router/workers/fleet/load_book.h"
+#include "router/workers/fleet/prefill_pace.h"
+#include "router/workers/fleet/reading_time.h"
 
 namespace sightline::fleet {
 
@@ -91,6 +93,9 @@ struct Worker {
   std::uint64_t revision = 0;  // of the snapshot in which state or identity last changed
   // Raised by the requests that it answers: one for all snapshots of the worker, never null.
   std::shared_ptr<LifeSign> life = std::make_shared<LifeSign>();
+  // Likewise: when its load was read last, and what its answers tell of its speed.
+  std::shared_ptr<ReadingTime> load_read = std::make_shared<ReadingTime>();
+  std::shared_ptr<PrefillPace> pace = std::make_shared<PrefillPace>();
 
   bool operator==(const Worker&) const = default;
 

@@ -31,7 +31,7 @@ def ask(stack, seed=1):
 def misses(stack):
     pattern = r'sightline_prediction_misses_total\{worker="w0",result="(\w+)",cause="(\w+)"\} (\d+)'
     text = stack.router_metrics()
-    return {(r, c): int(n) for r, c, n in re.findall(pattern, text)}
+    return {(r, c): int(n) for r, c, n in re.findall(pattern, text) if int(n) > 0}
 
 
 def audit(stack):

@@ -40,7 +40,8 @@ def reused(answer):
 
 def misses(stack):
     pattern = r'sightline_prediction_misses_total\{worker="w0",result="(\w+)",cause="(\w+)"\} (\d+)'
-    return {(r, c): int(n) for r, c, n in re.findall(pattern, stack.router_metrics())}
+    found = re.findall(pattern, stack.router_metrics())
+    return {(r, c): int(n) for r, c, n in found if int(n) > 0}
 
 
 def audit(stack):

@@ -57,13 +57,13 @@ std::string agent_settings_markdown() {
 
 std::string metrics_markdown() {
   std::ostringstream out;
-  out << "| name | type | labels | meaning |\n|---|---|---|---|\n";
+  out << "| name | type | labels | replicas | meaning |\n|---|---|---|---|---|\n";
   for (const MetricSpec* spec : kMetricTable) {
     out << "| `" << spec->name << "` | " << name_of(spec->type) << " | ";
     for (std::size_t i = 0; i < spec->label_count(); ++i) {
       out << (i == 0 ? "" : ", ") << '`' << spec->labels.at(i) << '`';
     }
-    out << " | " << spec->help << " |\n";
+    out << " | " << name_of(spec->combine) << " | " << spec->help << " |\n";
   }
   return out.str();
 }
@@ -113,6 +113,34 @@ TEST(MetricTable, EveryMetricOfTheHeadersIsInTheTable) {
       ++count;
   }
   EXPECT_EQ(count, kMetricTable.size());
+}
+
+// Prometheus gives these to what it scrapes in a cluster, and renames ours.
+TEST(MetricTable, NoLabelIsOneOfTheTargetsOwn) {
+  const std::set<std::string_view> targets = {"job",       "instance", "namespace", "pod",
+                                              "container", "endpoint", "service",   "node"};
+  for (const MetricSpec* spec : kMetricTable) {
+    for (const std::string_view label : spec->labels) {
+      EXPECT_FALSE(targets.contains(label)) << spec->name << " " << label;
+    }
+  }
+}
+
+TEST(MetricTable, OnlyCountersWithLabelsOfTheirOwnSayWhichSeriesAreBorn) {
+  for (const MetricSpec* spec : kMetricTable) {
+    const bool of_worker = spec->labels.front() == kWorkerLabel;
+    if (spec->born.empty()) continue;
+    EXPECT_EQ(spec->type, MetricType::Counter) << spec->name;
+    EXPECT_GT(spec->label_count(), of_worker ? 1U : 0U) << spec->name;
+    std::set<LabelValues> seen;
+    for (const LabelValues& values : spec->born) {
+      EXPECT_TRUE(seen.insert(values).second) << spec->name;
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        const bool is_said = i < spec->label_count() && !(of_worker && i == 0);
+        EXPECT_EQ(values.at(i).empty(), !is_said) << spec->name << " " << values.at(i);
+      }
+    }
+  }
 }
 
 TEST(MetricTable, NamesFollowThePrometheusRules) {

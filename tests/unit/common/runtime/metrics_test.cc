@@ -2,7 +2,9 @@
 // Copyright The Sightline Authors
 #include "common/runtime/metrics.h"
 
+#include <array>
 #include <atomic>
+#include <sstream>
 #include <thread>
 #include <vector>
 
@@ -74,6 +76,39 @@ TEST(Metrics, AWorkerTakesItsSeriesAlongAndOldHandlesStaySafe) {
   EXPECT_NE(text.find("sightline_test_size_count 1\n"), std::string::npos);
   metrics.counter(kSeen, {"w0", "x"}).add();
   EXPECT_NE(metrics.scrape().find("{worker=\"w0\",kind=\"x\"} 1\n"), std::string::npos);
+}
+
+TEST(Metrics, CountersThatAreToBeSeenRiseFromZeroAreThereBeforeTheFirstEvent) {
+  static constexpr std::array kBorn = {contract::LabelValues{"", "b"},
+                                       contract::LabelValues{"", "c"}};
+  static constexpr std::array<contract::LabelValues, 1> kOthers = {contract::LabelValues{"x"}};
+  constexpr MetricSpec plain{"a_total", MetricType::Counter, "A."};
+  constexpr MetricSpec open{"b_total", MetricType::Counter, "B.", {"code"}};
+  constexpr MetricSpec listed{"c_total", MetricType::Counter,    "C.",   {"limit"},
+                              {},        contract::Combine::Sum, kOthers};
+  constexpr MetricSpec of_worker{"d_total", MetricType::Counter, "D.", {contract::kWorkerLabel}};
+  constexpr MetricSpec both{"e_total", MetricType::Counter,    "E.", {contract::kWorkerLabel, "k"},
+                            {},        contract::Combine::Sum, kBorn};
+  constexpr MetricSpec gauge{"f", MetricType::Gauge, "F."};
+  const std::array<const MetricSpec*, 6> all = {&plain, &open, &listed, &of_worker, &both, &gauge};
+  Metrics metrics;
+  const auto lines = [&] {
+    std::string found;
+    std::istringstream text(metrics.scrape());
+    for (std::string line; std::getline(text, line);) {
+      if (!line.starts_with('#')) found += line + ";";
+    }
+    return found;
+  };
+  metrics.begin(all);
+  EXPECT_EQ(lines(), "a_total 0;c_total{limit=\"x\"} 0;");
+  metrics.counter(of_worker, {"w1"}).add(3);
+  metrics.begin_worker(all, "w1");
+  EXPECT_EQ(lines(),
+            "a_total 0;c_total{limit=\"x\"} 0;d_total{worker=\"w1\"} 3;"
+            "e_total{worker=\"w1\",k=\"b\"} 0;e_total{worker=\"w1\",k=\"c\"} 0;");
+  metrics.remove_worker("w1");
+  EXPECT_EQ(lines(), "a_total 0;c_total{limit=\"x\"} 0;");
 }
 
 TEST(Metrics, LabelSetsBeyondTheLimitShareOneSeriesAndAreCounted) {

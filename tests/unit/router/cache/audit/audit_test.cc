@@ -57,6 +57,11 @@ class AuditTest : public testing::Test {
             .removals = journal.position(),
             .decided = system_clock().now()};
   }
+  [[nodiscard]] double tokens(const std::string& series) const {
+    const std::string text = metrics.scrape();
+    const auto at = text.find("\nsightline_" + series);
+    return at == std::string::npos ? -1 : std::stod(text.substr(text.find("} ", at) + 2));
+  }
   // Waits until the metric stands so in the exposition.
   testing::AssertionResult shows(const std::string& line) const {
     return test::eventually([&] { return metrics.scrape().find(line) != std::string::npos; })
@@ -377,6 +382,23 @@ TEST_F(AuditTest, AnEngineThatLeftIsForgotten) {
   audit.compare(answered(32, 32));
   audit.forget(kEngine);
   EXPECT_EQ(audit.tally(kEngine).equal, 0U);
+}
+
+TEST_F(AuditTest, TokensAreCountedOfTheJudgedAnswersAndOfNoOthers) {
+  Answered one = answered(32, 16);
+  one.prompt_tokens = 100;
+  one.best = 48;
+  one.predicted_image = 20;
+  audit.compare(one);
+  one.actual = 32;
+  audit.compare(one);
+  one.actual.reset();
+  audit.compare(one);
+  EXPECT_EQ(tokens("judged_prompt_tokens_total{worker=\"a\"}"), 200);
+  EXPECT_EQ(tokens("best_tokens_total{worker=\"a\"}"), 96);
+  EXPECT_EQ(tokens("predicted_tokens_total{worker=\"a\",content=\"text\"}"), 24);
+  EXPECT_EQ(tokens("predicted_tokens_total{worker=\"a\",content=\"image\"}"), 40);
+  EXPECT_EQ(tokens("reused_tokens_total{worker=\"a\"}"), 48);
 }
 
 TEST_F(AuditTest, WhatIsAnsweredOrJudgedAfterAnEngineLeftLeavesNothingBehind) {

@@ -102,6 +102,9 @@ class LocalSelection : public testing::TestWithParam<bool> {
     std::optional<std::uint64_t> actual;
     bool same_prompt;
     std::size_t blocks;
+    std::uint64_t best;
+    std::uint64_t predicted_image;
+    std::uint64_t prompt_tokens;
   };
   std::vector<Compared> compared;
   LocalSelector local{{.settings = settings,
@@ -111,7 +114,8 @@ class LocalSelection : public testing::TestWithParam<bool> {
                        .compare =
                            [this](const audit::Answered& a) {
                              compared.push_back({std::string(a.worker), a.predicted, a.actual,
-                                                 a.same_prompt, a.blocks.size()});
+                                                 a.same_prompt, a.blocks.size(), a.best,
+                                                 a.predicted_image, a.prompt_tokens});
                            },
                        .metrics = metrics,
                        .clock = clock}};
@@ -301,6 +305,52 @@ TEST_P(LocalSelection, AnAnswerIsComparedWithWhatWasExpected) {
   EXPECT_EQ(compared[0].actual, 80U);
   EXPECT_TRUE(compared[0].same_prompt);
   EXPECT_EQ(compared[0].blocks, 6U);
+}
+
+TEST_P(LocalSelection, TheBestAndTheTokensOfImagesAreToldWithTheAnswer) {
+  add_worker("a");
+  add_worker("b");
+  hold("a", 8);
+  hold("b", 6);
+  Inquiry asked = inquiry();
+  asked.tried.failed = {"a"};
+  asked.images = {{0, 10}, {90, 30}, {120, 5}};
+  selector().end(chosen(asked).reservation, answered(160, 96));
+  // Whoever failed is no candidate: what it holds is not to be had.
+  ASSERT_EQ(compared.size(), 1U);
+  EXPECT_EQ(compared[0].best, 96U);
+  EXPECT_EQ(compared[0].predicted_image, 16U);
+  EXPECT_EQ(compared[0].prompt_tokens, 160U);
+  set_policy(contract::Policy::RoundRobin);
+  asked.tried.failed.clear();
+  for (int i = 0; i < 2; ++i) selector().end(chosen(asked).reservation, answered(160, 96));
+  ASSERT_EQ(compared.size(), 3U);
+  EXPECT_EQ(compared[1].best, 128U);
+  EXPECT_EQ(compared[2].best, 128U);
+}
+
+TEST_P(LocalSelection, ChoicesAreCountedByTheirReason) {
+  add_worker("a");
+  const std::string name = "sightline_decisions_total{reason=\"";
+  const std::string only = name + "only_candidate\"} ";
+  chosen(inquiry());
+  chosen(inquiry());
+  Inquiry unread;
+  unread.is_read = false;
+  chosen(unread);
+  EXPECT_NE(metrics.scrape().find(only + "2"), std::string::npos) << metrics.scrape();
+  EXPECT_NE(metrics.scrape().find(name + "least_loaded\"} 1"), std::string::npos);
+}
+
+TEST_P(LocalSelection, WhatAWorkerSparedItselfIsCountedByTheTimeItTakesForATokenThatItComputes) {
+  add_worker("a");
+  const std::string saved = "sightline_saved_prefill_seconds_total{worker=\"a\"} ";
+  Ending slow = answered(1'000, 0);
+  slow.first_token = std::chrono::seconds(2);
+  selector().end(chosen(inquiry(1'000)).reservation, slow);
+  // A whole answer tells nothing of its first token.
+  selector().end(chosen(inquiry(1'000)).reservation, answered(1'000, 250));
+  EXPECT_NE(metrics.scrape().find(saved + "0.5\n"), std::string::npos) << metrics.scrape();
 }
 
 TEST_P(LocalSelection, AnotherCountOfPromptTokensIsCounted) {

@@ -25,6 +25,7 @@ selection::Inquiry full_inquiry() {
       std::vector<keys::BlockKey>{{1}, {0x1fffffffffffffffULL}, {0}});
   inquiry.job = {.prompt_tokens = 1'000'000'007, .block_size = 16};
   inquiry.first_prompt_tokens = 50;
+  inquiry.images = {{3, 4}, {7, 0}, {1'000, 30}};
   inquiry.adapter = "ad \"x\"";
   inquiry.unpredictable[1] = true;
   inquiry.is_exact = true;
@@ -54,6 +55,15 @@ TEST(SelectionJson, AnAskArrivesAsItWasSent) {
     EXPECT_EQ(read->reservation, ask.reservation);
     EXPECT_EQ(read->lease, ask.lease);
     EXPECT_FALSE(read->tokens);
+  }
+}
+
+TEST(SelectionJson, ImagesThatAreNoSpansInThePromptsOrderAreRefused) {
+  for (const char* images : {"[3]", "[[3]]", "[[3,4,5]]", "[[-1,4]]", "[[1,\"4\"]]",
+                             "[[0,4],[3,4]]", "[[0,1099511627777]]", "7"}) {
+    const auto read = read_ask(R"({"keys":"","images":)" + std::string(images) + "}");
+    ASSERT_FALSE(read.ok()) << images;
+    EXPECT_NE(read.error().message.find("images"), std::string::npos) << read.error().message;
   }
 }
 
@@ -130,6 +140,7 @@ TEST(SelectionJson, AnEndingArrivesAsItWasSent) {
   answered.kind = selection::Ending::Kind::Answered;
   answered.status = 200;
   answered.usage = openai::Usage{.prompt_tokens = 5, .completion_tokens = 6, .cached_tokens = 4};
+  answered.first_token = std::chrono::milliseconds(1'250);
   for (const selection::Ending& sent : {failed, answered, selection::Ending{}}) {
     const auto read = read_ending(write_ending(sent));
     ASSERT_TRUE(read.ok()) << read.error().message;

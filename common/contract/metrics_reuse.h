@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#pragma once
+
+#include <array>
+
+#include "common/contract/metric_spec.h"
+
+// Of what the cache is worth: what was there to be reused, what was chosen, what was reused. A
+// ratio of two of them is that of their sums; all that are counted at the same answers say so.
+namespace sightline::contract {
+
+inline constexpr std::array<LabelValues, 2> kPredictedBorn = {LabelValues{"", "text"},
+                                                              LabelValues{"", "image"}};
+inline constexpr std::array<LabelValues, 8> kDecisionsBorn = {
+    LabelValues{"only_candidate"},   LabelValues{"least_cost"},    LabelValues{"spread"},
+    LabelValues{"fewest_in_flight"}, LabelValues{"lowest_kv_use"}, LabelValues{"draw"},
+    LabelValues{"in_turn"},          LabelValues{"least_loaded"},
+};
+
+inline constexpr MetricSpec kPromptTokensTotal{
+    "sightline_prompt_tokens_total",
+    MetricType::Counter,
+    "Tokens of the prompts sent to the worker, as the frontend counts or estimates them.",
+    {kWorkerLabel}};
+inline constexpr MetricSpec kJudgedPromptTokensTotal{
+    "sightline_judged_prompt_tokens_total",
+    MetricType::Counter,
+    "Prompt tokens of the worker's judged answers: those whose reuse it told and was predicted.",
+    {kWorkerLabel}};
+inline constexpr MetricSpec kBestTokensTotal{
+    "sightline_best_tokens_total",
+    MetricType::Counter,
+    "Of the judged answers' prompt tokens, those that the worker with the most of them held.",
+    {kWorkerLabel}};
+inline constexpr MetricSpec kPredictedTokensTotal{
+    "sightline_predicted_tokens_total",
+    MetricType::Counter,
+    "Of the judged answers' prompt tokens, those that the worker was to reuse: text or image.",
+    {kWorkerLabel, "content"},
+    {},
+    Combine::Sum,
+    kPredictedBorn};
+inline constexpr MetricSpec kReusedTokensTotal{
+    "sightline_reused_tokens_total",
+    MetricType::Counter,
+    "Of the judged answers' prompt tokens, those that the worker reused, as it told.",
+    {kWorkerLabel}};
+inline constexpr MetricSpec kSavedPrefillSecondsTotal{
+    "sightline_saved_prefill_seconds_total",
+    MetricType::Counter,
+    "Reused tokens times the seconds that the worker takes for a token that it computes.",
+    {kWorkerLabel}};
+inline constexpr MetricSpec kPrefillSecondsPerToken{
+    "sightline_prefill_seconds_per_token",
+    MetricType::Gauge,
+    "Seconds that the worker takes for a token that it computes, as learnt from its answers.",
+    {kWorkerLabel},
+    {},
+    Combine::Max};
+inline constexpr MetricSpec kDecisionsTotal{"sightline_decisions_total",
+                                            MetricType::Counter,
+                                            "Choices of a worker, by why it was taken.",
+                                            {"reason"},
+                                            {},
+                                            Combine::Sum,
+                                            kDecisionsBorn};
+inline constexpr MetricSpec kFirstTokenSeconds{
+    "sightline_first_token_seconds",
+    MetricType::Histogram,
+    "Time to the first token, by how much of the prompt was to be reused: none, part, most.",
+    {"overlap"},
+    kDurationBuckets};
+
+inline constexpr std::array kReuseMetrics = {
+    &kPromptTokensTotal,      &kJudgedPromptTokensTotal, &kBestTokensTotal,
+    &kPredictedTokensTotal,   &kReusedTokensTotal,       &kSavedPrefillSecondsTotal,
+    &kPrefillSecondsPerToken, &kDecisionsTotal,          &kFirstTokenSeconds,
+};
+
+}  // namespace sightline::contract
