@@ -24,6 +24,8 @@ std::string_view name_of(ErrorCode code) {
       return "overloaded";
     case ErrorCode::Unavailable:
       return "unavailable";
+    case ErrorCode::OutOfDate:
+      return "out_of_date";
     case ErrorCode::Timeout:
       return "timeout";
     case ErrorCode::Cancelled:

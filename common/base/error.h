@@ -17,6 +17,7 @@ enum class ErrorCode {
   Unsupported,       // well-formed, but outside what this build can do
   Overloaded,        // a limit on concurrent work was reached; the same request may pass later
   Unavailable,       // a peer could not be reached or gave no usable answer
+  OutOfDate,         // the question rests on what holds no more; ask again with what is known now
   Timeout,           // a deadline passed
   Cancelled,         // the asker went away
   Corrupt,           // bytes from a peer that break their own format

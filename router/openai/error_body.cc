@@ -50,6 +50,7 @@ int http_status_of(const Error& error) {
     case ErrorCode::Unsupported:
       return client ? 422 : 500;
     case ErrorCode::Overloaded:
+    case ErrorCode::OutOfDate:
       return 503;
     case ErrorCode::Unavailable:
       return client ? 422 : (error.blame == Blame::Worker ? 502 : 503);

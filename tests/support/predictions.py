@@ -3,6 +3,7 @@
 """Questions about pictures, and what the router promised of them beside what the engine found."""
 
 import concurrent.futures
+import re
 
 from pictures import image_part, text_part
 from stack import post
@@ -37,3 +38,10 @@ def predicted(answer):
 def reusable(answers):
     """Prompt tokens that engines which have seen all of these prompts need not compute."""
     return sum((a.usage["prompt_tokens"] - 1) // BLOCK * BLOCK for a in answers)
+
+
+def misses(stack):
+    """{(result, cause): count} of the first worker's predictions that were wrong."""
+    pattern = r'sightline_prediction_misses_total\{worker="w0",result="(\w+)",cause="(\w+)"\} (\d+)'
+    found = re.findall(pattern, stack.router_metrics())
+    return {(result, cause): int(count) for result, cause, count in found if int(count) > 0}

@@ -11,6 +11,9 @@
 namespace sightline::proxy {
 namespace {
 
+// Of one attempt: workers are replaced by such of another block size once, and back at worst.
+constexpr int kRenewalsMax = 2;
+
 Error lost_twice() {
   return worker_error(
       ErrorCode::Unavailable,
@@ -31,9 +34,22 @@ bool tells_of_worker(const relay::Forwarded& failed) {
 
 }  // namespace
 
-Task<Result<selection::Selection>> Attempts::choose(selection::Inquiry& inquiry) {
-  inquiry.tried = tried_;
-  auto selected = co_await services_.selector.select(inquiry);
+Task<Result<selection::Selection>> Attempts::select(selection::Inquiry& inquiry,
+                                                    const Renew& renew) {
+  for (int renewals = 0;; ++renewals) {
+    inquiry.tried = tried_;
+    auto selected = co_await services_.selector.select(inquiry);
+    const bool is_out_of_date = !selected.ok() && selected.error().code == ErrorCode::OutOfDate;
+    if (!is_out_of_date || !renew || renewals == kRenewalsMax) co_return selected;
+    selection::Inquiry renewed = renew();
+    if (renewed.job.block_size == inquiry.job.block_size) co_return selected;
+    inquiry = std::move(renewed);
+  }
+}
+
+Task<Result<selection::Selection>> Attempts::choose(selection::Inquiry& inquiry,
+                                                    const Renew& renew) {
+  auto selected = co_await select(inquiry, renew);
   if (!failure_) co_return selected;
   Failed failure = std::move(*std::exchange(failure_, std::nullopt));
   // The last worker's own failure says more than "no worker left".

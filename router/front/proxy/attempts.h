@@ -2,6 +2,7 @@
 // Copyright The Sightline Authors
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -49,8 +50,10 @@ class Attempts {
   // Before the first. Error: workers gave no answer to this request twice before; it is not sent.
   Result<Done> recall();
   // Whom to send it to, with the work booked. The error of the last attempt if nobody is left, or
-  // no other attempt may be made.
-  [[nodiscard]] Task<Result<selection::Selection>> choose(selection::Inquiry& inquiry);
+  // no other attempt may be made. An inquiry that is out of date is replaced by a new one.
+  using Renew = std::function<selection::Inquiry()>;  // by what is served now; none: as it is
+  [[nodiscard]] Task<Result<selection::Selection>> choose(selection::Inquiry& inquiry,
+                                                          const Renew& renew = {});
   // Notes that it is sent now. This outlives the attempt.
   [[nodiscard]] relay::Attempt begin(const http::Request& http, const selection::Selection& chosen);
   // After a failed attempt: Done if it may be sent once more, else the error for the client.
@@ -63,6 +66,8 @@ class Attempts {
     relay::Forwarded forwarded;
   };
 
+  [[nodiscard]] Task<Result<selection::Selection>> select(selection::Inquiry& inquiry,
+                                                          const Renew& renew);
   // The request is harmless.
   void answered();
   // What remains to be told where nobody can take over.

@@ -43,6 +43,9 @@ Task<Result<Done>> Proxy::serve(openai::Endpoint endpoint, http::Request& http, 
   Keyed keyed = pipeline_.key(request, *prepared, *served);
   trace.prepared(keyed.inquiry.job.prompt_tokens, keyed.prompt_estimated, prepared->media.size(),
                  prepare::name_of(prepared->gap));
+  const auto rekeyed = [&] {
+    return pipeline_.key(request, *prepared, *services_.served()).inquiry;
+  };
 
   RequestBodies bodies(services_, request, *prepared);
   const auto edited = co_await bodies.edit(*served, left.get_token());
@@ -50,7 +53,7 @@ Task<Result<Done>> Proxy::serve(openai::Endpoint endpoint, http::Request& http, 
   for (;;) {
     // 4 match, 5 select, 6 reserve: leading blocks that each worker holds, the rank of a worker
     // with the least work, its load booked before the first byte goes out.
-    const auto chosen = co_await attempts.choose(keyed.inquiry);
+    const auto chosen = co_await attempts.choose(keyed.inquiry, rekeyed);
     if (!chosen.ok()) co_return chosen.error();
     selection::Reservation reservation(services_.selector, chosen->reservation);
 

@@ -20,6 +20,7 @@ namespace {
 // Between rounds: a router that restarts may be back.
 constexpr std::chrono::milliseconds kRoundPause{100};
 constexpr int kRoundsMax = 3;
+constexpr std::chrono::milliseconds kNewsPause{10};
 // A line of the log for what each request may meet.
 constexpr std::chrono::seconds kMismatchLogInterval{10};
 
@@ -37,6 +38,7 @@ RemoteSelector::~RemoteSelector() { stop(); }
 
 Task<Result<selection::Selection>> RemoteSelector::select(const selection::Inquiry& inquiry) {
   const Running running(*this);
+  const Instant end = around_.clock.now() + options_.ask_time;
   const std::uint64_t number = holdings_.begin();
   selection_json::Ask ask{.inquiry = inquiry,
                           .tokens = std::nullopt,
@@ -66,7 +68,15 @@ Task<Result<selection::Selection>> RemoteSelector::select(const selection::Inqui
   if (done.ok()) co_return selected;
   // What was booked meanwhile is not on the next list.
   holdings_.abandon(number);
+  if (done.error().code == ErrorCode::OutOfDate) co_await await_news(inquiry.job.block_size, end);
   co_return done.error();
+}
+
+Task<void> RemoteSelector::await_news(std::uint32_t block_size, Instant end) {
+  while (served()->block_size == block_size && around_.clock.now() < end &&
+         around_.pool.running()) {
+    co_await pause(around_.pool, kNewsPause);
+  }
 }
 
 Task<Result<selection::Explanation>> RemoteSelector::explain(const selection::Inquiry& inquiry) {
@@ -121,6 +131,7 @@ Task<Result<Done>> RemoteSelector::ask(const Asked& asked) {
       if (done) co_return *done;
     }
     if (troubles.refused) co_return std::move(*troubles.refused);
+    if (troubles.is_out_of_date) break;  // with the same keys the others would say the same
     if (end - around_.clock.now() <= kRoundPause || !around_.pool.running()) break;
     co_await pause(around_.pool, kRoundPause);
   }
@@ -130,8 +141,8 @@ Task<Result<Done>> RemoteSelector::ask(const Asked& asked) {
     if (done) co_return *done;
   }
   if (!troubles.other.empty()) {
-    co_return Error{
-        ErrorCode::Unavailable, Blame::Internal, true, std::move(troubles.other), "", ""};
+    const auto code = troubles.is_out_of_date ? ErrorCode::OutOfDate : ErrorCode::Unavailable;
+    co_return Error{code, Blame::Internal, true, std::move(troubles.other), "", ""};
   }
   const auto checked = table_.check(RouterTable::Names::No);
   if (!checked.ok()) co_return checked.error();
@@ -168,6 +179,7 @@ std::optional<Error> RemoteSelector::refusal_of(const Router& router, const Call
   if (answer.status == 409) {
     const std::string message = selection_json::error_message(answer.body);
     mismatched(router, message);
+    troubles.is_out_of_date = true;
     troubles.other =
         "what is known of the workers is out of date: " + message + "; try again shortly";
     return std::nullopt;

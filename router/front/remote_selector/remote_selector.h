@@ -75,8 +75,8 @@ class RemoteSelector : public selection::Selector {
   // Tells what is still to be told, and waits for what runs: about ask_time at most. Idempotent.
   void stop();
 
-  // Errors: as the router's own; Unavailable with the reason where no router answers, or where what
-  // this frontend knows of the workers is out of date.
+  // Errors: as the router's own; Unavailable with the reason where no router answers; OutOfDate as
+  // Selector says, when served() tells another block size, or does not within ask_time.
   [[nodiscard]] Task<Result<selection::Selection>> select(
       const selection::Inquiry& inquiry) override;
   void first_token(selection::ReservationId reservation) override;
@@ -121,6 +121,7 @@ class RemoteSelector : public selection::Selector {
   struct Troubles {
     std::optional<Error> refused;  // by a router that has no worker to name: another may have
     std::string other;             // in words
+    bool is_out_of_date = false;   // what the question rests on, as a router says
     std::string failed;            // why the last one that failed did
     std::optional<Router> slow;    // the first that had answered until then and was silent
   };
@@ -143,6 +144,8 @@ class RemoteSelector : public selection::Selector {
   std::optional<Error> refusal_of(const Router& router, const Caller::Answer& answer,
                                   Troubles& troubles);
   void mismatched(const Router& router, const std::string& message);
+  // Until served() tells another block size, or the end.
+  Task<void> await_news(std::uint32_t block_size, Instant end);
   void failed(const Router& router, const std::string& reason);
 
   Task<void> drive();

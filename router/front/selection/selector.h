@@ -20,7 +20,9 @@ class Selector {
  public:
   virtual ~Selector() = default;
 
-  // The choice for one attempt, with its work booked. Error: Unavailable if nobody may serve it.
+  // The choice for one attempt, with its work booked. Errors: Unavailable if nobody may serve it;
+  // OutOfDate if the workers' blocks have another size than the inquiry's: what is served tells it
+  // by now, or soon.
   [[nodiscard]] virtual Task<Result<Selection>> select(const Inquiry& inquiry) = 0;
   // How the attempt of a reservation goes: its first token, and its end. A reservation that has
   // ended, or never was, is passed over.

@@ -118,6 +118,9 @@ void read_inquiry(Fields& fields, Ask& ask) {
   inquiry.job.block_size = static_cast<std::uint32_t>(fields.number("block_size", 1 << 20, 1));
   if (inquiry.job.block_size == 0) fields.refuse("block_size", "must not be 0");
   read_images(fields, inquiry.images);
+  if (ask.tokens && !inquiry.images.empty()) {
+    return fields.refuse("images", "cannot stand beside `token_ids`, whose images are `media`");
+  }
   inquiry.adapter = fields.text("adapter", kNameBytesMax);
   inquiry.tried.again = fields.text("again", kNameBytesMax).value_or("");
   if (const auto failed = fields.list("failed", kTriedMax)) {

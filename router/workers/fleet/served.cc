@@ -28,15 +28,18 @@ std::optional<std::string> Served::adapter(const std::optional<std::string>& mod
 
 Served served_by(const FleetSnapshot& fleet) {
   Served served;
+  bool is_sure = false;  // of the block size
   for (const auto& worker : fleet.workers) {
     for (const ServedModel& model : worker->models) served.models.add(model.id, model.parent);
     const std::uint32_t tokens = worker->max_model_len;
     if (tokens > 0 && (served.prompt_tokens_max == 0 || tokens < served.prompt_tokens_max)) {
       served.prompt_tokens_max = tokens;
     }
+    const std::uint32_t size = worker->block_size.tokens();
     // The fleet lets only workers of one block size be precise.
-    if (!served.block_size && worker->is_precise() && worker->block_size.tokens() > 0) {
-      served.block_size = worker->block_size.tokens();
+    if (!is_sure && size > 0 && (worker->is_precise() || !served.block_size)) {
+      served.block_size = size;
+      is_sure = worker->is_precise();
     }
     auto& families = served.families;
     if (std::find(families.begin(), families.end(), worker->spec.family) == families.end()) {

@@ -46,7 +46,8 @@ class ServedNames {
 struct Served {
   ServedNames models;                            // in the order of the workers
   std::uint32_t prompt_tokens_max = 0;           // that all of them take, 0: none tells
-  std::optional<std::uint32_t> block_size;       // tokens, of the workers with precise events
+  std::optional<std::uint32_t> block_size;       // tokens, of the workers with precise events, else
+                                                 // of the first that has any, even a guess
   std::vector<contract::EngineFamily> families;  // each once
 
   // The adapter that a request's model name stands for, if it is one.

@@ -27,10 +27,10 @@ http::Response json_of(int status, std::string body) {
   return response;
 }
 
-std::string served_json(const std::string& identity = "k") {
+std::string served_json(std::uint32_t block_size = kBlockSize) {
   selection_json::Told told;
-  told.identity = identity;
-  told.served.block_size = kBlockSize;
+  told.identity = "k";
+  told.served.block_size = block_size;
   return selection_json::write_told(told);
 }
 
@@ -87,7 +87,8 @@ std::string reservation_in(const http::Request& request) {
 class ARouterThatLies : public AFrontend {
  protected:
   // Beside it is a good one; until the lying one was asked. What the client gets is the good one's.
-  void expect_passed_over(const LyingRouter& liar, const std::string& trouble) {
+  void expect_passed_over(const LyingRouter& liar, const std::string& trouble,
+                          ErrorCode code = ErrorCode::Unavailable) {
     RouterAtPort good;
     ask_of({liar.address(), good.address()});
     for (int i = 0; i < 40 && liar.asked == 0; ++i) {
@@ -104,7 +105,7 @@ class ARouterThatLies : public AFrontend {
     EXPECT_TRUE(fakes::eventually([&] { return selector->served()->block_size == kBlockSize; }));
     const auto selected = select();
     ASSERT_FALSE(selected.ok());
-    EXPECT_EQ(selected.error().code, ErrorCode::Unavailable);
+    EXPECT_EQ(selected.error().code, code);
     EXPECT_NE(selected.error().message.find(trouble), std::string::npos)
         << selected.error().message;
     EXPECT_EQ(selector->holdings().open(), 0U);
@@ -150,10 +151,29 @@ TEST_F(ARouterThatLies, OtherKeysAreNamedAndNothingIsBooked) {
     return json_of(409, R"({"error":{"message":"the keys are of blocks of 16 tokens, the workers )"
                         R"(have blocks of 32"}})");
   });
-  expect_passed_over(liar, "the workers have blocks of 32; try again shortly");
+  expect_passed_over(liar, "the workers have blocks of 32; try again shortly",
+                     ErrorCode::OutOfDate);
   EXPECT_NE(metrics.scrape().find(R"(sightline_selection_mismatches_total{difference="told"})"),
             std::string::npos)
       << metrics.scrape();
+}
+
+// A client whose keys are made anew by what is served then has its answer.
+TEST_F(AFrontend, KeysThatAreOutOfDateAreSaidToBeWhenTheNewBlockSizeIsKnown) {
+  std::atomic<int> choices = 0;
+  const LyingRouter router(
+      [&](const http::Request& request) {
+        if (request.path() == "/reservations") return json_of(200, "{}");
+        ++choices;
+        return json_of(409, R"({"error":{"message":"the workers have blocks of 32"}})");
+      },
+      [&](const auto&) { return json_of(200, served_json(choices > 0 ? 32 : kBlockSize)); });
+  ask_of({router.address()});
+  const auto selected = select();
+  ASSERT_FALSE(selected.ok());
+  EXPECT_EQ(selected.error().code, ErrorCode::OutOfDate);
+  EXPECT_EQ(selector->served()->block_size, 32U);
+  EXPECT_EQ(choices, 1) << "the same keys are not sent again";
 }
 
 TEST_F(ARouterThatLies, AnExplanationThatIsNoneIsNotTheClientsFault) {

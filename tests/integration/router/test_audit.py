@@ -3,10 +3,10 @@
 """Predictions against the engines' counts: each difference has a cause, a wrong index heals."""
 
 import json
-import re
 
 import pytest
 from pictures import image_part, png, text_part
+from predictions import misses
 from stack import Stack, post
 
 BLOCK = 16
@@ -26,12 +26,6 @@ def ask(stack, seed=1):
     answer = post(stack.port, {"model": "demo", "messages": [{"role": "user", "content": parts}]})
     assert answer.status == 200, answer.body
     return BLOCK * answer.overlap[0], answer.usage["prompt_tokens_details"]["cached_tokens"]
-
-
-def misses(stack):
-    pattern = r'sightline_prediction_misses_total\{worker="w0",result="(\w+)",cause="(\w+)"\} (\d+)'
-    text = stack.router_metrics()
-    return {(r, c): int(n) for r, c, n in re.findall(pattern, text) if int(n) > 0}
 
 
 def audit(stack):

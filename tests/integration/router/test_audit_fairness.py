@@ -3,11 +3,11 @@
 """No healthy engine has its blocks forgotten, whatever keeps the router from hearing it."""
 
 import json
-import re
 import time
 
 import pytest
 from held_thread import held
+from predictions import misses
 from stack import Stack, post
 
 BLOCK = 16
@@ -36,12 +36,6 @@ def complete(port, tokens):
 
 def reused(answer):
     return answer.usage["prompt_tokens_details"]["cached_tokens"]
-
-
-def misses(stack):
-    pattern = r'sightline_prediction_misses_total\{worker="w0",result="(\w+)",cause="(\w+)"\} (\d+)'
-    found = re.findall(pattern, stack.router_metrics())
-    return {(r, c): int(n) for r, c, n in found if int(n) > 0}
 
 
 def audit(stack):

@@ -3,6 +3,7 @@
 #include "router/front/proxy/serve.h"
 
 #include <deque>
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
@@ -30,6 +31,7 @@ class FakeSelector : public selection::Selector {
       const selection::Inquiry& inquiry) override {
     inquiries.push_back(inquiry);
     clock_.advance(std::chrono::milliseconds(1));
+    if (const auto refused = before ? before(inquiry) : std::nullopt) co_return *refused;
     co_return next(inquiry);
   }
   void first_token(selection::ReservationId reservation) override {
@@ -50,6 +52,7 @@ class FakeSelector : public selection::Selector {
   explicit FakeSelector(test::ManualClock& clock) : clock_(clock) {}
 
   std::vector<std::string> workers{"a"};
+  std::function<std::optional<Error>(const selection::Inquiry&)> before;  // each choice
   EngineFamily family = EngineFamily::Vllm;
   std::optional<std::uint32_t> rank;
   std::vector<selection::Inquiry> inquiries;
@@ -251,6 +254,52 @@ TEST_P(Serving, ARequestGoesToTheChosenWorkerAndEndsWithItsAnswer) {
   EXPECT_EQ(selector.endings[0].status, 200);
   EXPECT_EQ(selector.endings[0].usage->prompt_tokens, 9U);
   EXPECT_EQ(selector.endings[0].request_id, "req-1");
+}
+
+Error out_of_date() {
+  return {ErrorCode::OutOfDate, Blame::Internal, true, "blocks have another size", "", ""};
+}
+
+TEST_P(Serving, KeysOfAnotherBlockSizeAreMadeAgainAndTheClientNoticesNothing) {
+  selector.before = [&](const selection::Inquiry& asked) -> std::optional<Error> {
+    if (asked.job.block_size == 32) return std::nullopt;
+    served.block_size = 32;
+    return out_of_date();
+  };
+  ASSERT_TRUE(serve(chat("", std::string(400, 'x'))).ok());
+  ASSERT_EQ(selector.inquiries.size(), 2U);
+  EXPECT_EQ(selector.inquiries[0].job.block_size, 16U);
+  EXPECT_EQ(selector.inquiries[1].job.block_size, 32U);
+  EXPECT_EQ(selector.inquiries[1].keys->size(), selector.inquiries[0].keys->size() / 2);
+  EXPECT_EQ(relay.sent.size(), 1U);
+}
+
+TEST_P(Serving, WorkersThatFailedAreNotAskedAgainWithNewKeys) {
+  selector.workers = {"a", "b"};
+  relay.endings.push_back(failed(retry::Outcome::Unsent));
+  selector.before = [&](const selection::Inquiry& asked) -> std::optional<Error> {
+    if (asked.tried.failed.empty() || asked.job.block_size == 32) return std::nullopt;
+    served.block_size = 32;
+    return out_of_date();
+  };
+  ASSERT_TRUE(serve(chat("", std::string(400, 'x'))).ok());
+  ASSERT_EQ(selector.inquiries.size(), 3U);
+  EXPECT_EQ(selector.inquiries[2].tried.failed, std::vector<std::string>{"a"});
+  EXPECT_EQ(relay.sent.back().endpoint.host, "b.example");
+}
+
+TEST_P(Serving, KeysAreMadeAgainTwiceAtMostAndNotWithoutNews) {
+  selector.before = [&](const selection::Inquiry&) { return out_of_date(); };
+  const auto without_news = serve(chat());
+  ASSERT_FALSE(without_news.ok());
+  EXPECT_EQ(without_news.error().code, ErrorCode::OutOfDate);
+  EXPECT_EQ(selector.inquiries.size(), 1U);
+  selector.before = [&](const selection::Inquiry&) {
+    served.block_size = *served.block_size * 2;
+    return out_of_date();
+  };
+  EXPECT_FALSE(serve(chat()).ok());
+  EXPECT_EQ(selector.inquiries.size(), 1U + 3U);
 }
 
 TEST_P(Serving, TheSelectorIsAskedWithTheKeysOfThePrompt) {

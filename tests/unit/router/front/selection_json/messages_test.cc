@@ -67,6 +67,12 @@ TEST(SelectionJson, ImagesThatAreNoSpansInThePromptsOrderAreRefused) {
   }
 }
 
+TEST(SelectionJson, ImagesOfAPromptOfTokensAreItsMediaAlone) {
+  const auto read = read_ask(R"({"token_ids":[1,2,3],"images":[[0,1]]})");
+  ASSERT_FALSE(read.ok());
+  EXPECT_EQ(read.error().param, "images");
+}
+
 TEST(SelectionJson, APromptOfTokensIsReadWithItsMedia) {
   const auto ask = read_ask(
       R"({"token_ids":[1,2,3,4294967295],"media":[{"identifier":"i","start":1,"length":2}]})");

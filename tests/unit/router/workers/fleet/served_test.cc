@@ -45,11 +45,23 @@ TEST(Served, TheBlockSizeIsThatOfWorkersWhoseEventsAreBelieved) {
   Worker unverified;
   unverified.block_size = BlockSize(32);
   unverified.state = WorkerState::Unverified;
-  EXPECT_EQ(served_by(fleet_of({unverified})).block_size, std::nullopt);
   Worker ready;
   ready.block_size = BlockSize(16);
   ready.state = WorkerState::Ready;
   EXPECT_EQ(served_by(fleet_of({unverified, ready})).block_size, 16U);
+  EXPECT_EQ(served_by(fleet_of({ready, unverified})).block_size, 16U);
+}
+
+// So that the keys of the first prompts need not be made again when its first events come.
+TEST(Served, WithoutBelievedEventsTheBlockSizeIsWhatTheFirstWorkerIsSaidToHave) {
+  Worker unverified;
+  unverified.state = WorkerState::Unverified;
+  EXPECT_EQ(served_by(fleet_of({unverified})).block_size, std::nullopt);
+  Worker guessed = unverified;
+  guessed.block_size.take_from_server(32);
+  Worker other = unverified;
+  other.block_size = BlockSize(64);
+  EXPECT_EQ(served_by(fleet_of({unverified, guessed, other})).block_size, 32U);
 }
 
 TEST(Served, EachFamilyIsToldOnce) {
@@ -75,6 +87,9 @@ TEST(Served, EachThingThatIsGatheredIsAChange) {
   Worker before = worker_of({{"m", ""}}, 400);
   before.state = WorkerState::Ready;
   before.block_size = BlockSize(16);
+  Worker other = worker_of({{"m", ""}}, 400);
+  other.state = WorkerState::Unverified;
+  other.block_size = BlockSize(64);
   const std::vector<void (*)(Worker&)> changes = {
       [](Worker& worker) {
         worker.models.push_back({"ad", "m"});
@@ -87,7 +102,7 @@ TEST(Served, EachThingThatIsGatheredIsAChange) {
     Worker after = before;
     change(after);
     EXPECT_FALSE(serve_alike(before, after));
-    EXPECT_NE(served_by(fleet_of({before})), served_by(fleet_of({after})));
+    EXPECT_NE(served_by(fleet_of({other, before})), served_by(fleet_of({other, after})));
   }
 }
 
@@ -115,7 +130,7 @@ TEST_F(ServedViewTest, IsGatheredAnewAfterAChangeAndNotAfterAReadingOfTheLoad) {
   EXPECT_EQ(served.read(), before);
   tell_health(cache_of("w"), FeedHealth::Disconnected);
   EXPECT_TRUE(is_true());
-  EXPECT_EQ(served.read()->block_size, std::nullopt);
+  EXPECT_EQ(served.read()->block_size, 16U) << "what its server tells";
   fleet_.set_workers({});
   EXPECT_TRUE(is_true());
 }
