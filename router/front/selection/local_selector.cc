@@ -143,6 +143,7 @@ Result<Selection> LocalSelector::choose(const Inquiry& inquiry) {
   attempt.images = inquiry.images;
   attempt.job = inquiry.job;
   attempt.busy = candidate.in_flight > 0;
+  attempt.waited = candidate.active_prefill_tokens > 0;
   attempt.removals = shortlist.removals;
   attempt.asked = shortlist.asked;
   const std::uint64_t overlap = attempt.overlap_blocks;
@@ -251,7 +252,7 @@ void LocalSelector::compare(const Open& attempt, const Ending& ending) {
   if (ending.status != 200 || !ending.usage || !attempt.audited) return;
   const fleet::Worker& worker = *attempt.worker;
   const openai::Usage& usage = *ending.usage;
-  count_saved(worker, usage, ending.first_token);
+  count_saved(worker, usage, attempt.waited ? std::nullopt : ending.first_token);
   const std::uint64_t predicted = attempt.overlap_blocks * attempt.job.block_size;
   const bool same_prompt = usage.prompt_tokens == attempt.job.prompt_tokens;
   if (!same_prompt) {

@@ -82,7 +82,8 @@ class LocalSelector : public Selector {
     std::uint64_t best_blocks = 0;  // what the candidate with the most of them would reuse
     std::vector<TokenSpan> images;
     routing::Job job;
-    bool busy = false;  // other requests of ours ran there
+    bool busy = false;    // other requests of ours ran there
+    bool waited = false;  // others of ours were before its prefill
     std::uint64_t removals = 0;
     Instant asked{};
   };

@@ -13,9 +13,9 @@ namespace sightline::fleet {
 
 // How long a worker takes for a prompt token that it has to compute, learnt from its answers: the
 // time from the choice to the first token over the tokens computed, of the fastest tenth of the
-// latest kSamples. The fastest, since the others waited in its queue or shared its batches; not the
-// single fastest, which may have reused more than it told. Answers that computed few tokens tell
-// more of other things.
+// latest kSamples. To be told of answers alone that had no other prefill before them. The fastest,
+// since later ones may have shared their batches; not the single fastest, which may have reused
+// more than it told. Answers that computed few tokens tell more of other things.
 // Thread safety: all methods from any thread.
 class PrefillPace {
  public:

@@ -353,6 +353,21 @@ TEST_P(LocalSelection, WhatAWorkerSparedItselfIsCountedByTheTimeItTakesForAToken
   EXPECT_NE(metrics.scrape().find(saved + "0.5\n"), std::string::npos) << metrics.scrape();
 }
 
+TEST_P(LocalSelection, NoPaceIsLearntOfAnAnswerThatHadOthersBeforeIt) {
+  add_worker("a");
+  const Selection first = chosen(inquiry(1'000));
+  const Selection second = chosen(inquiry(1'000));
+  Ending ending = answered(1'000, 0);
+  ending.first_token = std::chrono::seconds(2);
+  selector().end(first.reservation, ending);
+  ending = answered(1'000, 500);
+  ending.first_token = std::chrono::seconds(4);
+  selector().end(second.reservation, ending);
+  EXPECT_NE(metrics.scrape().find("sightline_saved_prefill_seconds_total{worker=\"a\"} 1\n"),
+            std::string::npos)
+      << metrics.scrape();
+}
+
 TEST_P(LocalSelection, AnotherCountOfPromptTokensIsCounted) {
   add_worker("a");
   selector().end(chosen(inquiry()).reservation, answered(161, 0));
