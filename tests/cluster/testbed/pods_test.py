@@ -68,11 +68,13 @@ def test_the_tests_process_reaches_pods_and_services(namespace, pods_bed):
 def test_probes_decide_who_is_asked_and_who_is_started_again(namespace):
     by_file = {"exec": {"command": ["test", "-e", "/tmp/ready"]}, "periodSeconds": 1,
                "failureThreshold": 1}
+    # A server that is slow to start on a busy machine is not sick.
+    by_page = {"httpGet": {"path": "/", "port": pods.PORT}, "periodSeconds": 1}
     namespace.apply(
         pods.pod("asked", pods.container("client", readinessProbe=by_file)), pods.service("asked"),
-        pods.pod("sick", pods.server(livenessProbe={
-            "httpGet": {"path": "/", "port": pods.PORT}, "periodSeconds": 1,
-            "failureThreshold": 1})))
+        pods.pod("sick", pods.server(
+            startupProbe=by_page | {"failureThreshold": 60},
+            livenessProbe=by_page | {"failureThreshold": 1})))
     namespace.wait("pod/sick", "Ready")
     namespace.wait("pod/asked", "jsonpath={.status.phase}=Running")
 
