@@ -126,8 +126,47 @@ inline constexpr MetricSpec kReflectorWatchesTotal{"sightline_operator_watches_t
                                                    MetricType::Counter,
                                                    "Watches begun by a cache, by how they ended.",
                                                    {"resource", "end"}};
-inline constexpr MetricSpec kReflectorObjects{
-    "sightline_operator_cached_objects", MetricType::Gauge, "Objects in a cache.", {"resource"}};
+inline constexpr MetricSpec kReflectorObjects{"sightline_operator_cached_objects",
+                                              MetricType::Gauge,
+                                              "Objects in a cache.",
+                                              {"resource"},
+                                              {},
+                                              Combine::Max};
+
+// Objects, told by the operator that leads. Their namespace has a label of its own: `namespace` is
+// that of who is scraped.
+inline constexpr MetricSpec kObjects{"sightline_operator_objects",
+                                     MetricType::Gauge,
+                                     "MultimodalRouters by the phase of their roll-out.",
+                                     {"phase"},
+                                     {},
+                                     Combine::Max};
+inline constexpr MetricSpec kObjectsByCondition{"sightline_operator_objects_by_condition",
+                                                MetricType::Gauge,
+                                                "MultimodalRouters by a condition and its status.",
+                                                {"condition", "status"},
+                                                {},
+                                                Combine::Max};
+inline constexpr MetricSpec kObjectReady{"sightline_operator_object_ready",
+                                         MetricType::Gauge,
+                                         "1 while the MultimodalRouter is Ready, else 0.",
+                                         {"router_namespace", "router"},
+                                         {},
+                                         Combine::Max};
+inline constexpr MetricSpec kObjectRolloutStuck{
+    "sightline_operator_object_rollout_stuck",
+    MetricType::Gauge,
+    "1 while the MultimodalRouter's roll-out made no progress within its deadline, else 0.",
+    {"router_namespace", "router"},
+    {},
+    Combine::Max};
+inline constexpr MetricSpec kObjectWorkers{
+    "sightline_operator_object_workers",
+    MetricType::Gauge,
+    "Workers of the MultimodalRouter by state: desired, ready, routable.",
+    {"router_namespace", "router", "state"},
+    {},
+    Combine::Max};
 
 // Leader election.
 inline constexpr MetricSpec kLeaderStatus{

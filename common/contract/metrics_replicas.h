@@ -18,6 +18,13 @@ inline constexpr MetricSpec kNatsConnectsTotal{"sightline_nats_connects_total",
                                                MetricType::Counter,
                                                "Connections to NATS made, the first included.",
                                                {"connection"}};
+inline constexpr MetricSpec kNatsCertificateExpiry{
+    "sightline_nats_certificate_expiry_timestamp_seconds",
+    MetricType::Gauge,
+    "When the first certificate ends of a file of the NATS connection: certificate or authority.",
+    {"file"},
+    {},
+    Combine::Max};
 inline constexpr MetricSpec kNatsMessagesTotal{"sightline_nats_messages_total",
                                                MetricType::Counter,
                                                "Messages of NATS that came in or went out.",
@@ -130,6 +137,7 @@ inline constexpr MetricSpec kReplicaMembersRefusedTotal{
 inline constexpr std::array kReplicasMetrics = {
     &kNatsConnected,
     &kNatsConnectsTotal,
+    &kNatsCertificateExpiry,
     &kNatsMessagesTotal,
     &kNatsBytesTotal,
     &kNatsDroppedTotal,

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/nats/certificates.h"
 #include "common/nats/connection_state.h"
 
 namespace sightline::nats {
@@ -26,6 +27,7 @@ Result<std::unique_ptr<Connection>> Connection::create(ConnectionOptions options
                                                        const Clock& clock) {
   SL_TRY(contract::check_nats(options.settings));
   auto servers = SL_TRY(contract::nats_servers(options.settings.urls));
+  watch_certificates(options.settings, metrics);
   auto state = std::make_unique<State>(std::move(options), std::move(servers), metrics, clock);
   State* of_thread = state.get();
   auto connection = std::make_unique<Connection>(std::move(state));

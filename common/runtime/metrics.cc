@@ -229,6 +229,13 @@ void Metrics::remove_worker(std::string_view worker) {
   }
 }
 
+void Metrics::remove(const MetricSpec& spec, std::initializer_list<std::string_view> label_values) {
+  const MutexLock lock(state_->mutex);
+  const auto family = state_->families.find(spec.name);
+  if (family == state_->families.end()) return;
+  family->second.series.erase(Labels(label_values.begin(), label_values.end()));
+}
+
 void Metrics::before_scrape(std::function<void()> refresh) {
   const MutexLock lock(state_->mutex);
   state_->refreshes.push_back(std::move(refresh));

@@ -80,6 +80,9 @@ class Metrics {
   void begin_worker(std::span<const contract::MetricSpec* const> specs, std::string_view worker);
   // Removes every series whose "worker" label has this value.
   void remove_worker(std::string_view worker);
+  // Removes the series of these label values, if there is one.
+  void remove(const contract::MetricSpec& spec,
+              std::initializer_list<std::string_view> label_values);
 
   // Runs before each scrape, on the scraping thread, to bring series up to date; never two at the
   // same time. It must not scrape.

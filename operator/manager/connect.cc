@@ -2,7 +2,9 @@
 // Copyright The Sightline Authors
 #include "operator/manager/connect.h"
 
+#include <algorithm>
 #include <array>
+#include <set>
 
 #include <unistd.h>
 
@@ -24,6 +26,16 @@ Result<config::Connection> from_files(const std::string& paths, const std::strin
   return config::connection_of(kubeconfig, context);
 }
 
+// RFC 1123.
+bool is_label(std::string_view name) {
+  constexpr std::size_t kBytesMax = 63;
+  const auto is_inner = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
+  };
+  return !name.empty() && name.size() <= kBytesMax && name.front() != '-' && name.back() != '-' &&
+         std::all_of(name.begin(), name.end(), is_inner);
+}
+
 }  // namespace
 
 Result<config::Connection> connection_for(const KubeSettings& settings,
@@ -42,6 +54,39 @@ Result<config::Connection> connection_for(const KubeSettings& settings,
   return client_error(ErrorCode::InvalidArgument,
                       "no API server is known: give --kubeconfig or KUBECONFIG, or run in a pod; " +
                           connection.error().message);
+}
+
+https::HttpsOptions https_options(const config::Connection& connection) {
+  https::HttpsOptions options;
+  options.server = connection.cluster.server;
+  options.tls_server_name = connection.cluster.tls_server_name;
+  options.is_insecure = connection.cluster.is_insecure;
+  return options;
+}
+
+std::string user_agent(std::string_view part) {
+  return "sightline-operator/" SL_VERSION " (linux/amd64) " + std::string(part);
+}
+
+object::Key lease_of(const ElectionSettings& settings, const config::Connection& connection) {
+  const std::string& named = settings.name_space;
+  return {named.empty() ? connection.name_space : named, settings.lease};
+}
+
+Result<Done> check_namespaces(const std::vector<std::string>& names) {
+  const auto wrong = [](const std::string& why) {
+    return client_error(ErrorCode::InvalidArgument, "--watch-namespace: " + why);
+  };
+  if (names.size() > kNamespacesMax) {
+    return wrong("more than " + std::to_string(kNamespacesMax) +
+                 " namespaces; give none to watch all of them");
+  }
+  std::set<std::string_view> seen;
+  for (const std::string& name : names) {
+    if (!is_label(name)) return wrong("'" + name + "' is no name of a namespace");
+    if (!seen.insert(name).second) return wrong("'" + name + "' is named twice");
+  }
+  return Done{};
 }
 
 std::string identity_of_process() {

@@ -20,6 +20,7 @@
 #include "operator/kube/recorder/event_recorder.h"
 #include "operator/kube/rest/rest_client.h"
 #include "operator/manager/connect.h"
+#include "operator/manager/object_metrics.h"
 #include "operator/manager/workers.h"
 #include "operator/owned/caches.h"
 #include "operator/owned/kinds.h"
@@ -36,23 +37,10 @@ constexpr std::chrono::minutes kSyncMax{2};
 constexpr std::chrono::seconds kFinishMax{10};
 constexpr std::string_view kEventsController = "sightline.dev/operator";
 
-std::string user_agent(std::string_view part) {
-  return "sightline-operator/" SL_VERSION " (linux/amd64) " + std::string(part);
-}
-
-https::HttpsOptions https_options(const config::Connection& connection) {
-  https::HttpsOptions options;
-  options.server = connection.cluster.server;
-  options.tls_server_name = connection.cluster.tls_server_name;
-  options.is_insecure = connection.cluster.is_insecure;
-  return options;
-}
-
 election::ElectionOptions election_options(const OperatorSettings& settings,
                                            const config::Connection& connection) {
   election::ElectionOptions options;
-  const std::string& named = settings.election.name_space;
-  options.lease = {named.empty() ? connection.name_space : named, settings.election.lease};
+  options.lease = lease_of(settings.election, connection);
   options.identity = identity_of_process();
   options.lease_duration = settings.election.lease_duration;
   options.renew_deadline = settings.election.renew_deadline;
@@ -76,6 +64,7 @@ struct OperatorApp::Parts {
   config::Connection connection;
   std::stop_source stop;
   runtime::Metrics metrics;
+  ObjectMetrics objects{metrics};
   config::Credentials credentials;
   config::Credentials nobody;  // for routers, which are told by their own token
   https::HttpsTransport transport;
@@ -136,12 +125,15 @@ void OperatorApp::Parts::make_reconciler() {
   queue.emplace(kController, queue::RateLimits{}, system_clock(), metrics);
   // One that does not answer now may have the kind all the same; then its lists come later or
   // never.
-  const auto monitors = api->list(*owned::rendered_of("PodMonitor"),
-                                  {.of = {.name_space = settings.kube.name_space}, .limit = 1});
+  const auto& name_spaces = settings.kube.name_spaces;
+  const auto monitors =
+      api->list(*owned::rendered_of("PodMonitor"),
+                {.of = {.name_space = name_spaces.empty() ? std::string() : name_spaces.front()},
+                 .limit = 1});
   const bool has_no_monitors =
       failed(monitors, client::Reason::NotFound) || failed(monitors, client::Reason::Forbidden);
   owned::Caches::Options caching;
-  caching.name_space = settings.kube.name_space;
+  caching.name_spaces = name_spaces;
   caching.has_pod_monitors = !has_no_monitors;
   caching.on_change = [this](const object::Key& key) { queue->add(key); };
   caching.seed = runtime::number_nobody_knows();
@@ -163,6 +155,9 @@ void OperatorApp::Parts::make_reconciler() {
   reconciling.version = SL_VERSION;
   reconciling.has_pod_monitors = caching.has_pod_monitors;
   reconciling.poll_interval = settings.reconcile.poll_interval;
+  reconciling.on_verdict = [this](const object::Key& key, const crd::Status* status) {
+    objects.tell(key, status);
+  };
   reconciler.emplace(std::move(reconciling),
                      reconcile::Reconciler::Around{.api = *api,
                                                    .caches = *caches,
@@ -220,6 +215,7 @@ Result<Done> OperatorApp::Parts::listen() {
 }
 
 Result<std::unique_ptr<OperatorApp>> OperatorApp::create(OperatorOptions options) {
+  SL_TRY(check_namespaces(options.settings.kube.name_spaces));
   auto connection = SL_TRY(connection_for(options.settings.kube, options.environment));
   auto parts = std::make_unique<Parts>(std::move(options), std::move(connection));
   SL_TRY(parts->build());

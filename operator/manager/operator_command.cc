@@ -12,6 +12,7 @@
 #include "common/command/command.h"
 #include "common/runtime/shutdown.h"
 
+#include "operator/manager/check_command.h"
 #include "operator/manager/operator_app.h"
 #include "operator/manager/settings.h"
 
@@ -28,6 +29,7 @@ is true. In a pod it needs no settings but images; elsewhere a kubeconfig:
   sightline-operator --kubeconfig ~/.kube/config --router-image IMAGE --nats-image IMAGE
 
 Several may run; one acts, the holder of a Lease. On the admin port: /healthz, /readyz, /metrics.
+'sightline-operator check' says whether one is installed and acts; it has its own --help.
 
 Settings come from flags, then SIGHTLINE_* variables, then defaults; --print-config shows the
 result and where each value came from.
@@ -42,6 +44,11 @@ int operator_command(const command::Invocation& invocation) {
   if (!invocation.arguments.empty() && invocation.arguments.front() == "--version") {
     std::printf("sightline-operator %s\n", SL_VERSION);
     return 0;
+  }
+  if (!invocation.arguments.empty() && invocation.arguments.front() == "check") {
+    command::Invocation rest = invocation;
+    rest.arguments.erase(rest.arguments.begin());
+    return check_command(rest);
   }
   OperatorSettings settings;
   contract::SettingTable table = operator_table(settings);

@@ -21,16 +21,19 @@ void add_kube(SettingTable& table, KubeSettings& s) {
   table.add_text({"kube.context", "context", "NAME",
                   "Context of the kubeconfig files. Empty: their current one."},
                  s.context);
-  table.add_text({"kube.namespace", "watch-namespace", "NAME",
-                  "Only objects of this namespace are looked after, and rights in it are enough. "
-                  "Empty: those of all namespaces."},
-                 s.name_space);
+  table.add_text_list({"kube.namespace", "watch-namespace", "NAME",
+                       "Only objects of this namespace are looked after, and rights in it are "
+                       "enough; repeatable. None: those of all namespaces."},
+                      s.name_spaces);
+}
+
+void add_pace(SettingTable& table, KubeSettings& s) {
   table.add_number({"kube.requests_per_second", "requests-per-second", "N",
                     "Requests to the API server, at most. 0: as many as it takes."},
                    s.requests_per_second, {0, 10'000});
 }
 
-void add_election(SettingTable& table, ElectionSettings& s) {
+void add_lease(SettingTable& table, ElectionSettings& s) {
   table.add_switch({"election.on", "leader-elect", "",
                     "Several operators may run, of which one acts: the holder of a Lease."},
                    s.is_on);
@@ -38,6 +41,10 @@ void add_election(SettingTable& table, ElectionSettings& s) {
                   "Namespace of the Lease. Empty: the operator's own."},
                  s.name_space);
   table.add_text({"election.lease", "lease-name", "NAME", "Name of the Lease."}, s.lease);
+}
+
+void add_election(SettingTable& table, ElectionSettings& s) {
+  add_lease(table, s);
   table.add_duration({"election.lease_duration", "lease-duration", "TIME",
                       "How long a silent leader's Lease counts."},
                      s.lease_duration, {1s, 1h});
@@ -82,9 +89,20 @@ SettingTable operator_table(OperatorSettings& settings) {
   SettingTable table;
   add_admin(table, settings.admin);
   add_kube(table, settings.kube);
+  add_pace(table, settings.kube);
   add_election(table, settings.election);
   add_images(table, settings.images);
   add_reconcile(table, settings.reconcile);
+  add_log(table, settings.log);
+  return table;
+}
+
+SettingTable check_table(CheckSettings& settings) {
+  SettingTable table;
+  add_kube(table, settings.kube);
+  add_lease(table, settings.election);
+  table.add_duration({"check.timeout", "timeout", "TIME", "How long to wait for all to be well."},
+                     settings.time_max, {1s, 1h});
   add_log(table, settings.log);
   return table;
 }

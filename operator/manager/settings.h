@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "common/base/result.h"
 #include "common/contract/process_settings.h"
@@ -15,10 +16,10 @@ namespace sightline::manager {
 using std::chrono::milliseconds;
 
 struct KubeSettings {
-  std::string kubeconfig;          // files, as in KUBECONFIG; empty: a pod's service account
-  std::string context;             // empty: the current one
-  std::string name_space;          // whose objects are watched; empty: all
-  double requests_per_second = 0;  // 0: as many as the API server takes
+  std::string kubeconfig;                // files, as in KUBECONFIG; empty: a pod's service account
+  std::string context;                   // empty: the current one
+  std::vector<std::string> name_spaces;  // whose objects are watched; none: all
+  double requests_per_second = 0;        // 0: as many as the API server takes
 };
 
 // How the one that acts is chosen among several operators.
@@ -53,6 +54,16 @@ struct OperatorSettings {
 
   OperatorSettings();
 };
+
+// Of the check of an installation.
+struct CheckSettings {
+  KubeSettings kube;
+  ElectionSettings election;
+  milliseconds time_max{60'000};  // for all to be well
+  contract::LogSettings log;
+};
+
+contract::SettingTable check_table(CheckSettings& settings);
 
 // The table of all settings, bound to `settings`, which must outlive it.
 contract::SettingTable operator_table(OperatorSettings& settings);

@@ -66,14 +66,24 @@ Caches::Caches(Options options, client::ApiClient& api, const Clock& clock,
   }
 }
 
-void Caches::watch(const Resource& resource, std::string labels) {
+void Caches::watch(const Resource& resource, const std::string& labels) {
+  auto& informers = informers_[resource.plural];
+  if (options_.name_spaces.empty()) informers.push_back(informer_of(resource, labels, {}));
+  for (const std::string& name_space : options_.name_spaces) {
+    informers.push_back(informer_of(resource, labels, name_space));
+  }
+}
+
+std::unique_ptr<reflector::Informer> Caches::informer_of(const Resource& resource,
+                                                         const std::string& labels,
+                                                         const std::string& name_space) {
   reflector::Informer::Options informer;
   informer.resource = resource;
-  informer.of.name_space = options_.name_space;
-  informer.of.labels = std::move(labels);
+  informer.of.name_space = name_space;
+  informer.of.labels = labels;
   informer.indexes[std::string(kByOwner)] = reflector::by_controller();
   informer.indexes[std::string(kByRouter)] = router_of;
-  informer.seed = options_.seed + informers_.size();
+  informer.seed = options_.seed + made_++;
   const bool is_router = resource.kind == routers_resource().kind;
   if (resource == pods_resource() || resource == replica_sets_resource()) informer.trim = trim;
   informer.on_change = [tell = options_.on_change, is_router](const reflector::Change& change) {
@@ -84,44 +94,61 @@ void Caches::watch(const Resource& resource, std::string labels) {
       if (!key.name.empty()) tell(key);
     }
   };
-  informers_[resource.plural] =
-      std::make_unique<reflector::Informer>(std::move(informer), api_, clock_, metrics_);
+  return std::make_unique<reflector::Informer>(std::move(informer), api_, clock_, metrics_);
+}
+
+const Caches::Informers::mapped_type& Caches::informers_of(const Resource& resource) const {
+  static const Informers::mapped_type kNone;
+  const auto found = informers_.find(resource.plural);
+  return found == informers_.end() ? kNone : found->second;
 }
 
 bool Caches::wait_until_synced(const std::stop_token& stop, Duration time_max) const {
-  return std::all_of(informers_.begin(), informers_.end(), [&](const auto& informer) {
-    return informer.second->wait_until_synced(stop, time_max);
+  return std::all_of(informers_.begin(), informers_.end(), [&](const auto& of_resource) {
+    return std::all_of(
+        of_resource.second.begin(), of_resource.second.end(),
+        [&](const auto& informer) { return informer->wait_until_synced(stop, time_max); });
   });
 }
 
 bool Caches::has_synced() const {
-  return std::all_of(informers_.begin(), informers_.end(),
-                     [](const auto& informer) { return informer.second->has_synced(); });
+  return std::all_of(informers_.begin(), informers_.end(), [](const auto& of_resource) {
+    return std::all_of(of_resource.second.begin(), of_resource.second.end(),
+                       [](const auto& informer) { return informer->has_synced(); });
+  });
 }
 
-const reflector::Store& Caches::routers() const {
-  return informers_.find(routers_resource().plural)->second->store();
-}
+ObjectPtr Caches::router(const Key& key) const { return find(routers_resource(), key); }
 
 ObjectPtr Caches::find(const Resource& resource, const Key& key) const {
-  const auto informer = informers_.find(resource.plural);
-  return informer == informers_.end() ? nullptr : informer->second->store().get(key);
+  for (const auto& informer : informers_of(resource)) {
+    if (ObjectPtr object = informer->store().get(key)) return object;
+  }
+  return nullptr;
 }
 
 std::size_t Caches::count(const Resource& resource) const {
-  const auto informer = informers_.find(resource.plural);
-  return informer == informers_.end() ? 0 : informer->second->store().size();
+  std::size_t count = 0;
+  for (const auto& informer : informers_of(resource)) count += informer->store().size();
+  return count;
+}
+
+std::vector<ObjectPtr> Caches::indexed(const Resource& resource, std::string_view index,
+                                       std::string_view value) const {
+  std::vector<ObjectPtr> objects;
+  for (const auto& informer : informers_of(resource)) {
+    const auto found = informer->store().find(index, value);
+    objects.insert(objects.end(), found.begin(), found.end());
+  }
+  return objects;
 }
 
 std::vector<ObjectPtr> Caches::owned(const Resource& resource, std::string_view owner_uid) const {
-  const auto informer = informers_.find(resource.plural);
-  if (informer == informers_.end()) return {};
-  return informer->second->store().find(kByOwner, owner_uid);
+  return indexed(resource, kByOwner, owner_uid);
 }
 
 std::vector<ObjectPtr> Caches::pods_of(const Key& router) const {
-  const auto informer = informers_.find(pods_resource().plural);
-  return informer->second->store().find(kByRouter, object::text_of(router));
+  return indexed(pods_resource(), kByRouter, object::text_of(router));
 }
 
 }  // namespace sightline::owned

@@ -24,8 +24,8 @@ namespace sightline::owned {
 class Caches {
  public:
   struct Options {
-    std::string name_space;         // that is watched; empty: all
-    bool has_pod_monitors = false;  // the API server knows the kind
+    std::vector<std::string> name_spaces;  // that are watched, each once; none: all
+    bool has_pod_monitors = false;         // the API server knows the kind
     // Told of the MultimodalRouter that a change concerns, on an informer's thread.
     std::function<void(const object::Key&)> on_change;
     std::uint64_t seed = 0;
@@ -37,7 +37,7 @@ class Caches {
   bool wait_until_synced(const std::stop_token& stop, Duration time_max) const;
   [[nodiscard]] bool has_synced() const;
 
-  [[nodiscard]] const reflector::Store& routers() const;
+  [[nodiscard]] reflector::ObjectPtr router(const object::Key& key) const;
   [[nodiscard]] reflector::ObjectPtr find(const object::Resource& resource,
                                           const object::Key& key) const;
   [[nodiscard]] std::size_t count(const object::Resource& resource) const;
@@ -48,13 +48,25 @@ class Caches {
   [[nodiscard]] std::vector<reflector::ObjectPtr> pods_of(const object::Key& router) const;
 
  private:
-  void watch(const object::Resource& resource, std::string labels);
+  // By the plural of the resource, one for each namespace that is watched.
+  using Informers =
+      std::map<std::string, std::vector<std::unique_ptr<reflector::Informer>>, std::less<>>;
+
+  void watch(const object::Resource& resource, const std::string& labels);
+  std::unique_ptr<reflector::Informer> informer_of(const object::Resource& resource,
+                                                   const std::string& labels,
+                                                   const std::string& name_space);
+  [[nodiscard]] const Informers::mapped_type& informers_of(const object::Resource& resource) const;
+  [[nodiscard]] std::vector<reflector::ObjectPtr> indexed(const object::Resource& resource,
+                                                          std::string_view index,
+                                                          std::string_view value) const;
 
   const Options options_;
   client::ApiClient& api_;
   const Clock& clock_;
   runtime::Metrics& metrics_;
-  std::map<std::string, std::unique_ptr<reflector::Informer>, std::less<>> informers_;  // by plural
+  std::size_t made_ = 0;  // informers
+  Informers informers_;
 };
 
 }  // namespace sightline::owned

@@ -118,7 +118,7 @@ Answer<std::optional<Duration>> Reconciler::reconcile(const Key& key) {
 }
 
 Answer<std::optional<Duration>> Reconciler::look_after(const Key& key) {
-  const auto object = around_.caches.routers().get(key);
+  const auto object = around_.caches.router(key);
   if (object == nullptr || object::is_being_deleted(*object)) {
     forget(key);
     return std::optional<Duration>();
@@ -152,6 +152,7 @@ bool Reconciler::is_outdated(const Key& key, const Value& object) {
 }
 
 void Reconciler::forget(const Key& key) {
+  if (options_.on_verdict) options_.on_verdict(key, nullptr);
   applier_.forget(key);
   secrets_.forget(key);
   pushes_.forget(key);
@@ -347,6 +348,8 @@ Failure Reconciler::unobserved(Case& now, const Failure& failure) {
 }
 
 Answer<Done> Reconciler::put_status(const Case& now, const crd::Status& status) {
+  const Key key{now.owner.name_space, now.owner.name};
+  if (options_.on_verdict) options_.on_verdict(key, &status);
   if (status == now.before) return Done{};
   Value patch = Value::object();
   object::name_kind(patch, owned::routers_resource());
@@ -360,7 +363,7 @@ Answer<Done> Reconciler::put_status(const Case& now, const crd::Status& status) 
       SL_TRY(around_.api.apply(owned::routers_resource(), patch, owned::as_status()));
   if (object::resource_version_of(written) != object::resource_version_of(now.object)) {
     const MutexLock lock(mutex_);
-    outdated_[{now.owner.name_space, now.owner.name}] = object::resource_version_of(now.object);
+    outdated_[key] = object::resource_version_of(now.object);
   }
   const auto happenings = happenings_of(now.object, now.before.conditions, status.conditions);
   for (const recorder::Happening& one : happenings) around_.events.record(one);

@@ -35,6 +35,8 @@ class Reconciler {
     std::string version;      // of this operator
     bool has_pod_monitors = false;
     Duration poll_interval = std::chrono::seconds(5);
+    // Told of each verdict on an object; without one, that it is gone. From several threads.
+    std::function<void(const object::Key&, const crd::Status*)> on_verdict;
   };
   struct Around {
     client::ApiClient& api;

@@ -137,9 +137,11 @@ void Informer::strip(object::Value& object) const {
 }
 
 void Informer::apply(StoreChange change) {
+  const auto before = static_cast<double>(store_.size());
   const std::vector<Change> changes = store_.apply(std::move(change));
+  // Of one resource there may be informers for several namespaces.
   metrics_.gauge(contract::kReflectorObjects, {options_.resource.plural})
-      .set(static_cast<double>(store_.size()));
+      .add(static_cast<double>(store_.size()) - before);
   if (!options_.on_change) return;
   for (const Change& one : changes) options_.on_change(one);
 }

@@ -26,6 +26,20 @@ TEST(Connection, OfAFileThatIsNotThereNamesIt) {
   EXPECT_NE(connection.error().message.find("/nowhere/config"), std::string::npos);
 }
 
+TEST(Namespaces, ThatAreWatchedAreNamesEachOnceAndNotTooMany) {
+  EXPECT_TRUE(check_namespaces({}).ok());
+  EXPECT_TRUE(check_namespaces({"a", "team-b"}).ok());
+  for (const std::string wrong : {"", "Team", "-a", "a-", "a.b", "a/b"}) {
+    const auto checked = check_namespaces({wrong});
+    ASSERT_FALSE(checked.ok()) << wrong;
+    EXPECT_NE(checked.error().message.find("--watch-namespace"), std::string::npos);
+  }
+  EXPECT_FALSE(check_namespaces({"a", "b", "a"}).ok());
+  std::vector<std::string> many;
+  for (std::size_t i = 0; i <= kNamespacesMax; ++i) many.push_back("n" + std::to_string(i));
+  EXPECT_FALSE(check_namespaces(many).ok());
+}
+
 TEST(Identity, IsUnlikeThatOfAnyOtherProcess) {
   EXPECT_NE(identity_of_process(), identity_of_process());
 }

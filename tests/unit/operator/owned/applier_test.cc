@@ -44,7 +44,7 @@ class ApplierTest : public testing::Test {
       return failure;
     };
     caches_ =
-        std::make_unique<Caches>(Caches::Options{.name_space = {}, .on_change = [](const Key&) {}},
+        std::make_unique<Caches>(Caches::Options{.name_spaces = {}, .on_change = [](const Key&) {}},
                                  server_, system_clock(), metrics_);
     EXPECT_TRUE(caches_->wait_until_synced({}, fakes::kPatience));
     applier_ = std::make_unique<Applier>(server_, *caches_);

@@ -38,8 +38,8 @@ class CachesTest : public testing::Test {
     pod.set({"status", "podIP"}, "10.0.0.1");
     server_.put(pods_resource(), pod);
     caches_ = std::make_unique<Caches>(
-        Caches::Options{.name_space = {}, .on_change = [this](const Key&) { ++changes_; }}, server_,
-        system_clock(), metrics_);
+        Caches::Options{.name_spaces = {}, .on_change = [this](const Key&) { ++changes_; }},
+        server_, system_clock(), metrics_);
     EXPECT_TRUE(caches_->wait_until_synced({}, fakes::kPatience));
     EXPECT_TRUE(eventually([&] { return changes_ == 2; }));
   }
@@ -51,7 +51,7 @@ class CachesTest : public testing::Test {
     server_.put(routers_resource(), router);
     const Value now = *server_.find(routers_resource(), kShop);
     EXPECT_TRUE(eventually([&] {
-      const auto cached = caches_->routers().get(kShop);
+      const auto cached = caches_->router(kShop);
       return object::resource_version_of(*cached) == object::resource_version_of(now);
     }));
   }
@@ -73,6 +73,23 @@ TEST_F(CachesTest, TellOfANewSpecAndNotOfAStatusThatWeWrote) {
 TEST_F(CachesTest, TellOfADeletion) {
   static_cast<void>(server_.remove(routers_resource(), kShop, {}));
   EXPECT_TRUE(eventually([&] { return changes_ == 3; }));
+}
+
+TEST_F(CachesTest, OfSeveralNamespacesHoldTheObjectsOfThoseAndOfNoOther) {
+  for (const std::string name_space : {"here", "there", "elsewhere"}) {
+    Value map = Value::object();
+    map.set({"metadata", "name"}, "shop-specs");
+    map.set({"metadata", "namespace"}, name_space);
+    map.set({"metadata", "labels", desired::kManagerLabel}, desired::kManager);
+    server_.put(config_maps_resource(), map);
+  }
+  const Caches several({.name_spaces = {"here", "there"}, .on_change = [](const Key&) {}}, server_,
+                       system_clock(), metrics_);
+  ASSERT_TRUE(several.wait_until_synced({}, fakes::kPatience));
+  EXPECT_NE(several.find(config_maps_resource(), {"here", "shop-specs"}), nullptr);
+  EXPECT_NE(several.find(config_maps_resource(), {"there", "shop-specs"}), nullptr);
+  EXPECT_EQ(several.find(config_maps_resource(), {"elsewhere", "shop-specs"}), nullptr);
+  EXPECT_EQ(several.count(config_maps_resource()), 2U);
 }
 
 TEST_F(CachesTest, KeepOfPodsWhatIsReadOfThem) {

@@ -41,7 +41,7 @@ struct Trial::Operator {
   Operator(fakes::FakeApiServer& server, FakeCluster& cluster, const Clock& clock,
            runtime::Metrics& metrics)
       : events({.controller = "test", .instance = "test-1"}, server, system_clock(), metrics),
-        caches({.name_space = {}, .on_change = [](const Key&) {}, .seed = 1}, server,
+        caches({.name_spaces = {}, .on_change = [](const Key&) {}, .seed = 1}, server,
                system_clock(), metrics),
         reconciler({.images = {.router = "sightline:1", .nats = "nats:1", .download = "hf:1"},
                     .version = "1.0.0"},

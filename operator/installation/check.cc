@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "operator/installation/check.h"
+
+#include <optional>
+#include <utility>
+
+#include "operator/kube/election/election.h"
+#include "operator/owned/kinds.h"
+
+namespace sightline::installation {
+namespace {
+
+using client::Reason;
+
+constexpr std::chrono::seconds kPause{1};
+
+// What an attempt came to: done, or why not yet.
+using Attempt = std::function<Result<Done>()>;
+
+// Again until it is done, no further attempt can help, or the time is over.
+Result<Done> until(Instant end, const CheckAround& around, const Attempt& attempt) {
+  std::string told;
+  for (;;) {
+    Result<Done> tried = attempt();
+    if (tried.ok() || !tried.error().retryable) return tried;
+    if (around.clock.now() >= end) return tried;
+    if (tried.error().message != told) around.said("waiting: " + tried.error().message);
+    told = tried.error().message;
+    if (!around.pause(kPause)) return client_error(ErrorCode::Cancelled, "stopped");
+  }
+}
+
+Error not_yet(std::string message) {
+  return worker_error(ErrorCode::Unavailable, std::move(message), true);
+}
+
+Result<Done> kinds_are_served(client::ApiClient& api, const std::string& name_space) {
+  const auto list =
+      api.list(owned::routers_resource(), {.of = {.name_space = name_space}, .limit = 1});
+  if (list.ok()) return Done{};
+  const client::Failure& failure = list.error();
+  if (failure.reason == Reason::NotFound) {
+    return client_error(ErrorCode::NotFound,
+                        "the API server knows no MultimodalRouter: install the kinds, with the "
+                        "chart's crds.enabled=true or kubectl apply -f crds.yaml");
+  }
+  if (failure.reason == Reason::Forbidden) {
+    return client_error(ErrorCode::Unauthorized,
+                        "MultimodalRouters may not be read: " + failure.message +
+                            "; the chart's rbac.create=true gives the right");
+  }
+  return not_yet("the API server gave no list of MultimodalRouters: " + failure.message);
+}
+
+// Two different renewals of one holder: a Lease alone may be that of one that is gone.
+class Renewal {
+ public:
+  Result<Done> look(client::ApiClient& api, const object::Key& key) {
+    const auto lease = api.get(election::lease_resource(), key);
+    const std::string name = object::text_of(key);
+    if (client::failed(lease, Reason::Forbidden)) {
+      return client_error(ErrorCode::Unauthorized,
+                          "the Lease may not be read: " + lease.error().message);
+    }
+    if (client::failed(lease, Reason::NotFound)) {
+      return not_yet("no operator has taken the Lease " + name + " yet");
+    }
+    if (!lease.ok()) return not_yet("the Lease could not be read: " + lease.error().message);
+    holder_ = lease->at({"spec", "holderIdentity"}).text();
+    if (holder_.empty()) return not_yet("no operator holds the Lease " + name);
+    const std::string renewed(lease->at({"spec", "renewTime"}).text());
+    if (std::exchange(seen_, renewed).value_or(renewed) != renewed) return Done{};
+    return not_yet(holder_ + " holds the Lease " + name + " and has not renewed it since");
+  }
+  [[nodiscard]] const std::string& holder() const { return holder_; }
+
+ private:
+  std::string holder_;
+  std::optional<std::string> seen_;  // renewTime
+};
+
+}  // namespace
+
+Result<Done> check_installation(const CheckOptions& options, const CheckAround& around) {
+  const Instant end = around.clock.now() + options.time_max;
+  std::vector<std::string> name_spaces = options.name_spaces;
+  if (name_spaces.empty()) name_spaces.emplace_back();
+  for (const std::string& one : name_spaces) {
+    SL_TRY(until(end, around, [&] { return kinds_are_served(around.api, one); }));
+  }
+  around.said("ok: the API server knows MultimodalRouters, and they may be read");
+  if (options.lease.name.empty()) {
+    around.said("not looked at: whether an operator runs (leader election is off)");
+    return Done{};
+  }
+  Renewal renewal;
+  SL_TRY(until(end, around, [&] { return renewal.look(around.api, options.lease); }));
+  around.said("ok: an operator leads: " + renewal.holder());
+  return Done{};
+}
+
+}  // namespace sightline::installation
