@@ -147,12 +147,13 @@ inline constexpr MetricSpec kObjectsByCondition{"sightline_operator_objects_by_c
                                                 {"condition", "status"},
                                                 {},
                                                 Combine::Max};
-inline constexpr MetricSpec kObjectReady{"sightline_operator_object_ready",
-                                         MetricType::Gauge,
-                                         "1 while the MultimodalRouter is Ready, else 0.",
-                                         {"router_namespace", "router"},
-                                         {},
-                                         Combine::Max};
+inline constexpr MetricSpec kObjectReady{
+    "sightline_operator_object_ready",
+    MetricType::Gauge,
+    "1 while the MultimodalRouter is Ready, else 0; none of a suspended one.",
+    {"router_namespace", "router"},
+    {},
+    Combine::Max};
 inline constexpr MetricSpec kObjectRolloutStuck{
     "sightline_operator_object_rollout_stuck",
     MetricType::Gauge,

@@ -72,10 +72,17 @@ inline constexpr MetricSpec kFirstTokenSeconds{
     {"overlap"},
     kDurationBuckets};
 
+inline constexpr MetricSpec kAnswersBegunTotal{
+    "sightline_answers_begun_total",
+    MetricType::Counter,
+    "Answers of the worker that began: their first token came, or all at once.",
+    {kWorkerLabel}};
+
 inline constexpr std::array kReuseMetrics = {
     &kPromptTokensTotal,      &kJudgedPromptTokensTotal, &kBestTokensTotal,
     &kPredictedTokensTotal,   &kReusedTokensTotal,       &kSavedPrefillSecondsTotal,
     &kPrefillSecondsPerToken, &kDecisionsTotal,          &kFirstTokenSeconds,
+    &kAnswersBegunTotal,
 };
 
 }  // namespace sightline::contract

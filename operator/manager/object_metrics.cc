@@ -101,7 +101,12 @@ void ObjectMetrics::show_together(const Rows& rows) {
 void ObjectMetrics::show(const Key& key, const Row& row) {
   const auto ready = row.conditions.find(std::string(kReadyType));
   const bool is_ready = ready != row.conditions.end() && ready->second == ConditionStatus::True;
-  metrics_.gauge(contract::kObjectReady, {key.name_space, key.name}).set(is_ready ? 1 : 0);
+  if (row.phase == RolloutPhase::Idle) {
+    // Suspended on purpose: nobody is to be told that it is not Ready.
+    metrics_.remove(contract::kObjectReady, {key.name_space, key.name});
+  } else {
+    metrics_.gauge(contract::kObjectReady, {key.name_space, key.name}).set(is_ready ? 1 : 0);
+  }
   metrics_.gauge(contract::kObjectRolloutStuck, {key.name_space, key.name})
       .set(row.phase == RolloutPhase::Stuck ? 1 : 0);
   const auto workers = [&](std::string_view state, std::int64_t count) {

@@ -51,7 +51,16 @@ void RequestTrace::sent(const Expectation& expectation) {
   expectation_ = expectation;
 }
 
-void RequestTrace::first_token() { first_token_at_ = services_.clock.now(); }
+void RequestTrace::first_token() {
+  first_token_at_ = services_.clock.now();
+  count_begun();
+}
+
+// At once, not when the answer ends: that an engine begins no answers any more is news.
+void RequestTrace::count_begun() const {
+  if (!expectation_) return;
+  services_.metrics.counter(contract::kAnswersBegunTotal, {expectation_->worker}).add();
+}
 
 void RequestTrace::retried(std::string_view worker, const Error& error) {
   ++retries_;
@@ -61,6 +70,7 @@ void RequestTrace::retried(std::string_view worker, const Error& error) {
 void RequestTrace::answered(int status, const std::optional<openai::Usage>& usage) {
   status_ = status;
   usage_ = usage;
+  if (first_token_at_ == Instant{}) count_begun();
 }
 
 void RequestTrace::failed(int status, const Error& error) {

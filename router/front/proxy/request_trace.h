@@ -67,6 +67,7 @@ class RequestTrace {
  private:
   void write_log(Instant end) const;
   void count(Instant end) const;
+  void count_begun() const;
   [[nodiscard]] double seconds(Instant from, Instant to) const;
 
   const Services& services_;

@@ -66,6 +66,18 @@ TEST_F(ObjectMetricsTest, ALaterVerdictReplacesTheOneBefore) {
       says(R"(sightline_operator_object_ready{router_namespace="here",router="vision"} 1)"));
 }
 
+TEST_F(ObjectMetricsTest, ASuspendedObjectIsNotCalledUnready) {
+  const auto well = status_of(RolloutPhase::Completed, ConditionStatus::True);
+  const auto suspended = status_of(RolloutPhase::Idle, ConditionStatus::False);
+  const std::string series =
+      R"(sightline_operator_object_ready{router_namespace="here",router="vision"})";
+  objects_.tell({"here", "vision"}, &well);
+  EXPECT_TRUE(mentions(series));
+  objects_.tell({"here", "vision"}, &suspended);
+  EXPECT_FALSE(mentions(series));
+  EXPECT_TRUE(mentions("sightline_operator_object_workers"));
+}
+
 TEST_F(ObjectMetricsTest, AnObjectThatIsGoneLeavesNoSeries) {
   const auto well = status_of(RolloutPhase::Completed, ConditionStatus::True);
   objects_.tell({"here", "vision"}, &well);

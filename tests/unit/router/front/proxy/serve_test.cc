@@ -249,6 +249,7 @@ TEST_P(Serving, ARequestGoesToTheChosenWorkerAndEndsWithItsAnswer) {
   EXPECT_EQ(relay.sent[0].endpoint.port, 8000);
   EXPECT_EQ(relay.sent[0].body, chat());
   EXPECT_EQ(selector.first_tokens, 1);
+  EXPECT_TRUE(counts(R"(sightline_answers_begun_total{worker="a"} 1)"));
   ASSERT_EQ(selector.endings.size(), 1U);
   EXPECT_EQ(selector.endings[0].kind, Kind::Answered);
   EXPECT_EQ(selector.endings[0].status, 200);
