@@ -16,7 +16,7 @@ namespace sightline::desired {
 
 // User and group of containers whose images name none, or root. A user's pod template may name
 // another one.
-inline constexpr std::int64_t kUser = 10'001;
+inline constexpr std::int64_t kUser = 65'532;
 
 // Of a container: may become nobody else, write nothing but volumes, and has no capabilities, as
 // the restricted Pod Security Standard asks.

@@ -18,7 +18,7 @@ from . import cache, images
 from .bed import BedError
 from .progress import step
 
-USER = 10001
+USER = 65532
 PROGRAMS = pathlib.Path("usr/local/bin")
 CERTIFICATES = pathlib.Path("/etc/ssl/certs/ca-certificates.crt")
 TEXTS = {

@@ -162,7 +162,7 @@ def test_an_image_of_a_program_has_its_libraries_and_a_user_that_is_not_root(tmp
     assert any("/libc.so" in name for name in names)
     assert any("ld-linux" in name for name in names)
     assert "./usr/local/bin/ls" in names
-    assert (config["User"], config["Entrypoint"]) == ("10001:10001", ["ls", "-l"])
+    assert (config["User"], config["Entrypoint"]) == ("65532:65532", ["ls", "-l"])
 
 
 def test_an_image_is_made_once_for_each_content(tmp_path):

@@ -108,7 +108,7 @@ def test_kubectl_shows_logs_runs_commands_and_forwards_ports(namespace):
 
 def restricted(name, *containers, **spec):
     return pods.pod(name, *containers, **{"securityContext": {
-        "runAsNonRoot": True, "runAsUser": 10001, "fsGroup": 10001,
+        "runAsNonRoot": True, "runAsUser": 65532, "fsGroup": 65532,
         "seccompProfile": {"type": "RuntimeDefault"}}, "automountServiceAccountToken": False,
         "enableServiceLinks": False} | spec)
 
@@ -144,8 +144,8 @@ def test_a_restricted_namespace_runs_restricted_pods_and_refuses_others(make_nam
         return namespace.exec("fine", "sh", "-c", script).strip()
 
     assert says("id -u; id -g; cat /model/model.txt /secrets/key; echo; echo $level $SELF") == (
-        "10001\n10001\nweights\nsecret\ndebug fine")
-    assert says("touch /scratch/a /dev/shm/b && stat -c %g /scratch/a") == "10001"
+        "65532\n65532\nweights\nsecret\ndebug fine")
+    assert says("touch /scratch/a /dev/shm/b && stat -c %g /scratch/a") == "65532"
     assert "Read-only" in says("touch /usr/a 2>&1; true")
     assert says("df /dev/shm | tail -n 1 | cut -d' ' -f 1") == "tmpfs"
     limits = says("grep -E '^(CapEff|NoNewPrivs|Seccomp):' /proc/self/status | cut -f 2")
