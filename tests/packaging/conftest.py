@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Sightline Authors
+"""Tests of what is installed: the chart, by the oldest helm it is made for and by helm 4. They need
+no cluster and run when they are named (make test-packaging)."""
+
+import pathlib
+import sys
+
+import pytest
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+for place in (ROOT / "tests", HERE):
+    sys.path.insert(0, str(place))
+
+from helm import Helm  # noqa: E402
+from testbed import binaries  # noqa: E402
+
+
+def pytest_ignore_collect(collection_path, config):
+    named = [(config.invocation_params.dir / argument.split("::")[0]).resolve()
+             for argument in config.args]
+    return not any(path == HERE or HERE in path.parents for path in named) or None
+
+
+@pytest.fixture(scope="session", params=["helm3", "helm"])
+def helm(request):
+    return Helm(binaries.clients()[request.param])
+
+
+@pytest.fixture(scope="session")
+def helm4():
+    return Helm(binaries.clients()["helm"])
+
+
+@pytest.fixture(scope="session")
+def kubectl():
+    return binaries.clients()["kubectl"]

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Sightline Authors
+"""What is written of the chart is what it is."""
+
+import re
+
+from helm import ROOT, default_values
+from test_chart import leaves
+
+
+def rows():
+    """Values that the page's table names, with what is said of their defaults."""
+    text = (ROOT / "docs/chart.md").read_text(encoding="utf-8")
+    table = text[text.index("| value |"):text.index("A chart around")]
+    for line in table.splitlines()[2:]:
+        if line.startswith("|"):
+            names, defaults, _ = (cell.strip() for cell in line.strip("|").split("|", 2))
+            yield re.findall(r"`([^`]+)`", names), defaults
+
+
+def test_the_page_of_the_chart_has_every_value_and_no_other():
+    written = [name for names, _ in rows() for name in names]
+    ours = {".".join(path) for path, _ in leaves(default_values())}
+    assert len(written) == len(set(written))
+    assert set(written) == ours
+
+
+def test_defaults_that_are_one_word_are_those_of_the_chart():
+    values = {".".join(path): value for path, value in leaves(default_values())}
+    for names, defaults in rows():
+        said = [one.strip() for one in re.split(r", (?![^\[]*\])", defaults)]
+        if len(said) != len(names):
+            assert len(said) == 1, names
+            continue
+        for name, one in zip(names, said, strict=True):
+            value = values[name]
+            known = {str(value), str(value).lower(), f'"{value}"', ""}
+            assert one in known or one == "nodes with Linux", f"{name}: {one}, not {value}"
