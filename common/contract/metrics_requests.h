@@ -54,6 +54,9 @@ inline constexpr MetricSpec kRequestDurationSeconds{
     kDurationBuckets};
 inline constexpr MetricSpec kRequestsActive{"sightline_requests_active", MetricType::Gauge,
                                             "Requests being worked on."};
+inline constexpr MetricSpec kRequestsLimit{
+    "sightline_requests_limit", MetricType::Gauge,
+    "As many requests may be worked on: server.concurrent_requests_max."};
 inline constexpr MetricSpec kOverlapBlocksTotal{
     "sightline_overlap_blocks_total",
     MetricType::Counter,
@@ -154,6 +157,7 @@ inline constexpr std::array kRequestsMetrics = {
     &kRequestErrorsTotal,
     &kRequestDurationSeconds,
     &kRequestsActive,
+    &kRequestsLimit,
     &kOverlapBlocksTotal,
     &kPromptBlocksTotal,
     &kPredictionErrorTokens,

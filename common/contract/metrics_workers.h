@@ -26,6 +26,13 @@ inline constexpr MetricSpec kWorkerInflight{"sightline_worker_inflight",
                                             MetricType::Gauge,
                                             "Requests that this router has running on the worker.",
                                             {kWorkerLabel}};
+inline constexpr MetricSpec kWorkerBelievedInflight{
+    "sightline_worker_believed_inflight",
+    MetricType::Gauge,
+    "Requests that run on the worker as this router believes: its own, and what others told.",
+    {kWorkerLabel},
+    {},
+    Combine::Max};
 inline constexpr MetricSpec kWorkerQueueRequests{
     "sightline_worker_queue_requests",
     MetricType::Gauge,
@@ -141,6 +148,7 @@ inline constexpr std::array kWorkersMetrics = {
     &kWorkerState,
     &kWorkersKeptRouted,
     &kWorkerInflight,
+    &kWorkerBelievedInflight,
     &kWorkerQueueRequests,
     &kWorkerKvUseRatio,
     &kWorkerReadingAgeSeconds,

@@ -179,6 +179,10 @@ void ServeApp::Parts::refresh_metrics() {
   if (router) router->refresh_metrics();
   if (router) pushes->refresh_metrics();
   if (remote) remote->refresh_metrics();
+  if (front) {
+    metrics.gauge(contract::kRequestsLimit)
+        .set(pushes->settings().read()->server.concurrent_requests_max);
+  }
   const std::uint64_t dropped = log_dropped_total();
   const auto lines = metrics.counter(contract::kLogDroppedLinesTotal);
   lines.add(static_cast<double>(dropped - std::exchange(dropped_lines, dropped)));

@@ -117,6 +117,12 @@ std::string rank_json(const Worker& worker, const fleet::Rank& rank, const Sourc
          R"(,"audit":)" + audit_json(view.audit.tally(cache)) + "}";
 }
 
+std::uint32_t others_in_flight(const Worker& worker) {
+  std::uint32_t sum = 0;
+  for (const fleet::Rank& rank : worker.ranks) sum += others_in_flight(rank);
+  return sum;
+}
+
 std::uint32_t in_flight_of(const Worker& worker) {
   std::uint32_t sum = 0;
   for (const fleet::Rank& rank : worker.ranks) sum += rank.load->own({}).in_flight;
@@ -182,7 +188,10 @@ void WorkersView::refresh() {
         statuses.push_back(std::move(*status));
     }
     event_metrics_.tell(worker->spec.name, statuses);
-    metrics_.gauge(contract::kWorkerInflight, {worker->spec.name}).set(in_flight_of(*worker));
+    const std::uint32_t own = in_flight_of(*worker);
+    metrics_.gauge(contract::kWorkerInflight, {worker->spec.name}).set(own);
+    metrics_.gauge(contract::kWorkerBelievedInflight, {worker->spec.name})
+        .set(own + others_in_flight(*worker));
     metrics_.gauge(contract::kIndexBlocks, {worker->spec.name}).set(static_cast<double>(blocks));
     tell_engine(*worker);
   }

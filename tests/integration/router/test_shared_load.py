@@ -88,6 +88,9 @@ def test_each_chooses_the_engine_that_the_other_has_left_idle(pair):
         held.append(hold(second, 2 * number + 1))
         second.wait_until(lambda: sum(in_flight(second, "in_flight")) == 1)
         assert in_flight(second, "in_flight") == taken[::-1]
+        for worker in ("w0", "w1"):
+            believed = f'sightline_worker_believed_inflight{{worker="{worker}"}}'
+            assert second.router_count(believed) == 1
         for connection in held:
             connection.close()
         for router in pair.routers:
