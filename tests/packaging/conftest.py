@@ -10,7 +10,7 @@ import pytest
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-for place in (ROOT / "tests", HERE):
+for place in (ROOT / "hack", ROOT / "tests", HERE):
     sys.path.insert(0, str(place))
 
 from helm import Helm  # noqa: E402

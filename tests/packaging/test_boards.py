@@ -5,17 +5,14 @@
 import copy
 import json
 import subprocess
-import sys
 
 import promql_parser as promql
 import pytest
 import yaml
+from boards import BOARDS, contract, linter
+from boards.model import board_json
+from boards.typed import fields_lost
 from helm import CHART, ROOT
-
-sys.path.insert(0, str(ROOT / "hack"))
-from boards import BOARDS, contract, linter  # noqa: E402
-from boards.model import board_json  # noqa: E402
-from boards.typed import fields_lost  # noqa: E402
 
 BY_NAME = {board.name: board_json(board) for board in BOARDS}
 

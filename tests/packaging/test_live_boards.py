@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Sightline Authors
+"""Boards on a Prometheus that scrapes real programs: three routers, a frontend, eight simulated
+engines with an agent each, NATS. Every query has data, and what boards say is so."""
+
+import argparse
+import http.client
+import json
+
+import pytest
+from boards import BOARDS
+from boards.live import answers, filled
+from boards.model import board_json
+from deployment import Deployment
+from helm import ROOT
+from mixed_load import Load
+from stack import post
+from watching import Watch, wait_for
+
+
+ENGINES = 8
+PACE = 20_000  # tokens a second
+SPEED = ["--prefill-tokens-per-s", PACE, "--encoder-tokens-per-s", 100 * PACE,
+         "--decode-tokens-per-s", 500, "--blocks", 2000]
+# The operator's board needs a Kubernetes: tests/cluster/chart.
+HERE = [board_json(board) for board in BOARDS if board.name != "operator"]
+# Queries that are empty while all is well, by uid and panel, and the fault that fills them.
+EMPTY_WHILE_WELL = {("sightline-engines", "Errors by kind"): "garbage"}
+
+
+def targets_of(deployment):
+    return {
+        "routers": [(node.admin_port, {}) for node in deployment.routers],
+        "frontends": [(node.admin_port, {}) for node in deployment.frontends],
+        "agents": [(node.admin_port, {}) for node in deployment.agents],
+        "engines": [(deployment.engines.engine_port(i), {})
+                    for i in range(len(deployment.agents))],
+    }
+
+
+def clients_of(deployment):
+    return [node.port for node in (*deployment.routers, *deployment.frontends)]
+
+
+@pytest.fixture(scope="module")
+def deployment(tmp_path_factory):
+    with Deployment(ROOT / "build/release", engines=ENGINES, routers=3, frontends=1,
+                    engine_flags=SPEED, logs=tmp_path_factory.mktemp("logs")) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def watch(deployment, tmp_path_factory):
+    with Watch(tmp_path_factory.mktemp("watch"), targets_of(deployment)) as made:
+        yield made
+
+
+def without_data(watch):
+    asked = argparse.Namespace(url=watch.url, since=15, window="10s")
+    return {(board["uid"], panel["title"]) for board in HERE
+            for panel, _, series in answers(asked, board) if not series}
+
+
+def test_every_query_has_data_or_gets_it_by_the_fault_that_it_is_for(deployment, watch):
+    with Load(clients_of(deployment)):
+        wait_for(lambda: without_data(watch) == EMPTY_WHILE_WELL.keys(), 90,
+                 "queries without data are those that are to be empty")
+        for kind in set(EMPTY_WHILE_WELL.values()):
+            fault = {"kind": kind, "p": 1, "count": 3}
+            deployment.engines.call("POST", deployment.engines.engine_port(0), "/fault",
+                                    json.dumps(fault))
+        wait_for(lambda: not without_data(watch), 60, "every query has data")
+
+
+def query(uid, title, number=0):
+    board = next(one for one in HERE if one["uid"] == uid)
+    panel = next(one for one in board["panels"] if one["title"] == title)
+    return filled(panel["targets"][number]["expr"], "10s")
+
+
+def engines_counts(deployment, name):
+    return sum(deployment.engines.engine_metrics(i).get(name, 0) for i in range(ENGINES))
+
+
+def counted(watch, name):
+    return watch.settled(f"sum(sightline_{name}_total)")
+
+
+def test_reused_tokens_are_those_that_the_engines_count(deployment, watch):
+    def ours():
+        return counted(watch, "reused_tokens"), counted(watch, "judged_prompt_tokens")
+
+    def theirs():
+        return tuple(engines_counts(deployment, f"vllm:prefix_cache_{name}_total")
+                     for name in ("hits", "queries"))
+    before = ours(), theirs()
+    with Load(clients_of(deployment), judged=True, seed=2) as load:
+        wait_for(lambda: len(load.statuses) > 400, 60)
+    assert set(load.statuses) == {200}
+    after = ours(), theirs()
+    assert after[1][0] - before[1][0] > 10_000
+    for mine, mine_before, own, own_before in zip(after[0], before[0], after[1], before[1],
+                                                  strict=True):
+        assert mine - mine_before == own - own_before
+
+
+def learn_paces(deployment, watch):
+    """Each router learns of each engine what a token takes: from prompts that nobody has seen."""
+    number = 0
+    while (watch.value("count(sightline_prefill_seconds_per_token)") or 0) < 3 * ENGINES:
+        for node in deployment.routers:
+            for _ in range(ENGINES):
+                number += 1
+                content = f"{number} " + f"Nobody has seen {number} of these. " * 100
+                answer = post(node.port, {"model": "demo", "max_tokens": 2, "stream": True,
+                                          "stream_options": {"include_usage": True},
+                                          "messages": [{"role": "user", "content": content}]})
+                assert answer.status == 200
+        assert number < 100 * ENGINES
+
+
+@pytest.mark.parametrize("clients, pause_s", [(1, 0.05), (12, 0)], ids=["idle", "loaded"])
+def test_saved_seconds_are_what_the_engines_would_have_taken(deployment, watch, clients, pause_s):
+    learn_paces(deployment, watch)
+    saved, reused = (counted(watch, name) for name in ("saved_prefill_seconds", "reused_tokens"))
+    with Load(clients_of(deployment), clients=clients, judged=True, pause_s=pause_s,
+              seed=3 + clients) as load:
+        wait_for(lambda: len(load.statuses) > 300, 120)
+    saved = counted(watch, "saved_prefill_seconds") - saved
+    reused = counted(watch, "reused_tokens") - reused
+    assert reused > 10_000
+    assert saved == pytest.approx(reused / PACE, rel=0.15)
+
+
+def test_imbalance_is_that_of_the_requests_that_run(deployment, watch):
+    router = deployment.view(deployment.routers[0])
+    content = [{"type": "text", "text": "To be counted. " * 600}]
+    body = {"model": "demo", "messages": [{"role": "user", "content": content}],
+            "max_tokens": 8000, "stream": True}
+    held = [hold(deployment.routers[0].port, body) for _ in range(5)]
+    wait_for(lambda: len(running(router)) and sum(running(router)) == 5)
+    now = running(router)
+    expected = max(now) / (sum(now) / ENGINES)
+    wait_for(lambda: watch.value(query("sightline-engines", "Imbalance")) == expected, 20,
+             f"imbalance is {expected}")
+    for connection in held:
+        connection.close()
+
+
+def running(router):
+    return [worker["in_flight"] for worker in router.worker_states()]
+
+
+def hold(port, body):
+    connection = http.client.HTTPConnection("127.0.0.1", port)
+    connection.request("POST", "/v1/chat/completions", json.dumps(body),
+                       {"content-type": "application/json"})
+    assert connection.getresponse().status == 200
+    return connection
+
+
+def test_lag_is_as_long_as_messages_were_held_back(deployment, watch):
+    lag = query("sightline-engines", "Lag")
+    for i in range(ENGINES):
+        deployment.engines.call("POST", deployment.engines.engine_port(i), "/fault",
+                                json.dumps({"kind": "delay", "p": 1, "ms": 1500}))
+    with Load(clients_of(deployment), clients=2, judged=True, seed=9):
+        wait_for(lambda: 1.5 <= (watch.value(f"max({lag})") or 0) < 2.5, 40, "lag is 1.5 s")
+    for i in range(ENGINES):
+        deployment.engines.call("DELETE", deployment.engines.engine_port(i), "/fault")
+    with Load(clients_of(deployment), clients=2, judged=True, seed=10):
+        wait_for(lambda: (watch.value(f"max({lag})") or 9) < 0.5, 40, "lag is gone")
+
+
+def test_an_answer_is_counted_as_begun_at_its_first_token(deployment, watch):
+    begun = "sum(sightline_answers_begun_total)"
+    before = watch.settled(begun)
+    body = {"model": "demo", "messages": [{"role": "user", "content": "Count."}],
+            "max_tokens": 8000, "stream": True}
+    held = hold(deployment.routers[1].port, body)
+    wait_for(lambda: watch.value(begun) == before + 1, 20, "the answer has begun")
+    held.close()
+    post(deployment.routers[1].port, {**body, "stream": False, "max_tokens": 2})
+    wait_for(lambda: watch.value(begun) == before + 2, 20, "the other one too")

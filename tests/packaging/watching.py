@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Sightline Authors
+"""A Prometheus that scrapes given targets and loads the chart's alerts, and an Alertmanager that it
+tells of them."""
+
+import contextlib
+import json
+import pathlib
+import subprocess
+import time
+import urllib.parse
+import urllib.request
+
+import yaml
+from helm import CHART
+from nats_server import free_port
+
+READY_S = 30
+
+
+def get(url, **parameters):
+    query = f"?{urllib.parse.urlencode(parameters)}" if parameters else ""
+    with urllib.request.urlopen(url + query, timeout=10) as answer:
+        return json.load(answer)
+
+
+def wait_for(condition, seconds=READY_S, what="it"):
+    deadline = time.monotonic() + seconds
+    while True:
+        with contextlib.suppress(OSError):
+            found = condition()
+            if found:
+                return found
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"{what}: not so after {seconds} s")
+        time.sleep(0.2)
+
+
+def rules_with_short_times(folder, seconds):
+    """The chart's rules, waiting for so long instead of their own `for`, in nothing else changed."""
+    made = []
+    for path in sorted((CHART / "alerts").glob("*.yaml")):
+        rules = yaml.safe_load(path.read_text(encoding="utf-8"))
+        for group in rules["groups"]:
+            group["interval"] = "1s"
+            for rule in group["rules"]:
+                rule["for"] = f"{seconds}s"
+        target = pathlib.Path(folder) / path.name
+        target.write_text(yaml.safe_dump(rules), encoding="utf-8")
+        made.append(str(target))
+    return made
+
+
+class Watch:
+    """Use as a context manager. targets: job -> [(port, labels)]; alerts_after: seconds in place
+    of every alert's own time, None: no alerts."""
+
+    def __init__(self, folder, targets, alerts_after=None, scrape_s=1):
+        self.folder = pathlib.Path(folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.targets = targets
+        self.alerts_after = alerts_after
+        self.scrape_s = scrape_s
+        self.port, self.alert_port = free_port(), free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.alert_url = f"http://127.0.0.1:{self.alert_port}"
+        self._running = []
+
+    def __enter__(self):
+        config = {
+            "global": {"scrape_interval": f"{self.scrape_s}s", "evaluation_interval": "1s"},
+            "scrape_configs": [
+                {"job_name": job, "static_configs": [
+                    {"targets": [f"127.0.0.1:{port}"], "labels": labels}
+                    for port, labels in targets]}
+                for job, targets in self.targets.items()]}
+        if self.alerts_after is not None:
+            config["rule_files"] = rules_with_short_times(self.folder, self.alerts_after)
+            config["alerting"] = {"alertmanagers": [
+                {"static_configs": [{"targets": [f"127.0.0.1:{self.alert_port}"]}]}]}
+            receivers = {"route": {"receiver": "nobody", "group_wait": "1s"},
+                         "receivers": [{"name": "nobody"}]}
+            (self.folder / "alertmanager.yaml").write_text(json.dumps(receivers))
+            self._start("prometheus-alertmanager", "--config.file=alertmanager.yaml",
+                        "--storage.path=alerts", "--cluster.listen-address=",
+                        f"--web.listen-address=127.0.0.1:{self.alert_port}")
+        (self.folder / "prometheus.yaml").write_text(yaml.safe_dump(config))
+        self._start("prometheus", "--config.file=prometheus.yaml", "--storage.tsdb.path=data",
+                    f"--web.listen-address=127.0.0.1:{self.port}")
+        wait_for(lambda: get(f"{self.url}/api/v1/status/runtimeinfo"), what="prometheus")
+        return self
+
+    def _start(self, program, *arguments):
+        with open(self.folder / f"{program}.log", "wb") as log:
+            self._running.append(subprocess.Popen([program, *arguments], cwd=self.folder,
+                                                  stdout=log, stderr=log))
+
+    def __exit__(self, *_):
+        for process in self._running:
+            process.terminate()
+        for process in self._running:
+            process.wait()
+
+    def value(self, expr):
+        """Of a query with one number as its answer; None without one."""
+        found = get(f"{self.url}/api/v1/query", query=expr)["data"]["result"]
+        return float(found[0]["value"][1]) if found else None
+
+    def settled(self, expr):
+        """Its value once three scrapes brought the same."""
+        seen = []
+
+        def same():
+            time.sleep(self.scrape_s)
+            seen.append(self.value(expr))
+            return len(seen) >= 3 and len(set(seen[-3:])) == 1
+        wait_for(same, what=f"{expr} does not change any more")
+        return seen[-1]
+
+    def firing(self):
+        """Alerts at the Alertmanager: name -> [labels and annotations]."""
+        found = {}
+        for one in get(f"{self.alert_url}/api/v2/alerts", active="true"):
+            found.setdefault(one["labels"]["alertname"], []).append(one)
+        return found
+
+    def wait_for_alert(self, name, seconds=60):
+        return wait_for(lambda: self.firing().get(name), seconds, name)
+
+    def wait_until_cleared(self, name, seconds=60):
+        wait_for(lambda: name not in self.firing(), seconds, f"{name} is cleared")
