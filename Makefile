@@ -54,7 +54,8 @@ test: test-build ## build everything, run all tests (C++, Python, the lint rules
 	@hack/run_tests $(BUILD)
 
 test-packaging: demo-build ## tests of what is installed: chart, alerts, boards, images (no cluster)
-	@SL_BUILD=$(CURDIR)/$(BUILD) $(PYTHON) -m pytest -c tests/pytest.ini tests/packaging -n $(JOBS)
+	@SL_BUILD=$(CURDIR)/$(BUILD) $(PYTHON) -m pytest -c tests/pytest.ini tests/packaging -n $(JOBS) \
+		--dist loadfile
 
 test-cluster: demo-build ## tests on a real Kubernetes, as root with real pods (else TESTBED_PODS=off)
 	@hack/run_cluster_tests $(BUILD)

@@ -26,8 +26,8 @@ struct MetricSpec {
   LabelValues labels{};               // empty ones unused
   std::span<const double> buckets{};  // upper bounds, ascending; histograms only
   Combine combine = Combine::Sum;
-  // Of a counter: series that are there, at 0, before the first event, as are those without labels
-  // and those of a worker alone: increase() sees nothing of a counter that is born at 1.
+  // Of counters and histograms: series that are there, at 0, before the first event, as are those
+  // without labels and those of a worker alone: increase() sees nothing of what is born at 1.
   std::span<const LabelValues> born{};
 
   [[nodiscard]] constexpr std::size_t label_count() const {

@@ -65,11 +65,16 @@ inline constexpr MetricSpec kReplicaDumpsTotal{"sightline_replica_dumps_total",
                                                MetricType::Counter,
                                                "Dumps of agents, by result: whole or failed.",
                                                {"worker", "result"}};
+inline constexpr std::array<LabelValues, 2> kDigestsBorn = {LabelValues{"", "equal"},
+                                                            LabelValues{"", "unequal"}};
 inline constexpr MetricSpec kReplicaDigestsTotal{
     "sightline_replica_digests_total",
     MetricType::Counter,
     "Comparisons of the index with an agent's digest: equal, unequal, capped.",
-    {"worker", "result"}};
+    {"worker", "result"},
+    {},
+    Combine::Sum,
+    kDigestsBorn};
 inline constexpr MetricSpec kReplicaDroppedTotal{
     "sightline_replica_dropped_total",
     MetricType::Counter,

@@ -18,6 +18,9 @@ inline constexpr std::array<LabelValues, 8> kDecisionsBorn = {
     LabelValues{"in_turn"},          LabelValues{"least_loaded"},
 };
 
+inline constexpr std::array kOverlapsBorn = {LabelValues{"none"}, LabelValues{"part"},
+                                             LabelValues{"most"}};
+
 inline constexpr MetricSpec kPromptTokensTotal{
     "sightline_prompt_tokens_total",
     MetricType::Counter,
@@ -70,7 +73,9 @@ inline constexpr MetricSpec kFirstTokenSeconds{
     MetricType::Histogram,
     "Time to the first token, by how much of the prompt was to be reused: none, part, most.",
     {"overlap"},
-    kDurationBuckets};
+    kDurationBuckets,
+    Combine::Sum,
+    kOverlapsBorn};
 
 inline constexpr MetricSpec kAnswersBegunTotal{
     "sightline_answers_begun_total",

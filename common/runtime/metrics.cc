@@ -160,7 +160,7 @@ struct Metrics::State {
 
   void begin(const MetricSpec& spec, std::optional<std::size_t> worker_label,
              std::string_view worker) {
-    if (spec.type != MetricType::Counter) return;
+    if (spec.type == MetricType::Gauge) return;
     const std::size_t known = worker_label ? 1 : 0;
     if (spec.label_count() == known) begin_one(spec, {}, worker_label, worker);
     for (const contract::LabelValues& values : spec.born) {
@@ -171,7 +171,7 @@ struct Metrics::State {
   void begin_one(const MetricSpec& spec, contract::LabelValues values,
                  std::optional<std::size_t> worker_label, std::string_view worker) {
     if (worker_label) values.at(*worker_label) = worker;
-    cell(spec, MetricType::Counter, std::span(values).first(spec.label_count()));
+    cell(spec, spec.type, std::span(values).first(spec.label_count()));
   }
 
   std::shared_ptr<MetricCell> cell(const MetricSpec& spec, MetricType type,

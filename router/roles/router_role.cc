@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "common/base/bytes.h"
+#include "common/contract/metrics_replicas.h"
 #include "common/contract/metrics_requests.h"
 #include "common/contract/metrics_reuse.h"
 #include "common/contract/names.h"
@@ -127,7 +128,10 @@ fleet::FleetListeners RouterRole::Parts::listeners() {
     shared.metrics.begin_worker(contract::kReuseMetrics, worker.spec.name);
     audit->follow(rank.feed->cache);
     workers_view->feed_ready(worker, rank);
-    if (replicas_view) replicas_view->feed_ready(rank.feed->cache);
+    if (replicas_view) {
+      shared.metrics.begin_worker(contract::kReplicasMetrics, worker.spec.name);
+      replicas_view->feed_ready(rank.feed->cache);
+    }
     watch->feed_ready(worker, rank);
     if (rank.feed->endpoints.by_agent && !followed) {
       fleet->refuse_feed(rank.feed->cache, kNoAgentsHeard);

@@ -155,7 +155,8 @@ def hold(port, body):
     connection = http.client.HTTPConnection("127.0.0.1", port)
     connection.request("POST", "/v1/chat/completions", json.dumps(body),
                        {"content-type": "application/json"})
-    assert connection.getresponse().status == 200
+    connection.begun = connection.getresponse()
+    assert connection.begun.status == 200
     return connection
 
 

@@ -37,7 +37,7 @@ def wait_for(condition, seconds=READY_S, what="it"):
 
 
 def rules_with_short_times(folder, seconds):
-    """The chart's rules, waiting for so long instead of their own `for`, in nothing else changed."""
+    """The chart's rules with another `for`, in nothing else changed."""
     made = []
     for path in sorted((CHART / "alerts").glob("*.yaml")):
         rules = yaml.safe_load(path.read_text(encoding="utf-8"))

@@ -111,6 +111,16 @@ TEST(Metrics, CountersThatAreToBeSeenRiseFromZeroAreThereBeforeTheFirstEvent) {
   EXPECT_EQ(lines(), "a_total 0;c_total{limit=\"x\"} 0;");
 }
 
+TEST(Metrics, AHistogramThatIsToBeThereIsThereBeforeItsFirstEvent) {
+  static constexpr std::array<contract::LabelValues, 1> kBorn = {contract::LabelValues{"most"}};
+  constexpr MetricSpec times{"a_seconds", MetricType::Histogram,  "A.", {"overlap"},
+                             kBounds,     contract::Combine::Sum, kBorn};
+  Metrics metrics;
+  metrics.begin(std::array{&times});
+  EXPECT_NE(metrics.scrape().find("a_seconds_bucket{overlap=\"most\",le=\"+Inf\"} 0\n"),
+            std::string::npos);
+}
+
 TEST(Metrics, LabelSetsBeyondTheLimitShareOneSeriesAndAreCounted) {
   Metrics metrics;
   for (std::size_t i = 0; i < kMetricSeriesMax + 10; ++i) {
