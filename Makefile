@@ -11,7 +11,7 @@ BUILD := build/$(PRESET)
 PYTHON := build/venv/bin/python
 LINT := /usr/bin/python3 hack/lint
 
-.PHONY: help setup build demo-build test-build demo demo-replicas demo-cluster serve test test-packaging test-cluster test-goldens lint format bench bench-peers bench-tokenizer bench-replays chaos chaos-replicas fairness soak stream-model coverage fuzz test-asan test-tsan instrumented-build ci clean
+.PHONY: help setup build demo-build test-build demo demo-replicas demo-cluster serve test test-packaging test-cluster test-goldens lint format bench bench-peers bench-tokenizer bench-replays chaos chaos-replicas fairness soak stream-model coverage fuzz release test-asan test-tsan instrumented-build ci clean
 
 help: ## this text
 	@echo "Sightline. On a fresh Debian 12 machine 'make demo' or 'make test' is all it takes."
@@ -115,6 +115,9 @@ fuzz: setup ## fuzz what reads bytes from outside, each target for SECONDS=60 (T
 
 ci: ## what CI runs: lint, clean build, all tests
 	@.ci/run
+
+release: build ## make build/dist, of a clean tree: VERSION=X.Y.Z
+	@hack/release "$(VERSION)"
 
 clean: ## remove everything that was built or set up below build/
 	@rm -rf build

@@ -5,18 +5,22 @@ must do to run them."""
 
 import contextlib
 import hashlib
-import io
 import json
 import pathlib
 import shutil
 import subprocess
+import sys
 import tarfile
 import tempfile
 
-from . import cache
-from .bed import BedError
-from .progress import step
-from .services import wait_until
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "hack"))
+
+import oci  # noqa: E402
+
+from . import cache  # noqa: E402
+from .bed import BedError  # noqa: E402
+from .progress import step  # noqa: E402
+from .services import wait_until  # noqa: E402
 
 PAUSE = "testbed/pause:1"
 SOCKET = "/run/containerd/containerd.sock"
@@ -35,10 +39,6 @@ int main(void) {
   for (;;) pause();
 }
 """
-INDEX = "application/vnd.oci.image.index.v1+json"
-MANIFEST = "application/vnd.oci.image.manifest.v1+json"
-CONFIG = "application/vnd.oci.image.config.v1+json"
-LAYER = "application/vnd.oci.image.layer.v1.tar"
 # What containerd takes an image's name from, and how it marks those that the kubelet may run.
 NAME, MANAGED = "io.containerd.image.name", "io.cri-containerd.image=managed"
 
@@ -53,50 +53,9 @@ def qualified(name):
 
 
 def of_directory(archive, name, directory, run=None):
-    """Writes an image whose files are those of the directory; `run` are further settings, such as
-    User and Entrypoint."""
-    layer = io.BytesIO()
-    with tarfile.open(fileobj=layer, mode="w", format=tarfile.PAX_FORMAT) as tar:
-        tar.add(directory, arcname=".", filter=_of_root)
-    blobs = {}
-
-    def blob(data, media_type):
-        digest = hashlib.sha256(data).hexdigest()
-        blobs[digest] = data
-        return {"mediaType": media_type, "digest": f"sha256:{digest}", "size": len(data)}
-
-    below = blob(layer.getvalue(), LAYER)
-    config = blob(_json({
-        "architecture": "amd64", "os": "linux",
-        "config": {"Env": ["PATH=/usr/local/bin:/usr/bin:/bin"]} | (run or {}),
-        "rootfs": {"type": "layers", "diff_ids": [below["digest"]]}}), CONFIG)
-    manifest = blob(_json({"schemaVersion": 2, "mediaType": MANIFEST, "config": config,
-                           "layers": [below]}), MANIFEST)
-    manifest["annotations"] = {NAME: qualified(name)}
-    with tarfile.open(archive, "w") as tar:
-        _add(tar, "oci-layout", _json({"imageLayoutVersion": "1.0.0"}))
-        _add(tar, "index.json", _json({"schemaVersion": 2, "mediaType": INDEX,
-                                       "manifests": [manifest]}))
-        for digest, data in blobs.items():
-            _add(tar, f"blobs/sha256/{digest}", data)
+    """Writes an image of that name; see oci.of_directory()."""
+    oci.of_directory(archive, directory, {NAME: qualified(name)}, run)
     return archive
-
-
-def _json(value):
-    return json.dumps(value, sort_keys=True).encode()
-
-
-def _add(tar, name, data):
-    entry = tarfile.TarInfo(name)
-    entry.size = len(data)
-    tar.addfile(entry, io.BytesIO(data))
-
-
-def _of_root(entry):
-    entry.uid = entry.gid = 0
-    entry.uname = entry.gname = "root"
-    entry.mtime = 0
-    return entry
 
 
 def pause():
