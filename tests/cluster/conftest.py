@@ -31,6 +31,7 @@ NOT_RUN = pytest.StashKey()
 def pytest_configure(config):
     config.addinivalue_line("markers", "pods: wants real pods; set on all that take pods_bed")
     config.addinivalue_line("markers", "ends_pods: kills programs of the bed with pods; comes last")
+    config.addinivalue_line("markers", "installs: has a bed of its own, whose cluster it changes")
     config.stash[NOT_RUN] = None
 
 

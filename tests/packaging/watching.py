@@ -18,12 +18,6 @@ from nats_server import free_port
 READY_S = 30
 
 
-def get(url, **parameters):
-    query = f"?{urllib.parse.urlencode(parameters)}" if parameters else ""
-    with urllib.request.urlopen(url + query, timeout=10) as answer:
-        return json.load(answer)
-
-
 def wait_for(condition, seconds=READY_S, what="it"):
     deadline = time.monotonic() + seconds
     while True:
@@ -51,9 +45,13 @@ def rules_with_short_times(folder, seconds):
     return made
 
 
+def address_of(place):
+    return place if ":" in str(place) else f"127.0.0.1:{place}"
+
+
 class Watch:
-    """Use as a context manager. targets: job -> [(port, labels)]; alerts_after: seconds in place
-    of every alert's own time, None: no alerts."""
+    """Use as a context manager. targets: job -> [(port here or address, labels)];
+    alerts_after: seconds in place of every alert's own time, None: no alerts."""
 
     def __init__(self, folder, targets, alerts_after=None, scrape_s=1):
         self.folder = pathlib.Path(folder)
@@ -71,8 +69,8 @@ class Watch:
             "global": {"scrape_interval": f"{self.scrape_s}s", "evaluation_interval": "1s"},
             "scrape_configs": [
                 {"job_name": job, "static_configs": [
-                    {"targets": [f"127.0.0.1:{port}"], "labels": labels}
-                    for port, labels in targets]}
+                    {"targets": [address_of(place)], "labels": labels}
+                    for place, labels in targets]}
                 for job, targets in self.targets.items()]}
         if self.alerts_after is not None:
             config["rule_files"] = rules_with_short_times(self.folder, self.alerts_after)
@@ -87,13 +85,18 @@ class Watch:
         (self.folder / "prometheus.yaml").write_text(yaml.safe_dump(config))
         self._start("prometheus", "--config.file=prometheus.yaml", "--storage.tsdb.path=data",
                     f"--web.listen-address=127.0.0.1:{self.port}")
-        wait_for(lambda: get(f"{self.url}/api/v1/status/runtimeinfo"), what="prometheus")
+        wait_for(lambda: self.get(f"{self.url}/api/v1/status/runtimeinfo"), what="prometheus")
         return self
 
     def _start(self, program, *arguments):
         with open(self.folder / f"{program}.log", "wb") as log:
             self._running.append(subprocess.Popen([program, *arguments], cwd=self.folder,
                                                   stdout=log, stderr=log))
+
+    def get(self, url, **parameters):
+        query = f"?{urllib.parse.urlencode(parameters)}" if parameters else ""
+        with urllib.request.urlopen(url + query, timeout=10) as answer:
+            return json.load(answer)
 
     def __exit__(self, *_):
         for process in self._running:
@@ -103,7 +106,7 @@ class Watch:
 
     def value(self, expr):
         """Of a query with one number as its answer; None without one."""
-        found = get(f"{self.url}/api/v1/query", query=expr)["data"]["result"]
+        found = self.get(f"{self.url}/api/v1/query", query=expr)["data"]["result"]
         return float(found[0]["value"][1]) if found else None
 
     def settled(self, expr):
@@ -120,7 +123,7 @@ class Watch:
     def firing(self):
         """Alerts at the Alertmanager: name -> [labels and annotations]."""
         found = {}
-        for one in get(f"{self.alert_url}/api/v2/alerts", active="true"):
+        for one in self.get(f"{self.alert_url}/api/v2/alerts", active="true"):
             found.setdefault(one["labels"]["alertname"], []).append(one)
         return found
 

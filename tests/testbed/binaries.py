@@ -11,6 +11,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import tarfile
 import zipfile
@@ -61,6 +62,7 @@ CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-sche
 STAGES = ("node/fast/node-initialize", "node/heartbeat-with-lease/node-heartbeat-with-lease",
           "pod/fast/pod-ready", "pod/fast/pod-complete", "pod/fast/pod-delete")
 PODS = ("kubelet", "kube-proxy", "coredns")
+MONITORING = "github.com/prometheus-operator/prometheus-operator@v0.85.0"
 
 
 def binaries(names=CONTROL_PLANE):
@@ -96,6 +98,11 @@ def stages():
     go = toolchain.go()
     key = _key("kwok", toolchain.version(go))
     return cache.once(f"programs/{key}/stages", lambda part: _copy_stages(go, part))
+
+
+def monitoring_kinds():
+    """The directory of the Prometheus operator's kinds, one file each; the operator is not here."""
+    return cache.once(f"programs/{MONITORING.replace('/', '-')}", _copy_monitoring_kinds)
 
 
 def kubernetes_version():
@@ -159,6 +166,13 @@ def _copy_stages(go, part):
     for name in STAGES:
         file = pathlib.Path(module["Dir"], "kustomize/stage", f"{name}.yaml")
         (part / file.name).write_bytes(file.read_bytes())
+
+
+def _copy_monitoring_kinds(part):
+    with step(f"downloading the kinds of {MONITORING}"):
+        module = json.loads(_run([toolchain.go(), "mod", "download", "-json", MONITORING],
+                                 cwd=HERE, env=toolchain.environment()))
+    shutil.copytree(pathlib.Path(module["Dir"], "example/prometheus-operator-crd"), part)
 
 
 def _place(layer):

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Sightline Authors
+"""Tests of the chart on a real Kubernetes of its own, with real pods and the kinds of the
+Prometheus operator. An installation is the cluster's: each test leaves none behind."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+from testbed import binaries
+from testbed.commands import Commands
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[2]
+for place in (HERE.parent / "operator", ROOT / "tests/packaging", ROOT / "hack", HERE):
+    sys.path.insert(0, str(place))
+
+BUILD = pathlib.Path(os.environ.get("SL_BUILD", ROOT / "build/release")).resolve()
+BED = "test-chart"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.installs)
+
+
+@pytest.fixture(scope="session")
+def pods_bed():
+    commands = Commands(BED)
+    commands.down()
+    try:
+        commands.up("--pods")
+        commands.must("images", "--build", BUILD)
+        commands.kubectl("apply", "--server-side", "-f", binaries.monitoring_kinds())
+        yield commands
+    finally:
+        commands.down()
+
+
+@pytest.fixture(scope="session")
+def helm(pods_bed):
+    """helm of the bed: function of its arguments, gives its output."""
+    program = binaries.clients()["helm"]
+
+    def run(*arguments, check=True):
+        answer = subprocess.run(pods_bed.bed.command([program, *map(str, arguments)]), text=True,
+                                env=pods_bed.bed.environment(), capture_output=True, check=False)
+        assert not check or answer.returncode == 0, answer.stderr + answer.stdout
+        return answer.stdout if check else answer
+    return run
+
+
+@pytest.fixture
+def installation(helm, pods_bed):
+    """The chart, as long as the test lasts."""
+    from chart import Installation
+    made = Installation(helm, pods_bed)
+    yield made
+    made.remove()
