@@ -29,9 +29,10 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64")
   add_compile_options(-march=${SL_ARCH})
 endif()
 add_compile_options(-fno-omit-frame-pointer)
-# The same programs from every folder: releases of one commit are equal.
+# The same programs from every folder: releases of one commit are equal. ccache names files from the
+# build directory.
 if(CMAKE_BUILD_TYPE STREQUAL "Release")
-  add_compile_options(-ffile-prefix-map=${CMAKE_SOURCE_DIR}/=)
+  add_compile_options(-ffile-prefix-map=${CMAKE_SOURCE_DIR}/= -ffile-prefix-map=../../=)
 endif()
 if(SL_SANITIZE)
   string(REPLACE ";" "," sl_sanitize_list "${SL_SANITIZE}")
