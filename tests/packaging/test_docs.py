@@ -36,3 +36,14 @@ def test_defaults_that_are_one_word_are_those_of_the_chart():
             value = values[name]
             known = {str(value), str(value).lower(), f'"{value}"', ""}
             assert one in known or one == "nodes with Linux", f"{name}: {one}, not {value}"
+
+
+def test_what_other_routers_flags_become_is_there():
+    ours = set(re.findall(r"`(--[a-z-]+)", (ROOT / "docs/configuration.md").read_text()))
+    rows = [line.strip("|").split("|") for line in
+            (ROOT / "docs/migration.md").read_text(encoding="utf-8").splitlines()
+            if line.startswith("| ") and "---" not in line]
+    assert len(rows) > 40
+    for theirs, here in rows:
+        for flag in re.findall(r"`(--[a-z-]+)", here):
+            assert flag in ours, f"{theirs}: {flag}"
