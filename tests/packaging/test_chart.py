@@ -10,7 +10,8 @@ import subprocess
 
 import pytest
 import yaml
-from helm import CHART, CI, MONITORING, ROOT, by_place, default_values, objects_of, place
+from helm import (CHART, CI, MONITORING, ROOT, Refused, by_place, default_values, objects_of,
+                  place)
 
 GOLDEN = pathlib.Path(__file__).resolve().parent / "golden"
 UPDATE = bool(os.environ.get("UPDATE_GOLDENS"))
@@ -218,3 +219,52 @@ def test_each_value_changes_what_is_rendered(helm4, path, value):
     before = helm4.text(values=beside)
     changed = merged(merged(beside, WITH.get(name, {})), at(path, other(path, value)))
     assert helm4.text(values=changed) != before
+
+
+# What YAML takes for something else, or for its own syntax, unless it is quoted.
+ODD = ("yes", "12", "0x10", "null", "a: b", "!t x", "#c", "{{ .Release.Name }}", "x\n  y: true",
+       "it's", 'a"b', "a\tb")
+EVERYTHING = {"dashboards": {"enabled": True}, "networkPolicy": {"enabled": True},
+              "metrics": {"podMonitor": {"enabled": True}}, "alerts": {"enabled": True},
+              "downloadImage": {"repository": "tools"}}
+TEXTS = [path for path, value in LEAVES if isinstance(value, str)]
+
+
+def texts(value):
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield key
+            yield from texts(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from texts(inner)
+    elif isinstance(value, str):
+        yield value
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=".".join)
+def test_a_text_is_rendered_as_it_is_or_refused(helm4, path):
+    count = len(helm4.objects(values=EVERYTHING))
+    for odd in ODD:
+        try:
+            objects = helm4.objects(values=merged(EVERYTHING, at(path, odd)))
+        except Refused:
+            continue
+        assert len(objects) == count, odd
+        assert any(odd in text for one in objects for text in texts(one)), odd
+
+
+def test_names_of_digits_alone_are_names(helm4):
+    values = {**EVERYTHING, "watchNamespaces": ["12"], "fullnameOverride": "34",
+              "serviceAccount": {"name": "56"}}
+    told = helm4.run("template", "78", CHART, "--namespace", "90", "--values", "-",
+                     given=json.dumps(values))
+    metadata = [one["metadata"] for one in objects_of(told)]
+    assert {one.get("namespace") for one in metadata} == {None, "12", "90"}
+    assert all(isinstance(value, str) for one in metadata
+               for value in (one["name"], *one.get("labels", {}).values()))
+    for one in objects_of(told):
+        for subject in one.get("subjects", ()):
+            assert (subject["name"], subject["namespace"]) == ("56", "90")
+        if "roleRef" in one:
+            assert one["roleRef"]["name"].startswith("34")

@@ -14,7 +14,7 @@ Copyright The Sightline Authors */}}
 
 {{- define "sightline.selectorLabels" -}}
 app.kubernetes.io/name: sightline-operator
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end -}}
 
 {{- define "sightline.labels" -}}
