@@ -251,8 +251,7 @@ void LocalSelector::end(ReservationId reservation, const Ending& ending) {
 void LocalSelector::compare(const Open& attempt, const Ending& ending) {
   if (ending.status != 200 || !ending.usage || !attempt.audited) return;
   const fleet::Worker& worker = *attempt.worker;
-  const openai::Usage& usage = *ending.usage;
-  count_saved(worker, usage, attempt.waited ? std::nullopt : ending.first_token);
+  openai::Usage usage = *ending.usage;
   const std::uint64_t predicted = attempt.overlap_blocks * attempt.job.block_size;
   const bool same_prompt = usage.prompt_tokens == attempt.job.prompt_tokens;
   if (!same_prompt) {
@@ -263,6 +262,13 @@ void LocalSelector::compare(const Open& attempt, const Ending& ending) {
          {"engine_tokens", usage.prompt_tokens},
          {"router_tokens", attempt.job.prompt_tokens}});
   }
+  // Sums over all workers are made of these: one that tells any number must not spoil them.
+  usage.prompt_tokens = attempt.job.prompt_tokens;
+  if (usage.cached_tokens) {
+    usage.cached_tokens = std::min(*usage.cached_tokens, usage.prompt_tokens);
+  }
+  const bool is_first = same_prompt && !attempt.waited;
+  count_saved(worker, usage, is_first ? ending.first_token : std::nullopt);
   const std::span claimed(*attempt.keys);
   sources_.compare(
       {.request_id = ending.request_id,
@@ -286,7 +292,7 @@ void LocalSelector::count_saved(const fleet::Worker& worker, const openai::Usage
   const bool leaves_zero_out =
       families::family_of(worker.spec.family).leaves_zero_out(worker.version);
   if (!usage.cached_tokens && !leaves_zero_out) return;
-  const std::uint64_t reused = std::min(usage.cached_tokens.value_or(0), usage.prompt_tokens);
+  const std::uint64_t reused = usage.cached_tokens.value_or(0);
   if (first_token) {
     worker.pace->learn(usage.prompt_tokens - reused,
                        std::chrono::duration<double>(*first_token).count());

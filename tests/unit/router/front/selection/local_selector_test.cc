@@ -377,6 +377,24 @@ TEST_P(LocalSelection, AnotherCountOfPromptTokensIsCounted) {
             std::string::npos);
 }
 
+TEST_P(LocalSelection, NoWorkerIsBelievedToReuseMoreThanThePrompt) {
+  add_worker("a");
+  Ending ending = answered(1'000, 0);
+  ending.first_token = std::chrono::seconds(1);
+  selector().end(chosen(inquiry(1'000)).reservation, ending);
+  constexpr std::uint64_t kAnyNumber = std::uint64_t{1} << 62U;
+  ending = answered(kAnyNumber, kAnyNumber);
+  ending.first_token = std::chrono::seconds(1);
+  selector().end(chosen(inquiry(1'000)).reservation, ending);
+  ASSERT_EQ(compared.size(), 2U);
+  EXPECT_FALSE(compared[1].same_prompt);
+  EXPECT_EQ(compared[1].prompt_tokens, 1'000U);
+  EXPECT_EQ(compared[1].actual, 1'000U);
+  EXPECT_NE(metrics.scrape().find("sightline_saved_prefill_seconds_total{worker=\"a\"} 1\n"),
+            std::string::npos)
+      << metrics.scrape();
+}
+
 TEST_P(LocalSelection, WhatTheEngineReportsOnMoreThanTheKeysIsNotCompared) {
   add_worker("a");
   Inquiry asked = inquiry();
