@@ -14,6 +14,20 @@ namespace {
 
 constexpr std::array kScraped = {kFrontend, kRouterComponent, kWorker, kAgent};
 
+Value endpoint(const Scene& scene, std::string_view port) {
+  return Value::object(
+      {{"port", port}, {"path", "/metrics"}, {"interval", scene.spec.monitoring.interval}});
+}
+
+// Engines tell their own hit rate; where a policy closes their port, nobody may ask for it.
+Value endpoints(const Scene& scene, std::string_view component) {
+  Value all = Value::array({endpoint(scene, "admin")});
+  if (component == kWorker && !scene.spec.network_policy.enabled) {
+    all.append(endpoint(scene, "http"));
+  }
+  return all;
+}
+
 Value monitor(const Scene& scene, std::string_view component) {
   Value with_users = Value::object();
   for (const auto& [name, value] : scene.spec.monitoring.labels) with_users.member(name) = value;
@@ -25,10 +39,7 @@ Value monitor(const Scene& scene, std::string_view component) {
   object.set({"spec", "selector", "matchLabels"}, selector_labels(scene.owner, component, {}));
   object.set({"spec", "podTargetLabels"},
              Value::array({kRouterLabel, kRevisionLabel, kPoolLabel, kComponentLabel}));
-  object.set({"spec", "podMetricsEndpoints"},
-             Value::array({Value::object({{"port", "admin"},
-                                          {"path", "/metrics"},
-                                          {"interval", scene.spec.monitoring.interval}})}));
+  object.set({"spec", "podMetricsEndpoints"}, endpoints(scene, component));
   return object;
 }
 

@@ -32,6 +32,22 @@ TEST(Monitors, EachReadsAdminPortsAsOftenAsTheSpecSays) {
   }
 }
 
+TEST(Monitors, EnginesAreReadTooUnlessAPolicyClosesTheirPort) {
+  crd::Spec spec = test::small_spec();
+  const auto ports = [&spec] {
+    std::string found;
+    for (const object::Value& monitor : pod_monitors(test::scene_of(spec), true)) {
+      for (const auto& one : monitor.at({"spec", "podMetricsEndpoints"}).items()) {
+        found += std::string(one["port"].text()) + ' ';
+      }
+    }
+    return found;
+  };
+  EXPECT_EQ(ports(), "admin admin admin admin ");
+  spec.network_policy.enabled = false;
+  EXPECT_EQ(ports(), "admin admin admin http admin ");
+}
+
 TEST(Monitors, AUsersLabelsDoNotReplaceOurs) {
   crd::Spec spec = test::small_spec();
   spec.monitoring.labels = {{"release", "prometheus"}, {std::string(kRouterLabel), "other"}};
