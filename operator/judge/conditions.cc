@@ -72,8 +72,10 @@ Condition accepted(const World& world, const Findings& findings) {
     for (const std::string& field : desired::unobeyed(world.spec)) text += "; " + field;
     return yes(kAccepted, "Valid", text);
   }
+  const bool was_accepted = !findings.plan.message.empty();
   return no(kAccepted, findings.spec.reason,
-            findings.spec.message + "; the spec that was accepted last keeps running");
+            findings.spec.message +
+                (was_accepted ? "; the spec that was accepted last keeps running" : ""));
 }
 
 Condition component_ready(const World& world, std::string_view type, std::string_view component) {
@@ -127,6 +129,8 @@ Condition transfer_ready(const World& world) {
 
 Condition progressing(const World& world, const Findings& findings) {
   const std::string& step = findings.plan.message;
+  // The API server refuses a status with a condition that says nothing.
+  if (step.empty()) return no(kProgressing, "NothingAccepted", "no spec was accepted yet");
   switch (findings.plan.phase) {
     case plan::Phase::Completed:
       return no(kProgressing, "Completed",

@@ -61,6 +61,19 @@ TEST(Conditions, AreAllThereFromTheFirstReconciliationOn) {
   EXPECT_EQ(conditions_of(world, {}).size(), 10U);
 }
 
+TEST(Conditions, EachSaysSomethingAlsoWhereNoSpecWasEverAccepted) {
+  World world;
+  world.name = "new";
+  Findings findings;
+  findings.spec = {.reason = "NoImage", .message = "spec.image: …"};
+  for (const Condition& one : conditions_of(world, findings)) {
+    EXPECT_NE(one.message, "") << one.type;
+    EXPECT_NE(one.reason, "") << one.type;
+  }
+  EXPECT_EQ(verdict(kProgressing, world, findings), "False NothingAccepted");
+  EXPECT_EQ(of(kAccepted, world, findings).message, "spec.image: …");
+}
+
 TEST(Conditions, ASpecThatIsRefusedIsNamedAndReadyIsNot) {
   Findings findings = completed();
   findings.spec = {.reason = "ArgumentsRefused", .message = "spec.pools[0].template.args[1]: …"};
