@@ -11,7 +11,7 @@ BUILD := build/$(PRESET)
 PYTHON := build/venv/bin/python
 LINT := /usr/bin/python3 hack/lint
 
-.PHONY: help setup build demo-build test-build demo demo-replicas demo-cluster serve test test-packaging test-cluster test-goldens lint format bench bench-peers bench-tokenizer bench-replays chaos chaos-replicas fairness soak stream-model coverage fuzz release test-asan test-tsan instrumented-build ci clean
+.PHONY: help setup build demo-build test-build demo demo-replicas demo-cluster serve test test-packaging test-packaging-full test-cluster test-goldens lint format bench bench-peers bench-tokenizer bench-replays chaos chaos-replicas fairness soak stream-model coverage fuzz release test-asan test-tsan instrumented-build ci clean
 
 help: ## this text
 	@echo "Sightline. On a fresh Debian 12 machine 'make demo' or 'make test' is all it takes."
@@ -56,6 +56,12 @@ test: test-build ## build everything, run all tests (C++, Python, the lint rules
 test-packaging: demo-build ## tests of what is installed: chart, alerts, boards, images (no cluster)
 	@SL_BUILD=$(CURDIR)/$(BUILD) $(PYTHON) -m pytest -c tests/pytest.ini tests/packaging -n $(JOBS) \
 		--dist loadfile
+
+# Alerts mostly wait: more processes than cores.
+test-packaging-full: test-packaging ## the same, slow alerts waited for, two releases of one commit compared (an hour)
+	@SL_BUILD=$(CURDIR)/$(BUILD) $(PYTHON) -m pytest -c tests/pytest.ini \
+		tests/packaging/test_live_alerts.py --cleared -n 6 --dist load --durations 5
+	@hack/compare_releases
 
 test-cluster: demo-build ## tests on a real Kubernetes, as root with real pods (else TESTBED_PODS=off)
 	@hack/run_cluster_tests $(BUILD)

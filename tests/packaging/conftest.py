@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
 """Tests of what is installed: the chart, by the oldest helm it is made for and by helm 4. They need
-no cluster and run when they are named (make test-packaging)."""
+no cluster and run when they are named (make test-packaging). With --cleared, alerts are also waited
+for to end by their own windows, up to a quarter of an hour (make test-packaging-full)."""
 
 import pathlib
 import sys
@@ -21,6 +22,10 @@ def pytest_ignore_collect(collection_path, config):
     named = [(config.invocation_params.dir / argument.split("::")[0]).resolve()
              for argument in config.args]
     return not any(path == HERE or HERE in path.parents for path in named) or None
+
+
+def pytest_addoption(parser):
+    parser.addoption("--cleared", action="store_true", help="wait until slow alerts are cleared")
 
 
 @pytest.fixture(scope="session", params=["helm3", "helm"])

@@ -4,6 +4,7 @@
 
 import re
 
+import documented
 from helm import ROOT, default_values
 from test_chart import leaves
 
@@ -47,3 +48,27 @@ def test_what_other_routers_flags_become_is_there():
     for theirs, here in rows:
         for flag in re.findall(r"`(--[a-z-]+)", here):
             assert flag in ours, f"{theirs}: {flag}"
+
+
+def test_every_fenced_command_is_run_or_listed_with_the_reason():
+    listed = [(row.file, row.command) for row in documented.rows()]
+    assert len(listed) == len(set(listed))
+    assert set(listed) == set(documented.everything())
+
+
+def test_what_is_said_to_run_a_command_does():
+    ci = (ROOT / ".ci/run").read_text().replace(" --no-print-directory", "")
+    full = re.search(r"(?m)^test-packaging-full:(.*\n(\t.*\n)+)",
+                     (ROOT / "Makefile").read_text())[1]
+    for row in documented.rows():
+        if row.kind == "ci":
+            assert re.search(rf'(?m)^step "[^"]*" {re.escape(row.what)}( |$)', ci), row
+        elif row.kind == "test":
+            assert "documented.Runs(" in (ROOT / row.what).read_text(encoding="utf-8"), row
+        elif row.kind == "by":
+            file, _, name = row.what.partition("::")
+            assert f"def {name}(" in (ROOT / file).read_text(encoding="utf-8"), row
+        elif row.kind == "full":
+            assert row.what in full, row
+        else:
+            assert row.kind in ("not", "no command") and row.what, row

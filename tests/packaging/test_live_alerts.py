@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
 """Alerts at a real Alertmanager: none while all is well; each by the fault it is for, with its
-runbook, and cleared when that is mended. The rules wait for two seconds, not their own time; else
-they are the chart's."""
+runbook, and cleared when that is mended: those that look back for minutes only with --cleared. The
+rules wait for two seconds, not their own time; else they are the chart's."""
 
 import contextlib
 import json
@@ -25,6 +25,8 @@ SPEED = ["--prefill-tokens-per-s", 20_000, "--decode-tokens-per-s", 500, "--bloc
 AFTER_S = 2
 # Longer than a rule waits, and some scrapes.
 A_WHILE_S = 8
+# Than the longest window of an alert that is to be cleared here.
+LONGER_S = 16 * 60
 
 
 def look(watch, name):
@@ -33,6 +35,14 @@ def look(watch, name):
     assert {one["annotations"]["runbook_url"] for one in alerts} == {f"docs/runbooks/{name}.md"}
     assert all(one["annotations"]["description"] for one in alerts)
     return alerts
+
+
+@pytest.fixture
+def until_cleared(request):
+    """Waits until an alert that looks back for minutes is over."""
+    if not request.config.getoption("--cleared"):
+        return lambda watch, name: None
+    return lambda watch, name: watch.wait_until_cleared(name, LONGER_S)
 
 
 def fault(engines, number, **fields):
@@ -140,16 +150,23 @@ def test_a_certificate_that_ends_soon_is_told_and_renewed_in_place(watch, certif
     watch.wait_until_cleared("SightlineCertificateExpiring")
 
 
-def test_another_block_size_is_told_at_once(deployment, watch, load):
+def mend(engines, number):
+    engines.call("DELETE", engines.engine_port(number), "/fault")
+
+
+def test_another_block_size_is_told_at_once(deployment, watch, load, until_cleared):
     fault(deployment.engines, 1, kind="wrong-block-size")
     (alert, *_) = look(watch, "SightlineBlockSizeMismatch")
     assert alert["labels"]["worker"] == "w1"
+    mend(deployment.engines, 1)
+    until_cleared(watch, "SightlineBlockSizeMismatch")
 
 
-def test_events_that_are_lost_again_and_again_are_told(deployment, watch, load):
+def test_events_that_are_lost_again_and_again_are_told(deployment, watch, load, until_cleared):
     fault(deployment.engines, 0, kind="drop", p=0.3)
     look(watch, "SightlineEventsLost")
-    deployment.engines.call("DELETE", deployment.engines.engine_port(0), "/fault")
+    mend(deployment.engines, 0)
+    until_cleared(watch, "SightlineEventsLost")
 
 
 @contextlib.contextmanager
@@ -203,7 +220,7 @@ def ask_and_leave(port):
         post(port, BODY)
 
 
-def test_a_worker_whose_cache_is_lost_without_a_word_is_overclaimed(tmp_path):
+def test_a_worker_whose_cache_is_lost_without_a_word_is_overclaimed(tmp_path, until_cleared):
     with single(tmp_path, engines=1) as (stack, watch):
         for _ in range(3):
             post(stack.port, BODY)
@@ -214,9 +231,10 @@ def test_a_worker_whose_cache_is_lost_without_a_word_is_overclaimed(tmp_path):
             post(stack.port, BODY)
             stack.wait_until_heard()
         look(watch, "SightlineOverclaims")
+        until_cleared(watch, "SightlineOverclaims")
 
 
-def test_a_limit_that_refuses_work_is_told(tmp_path):
+def test_a_limit_that_refuses_work_is_told(tmp_path, until_cleared):
     options = {"engines": 1, "engine_flags": ["--decode-tokens-per-s", 5],
                "router_flags": ["--concurrent-requests-max", 1]}
     with single(tmp_path, **options) as (stack, watch):
@@ -225,9 +243,10 @@ def test_a_limit_that_refuses_work_is_told(tmp_path):
             (alert,) = look(watch, "SightlineLimitsHit")
         assert alert["labels"]["limit"] == "concurrent-requests-max"
         held.close()
+        until_cleared(watch, "SightlineLimitsHit")
 
 
-def test_answers_that_begin_late_are_told(tmp_path):
+def test_answers_that_begin_late_are_told(tmp_path, until_cleared):
     flags = ["--prefill-tokens-per-s", 10]
     with single(tmp_path, engines=1, engine_flags=flags) as (stack, watch):
         for number in range(2):
@@ -235,9 +254,10 @@ def test_answers_that_begin_late_are_told(tmp_path):
             post(stack.port, {**BODY, "stream": True,
                               "messages": [{"role": "user", "content": content}]})
         look(watch, "SightlineFirstTokenSlow")
+        until_cleared(watch, "SightlineFirstTokenSlow")
 
 
-def test_all_requests_at_one_of_four_workers_are_no_balance(tmp_path):
+def test_all_requests_at_one_of_four_workers_are_no_balance(tmp_path, until_cleared):
     options = {"engines": 4, "engine_flags": ["--decode-tokens-per-s", 5]}
     with single(tmp_path, **options) as (stack, watch):
         for number in (1, 2, 3):
@@ -250,6 +270,7 @@ def test_all_requests_at_one_of_four_workers_are_no_balance(tmp_path):
         look(watch, "SightlineLoadImbalance")
         for connection in held:
             connection.close()
+        until_cleared(watch, "SightlineLoadImbalance")
 
 
 def test_a_worker_of_which_nothing_is_heard_is_unverified(tmp_path):

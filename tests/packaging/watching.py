@@ -67,7 +67,8 @@ class Watch:
     def __enter__(self):
         config = {
             "global": {"scrape_interval": f"{self.scrape_s}s", "evaluation_interval": "1s"},
-            "scrape_configs": [
+            "scrape_configs": [{"job_name": "added", "file_sd_configs": [
+                {"files": ["added-*.json"], "refresh_interval": "1s"}]}] + [
                 {"job_name": job, "static_configs": [
                     {"targets": [address_of(place)], "labels": labels}
                     for place, labels in targets]}
@@ -103,6 +104,11 @@ class Watch:
             process.terminate()
         for process in self._running:
             process.wait()
+
+    def add_target(self, name, place):
+        """Of a job of its own."""
+        (self.folder / f"added-{name}.json").write_text(json.dumps(
+            [{"targets": [address_of(place)], "labels": {"job": name}}]))
 
     def value(self, expr):
         """Of a query with one number as its answer; None without one."""

@@ -62,7 +62,12 @@ CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-sche
 STAGES = ("node/fast/node-initialize", "node/heartbeat-with-lease/node-heartbeat-with-lease",
           "pod/fast/pod-ready", "pod/fast/pod-complete", "pod/fast/pod-delete")
 PODS = ("kubelet", "kube-proxy", "coredns")
-MONITORING = "github.com/prometheus-operator/prometheus-operator@v0.85.0"
+# Kinds of others: the Go module that brings them, and the folder in it.
+KINDS = {
+    "monitoring": ("github.com/prometheus-operator/prometheus-operator@v0.85.0",
+                   "example/prometheus-operator-crd"),
+    "gateway": ("sigs.k8s.io/gateway-api@v1.3.0", "config/crd/standard"),
+}
 
 
 def binaries(names=CONTROL_PLANE):
@@ -100,9 +105,10 @@ def stages():
     return cache.once(f"programs/{key}/stages", lambda part: _copy_stages(go, part))
 
 
-def monitoring_kinds():
-    """The directory of the Prometheus operator's kinds, one file each; the operator is not here."""
-    return cache.once(f"programs/{MONITORING.replace('/', '-')}", _copy_monitoring_kinds)
+def kinds(whose):
+    """The directory of the kinds of KINDS, one file each; their controllers are not here."""
+    return cache.once(f"programs/{KINDS[whose][0].replace('/', '-')}",
+                      lambda part: _copy_kinds(*KINDS[whose], part))
 
 
 def kubernetes_version():
@@ -168,11 +174,11 @@ def _copy_stages(go, part):
         (part / file.name).write_bytes(file.read_bytes())
 
 
-def _copy_monitoring_kinds(part):
-    with step(f"downloading the kinds of {MONITORING}"):
-        module = json.loads(_run([toolchain.go(), "mod", "download", "-json", MONITORING],
-                                 cwd=HERE, env=toolchain.environment()))
-    shutil.copytree(pathlib.Path(module["Dir"], "example/prometheus-operator-crd"), part)
+def _copy_kinds(module, folder, part):
+    with step(f"downloading the kinds of {module}"):
+        found = json.loads(_run([toolchain.go(), "mod", "download", "-json", module],
+                                cwd=HERE, env=toolchain.environment()))
+    shutil.copytree(pathlib.Path(found["Dir"], folder), part)
 
 
 def _place(layer):

@@ -92,6 +92,15 @@ def load(bed, archive, inside):
     wait_until(lambda: all(_has(inside, image) for image in images), f"{archive} can be run")
 
 
+def name_too(name, other, inside):
+    """Gives an image that is there another name as well."""
+    answer = _ctr(inside, "tag", "--force", qualified(name), qualified(other))
+    if answer.returncode != 0:
+        raise BedError(f"{name} cannot be named {other}:\n{answer.stderr}")
+    wait_until(lambda: MANAGED in _ctr(inside, "ls", f"name=={qualified(other)}").stdout,
+               f"{other} can be run")
+
+
 def _has(inside, image):
     answer = _ctr(inside, "ls", f"name=={image['annotations'][NAME]}")
     return image["digest"] in answer.stdout and MANAGED in answer.stdout

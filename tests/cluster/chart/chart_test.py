@@ -3,12 +3,26 @@
 """The chart on a real Kubernetes: installed, upgraded, rolled back, removed, by a namespace's
 administrator; nothing that serves notices."""
 
+import argparse
+import contextlib
+import http.client
+import itertools
 import json
+import subprocess
+import threading
+import time
 
 import pytest
 import yaml
+from boards import BOARDS
+from boards.drawing import draw_board
+from boards.live import answers
+from boards.model import board_json
 from chart import CHART, KINDS, NAMESPACE, OURS, ROOT, WAIT, ClusterWatch, of_version
-from installed import BUILD, MODEL, READY_S, ROLLING, ask, client, condition, failed, router
+from installed import (BUILD, MODEL, PORT, READY_S, ROLLING, address_of, ask, client, condition,
+                       exchange, failed, picture, router, send)
+from nats_server import free_port
+from testbed import network
 from testbed.namespace import RESTRICTED
 from watching import wait_for
 
@@ -47,7 +61,8 @@ def test_two_commands_give_a_router_that_knows_a_picture(home, installation, pod
     said = installation.install()
     assert "kubectl apply -f - <<EOF" in said
     assert "Succeeded" in installation.helm("test", "sightline", "--namespace", NAMESPACE)
-    home.apply(router())
+    # Where a policy closes engines' ports nobody reads their own hit rate.
+    home.apply(router({"networkPolicy": {"enabled": False}}))
     home.wait("mmr/demo", "Ready", READY_S)
     with ClusterWatch(pods_bed, tmp_path / "watch") as watch:
         reused = ("sum(sightline_reused_tokens_total) / "
@@ -62,9 +77,123 @@ def test_two_commands_give_a_router_that_knows_a_picture(home, installation, pod
             return code == 200 and int(known) > 0.8 * int(whole)
         home.until(comes_home, "the picture is known when it comes again")
         wait_for(lambda: (watch.value(reused) or 0) > 0.3, what="tokens are reused")
-        for _ in range(3):
-            ask(home, 8)
+        # Each router learns of each worker by itself.
+        for seed in (*range(8, 20), *range(8, 20)):
+            stream(home, seed)
+        wait_for(lambda: (watch.value("sum(sightline_saved_prefill_seconds_total)") or 0) > 0,
+                 what="prefill is saved")
         assert watch.value("sum(sightline_operator_object_ready)") == 1
+        look_at_boards(home, watch, pods_bed.bed, tmp_path)
+
+
+def stream(home, seed):
+    """By answers that are streamed a worker's pace is learnt."""
+    body = json.dumps(json.loads(picture(seed)) | {"stream": True})
+    code = send(home, address_of(home), body).code
+    assert code == 200, code
+
+
+# Queries that are empty here while all is well, by board and panel, and what fills them.
+EMPTY_WHILE_WELL = {
+    ("sightline-engines", "Errors by kind"): "garbage from an engine",
+    ("sightline-operator", "Certificates of NATS"): "a process with a certificate",
+}
+
+
+def without_data(watch, bed):
+    asked = argparse.Namespace(url=watch.url, since=30, window="30s")
+    with network.inside(bed):
+        return {(board.uid, panel["title"]) for board in map(Named, BOARDS)
+                for panel, _, series in answers(asked, board.json) if not series}
+
+
+class Named:
+    def __init__(self, board):
+        self.json = board_json(board)
+        self.uid = self.json["uid"]
+
+
+def look_at_boards(home, watch, bed, folder):
+    """Every query has data, or gets it by what it is for."""
+    watch.began = time.monotonic()
+    with client(home), others(home):
+        with contextlib.suppress(RuntimeError):
+            wait_for(lambda: without_data(watch, bed) <= EMPTY_WHILE_WELL.keys(), 60)
+        assert without_data(watch, bed) == EMPTY_WHILE_WELL.keys()
+        break_an_engine(home)
+        with process_with_certificate(bed, folder, watch):
+            with contextlib.suppress(RuntimeError):
+                wait_for(lambda: not without_data(watch, bed), 60)
+            assert without_data(watch, bed) == set()
+            # A roll-out is what the operator's board is looked at for.
+            home.apply(router({"kv": {"blockSize": 32}, "networkPolicy": {"enabled": False}}))
+            home.until(lambda: status_generation(home) == 2, "the change is seen")
+            home.wait("mmr/demo", "Ready", READY_S)
+            draw_operator(watch, bed)
+
+
+@contextlib.contextmanager
+def others(home):
+    """Beside whole answers about pictures: long streams about new ones, of which engines tell, and
+    prompts that cannot be counted."""
+    over = threading.Event()
+
+    def run():
+        for seed in itertools.count(20):
+            for more in ({"stream": True, "max_tokens": 256},
+                         {"chat_template": "{{ messages }}"}):
+                body = json.dumps(json.loads(picture(seed)) | more)
+                # Of an engine that is broken on purpose no answer is asked.
+                with contextlib.suppress(OSError, http.client.HTTPException):
+                    send(home, address_of(home), body)
+            if over.wait(0.2):
+                return
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def draw_operator(watch, bed):
+    """The picture of docs/monitoring.md, which is copied there by hand."""
+    board = next(one for one in BOARDS if one.name == "operator")
+    asked = argparse.Namespace(url=watch.url, since=time.monotonic() - watch.began, window="15s")
+    pictures = BUILD / "test-output"
+    pictures.mkdir(exist_ok=True)
+    with network.inside(bed):
+        draw_board(asked, board.name, board_json(board), pictures / "operator.png")
+
+
+def break_an_engine(home):
+    worker = home.get("pods", "-l", "app.kubernetes.io/component=worker")["items"][0]
+    answer, said = exchange(home, worker["status"]["podIP"], PORT, "POST", "/fault",
+                            json.dumps({"kind": "garbage", "p": 1, "count": 5}))
+    assert answer.status == 200, said
+
+
+@contextlib.contextmanager
+def process_with_certificate(bed, folder, watch):
+    """A router that has a file of authorities and no NATS, scraped with the others."""
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                    "ec_paramgen_curve:prime256v1", "-nodes", "-subj", "/CN=test", "-days", "90",
+                    "-keyout", folder / "ca.key", "-out", folder / "ca.pem"], check=True,
+                   capture_output=True)
+    port = free_port()
+    command = [BUILD / "bin/sightline", "serve", "--model-path", BUILD / "models" / MODEL,
+               "--served-model-name", "demo", "--port", "0", "--admin-port", str(port), "--nats",
+               "tls://127.0.0.1:9", "--nats-ca-file", folder / "ca.pem",
+               "--worker", "name=w,url=http://127.0.0.1:9"]
+    with network.inside(bed), open(folder / "router.log", "wb") as log:
+        process = subprocess.Popen(command, stdout=log, stderr=log)
+    try:
+        watch.add_target("with-certificate", port)
+        yield
+    finally:
+        process.terminate()
+        process.wait()
 
 
 def generations(home):

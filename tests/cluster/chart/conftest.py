@@ -36,7 +36,7 @@ def pods_bed():
     try:
         commands.up("--pods")
         commands.must("images", "--build", BUILD)
-        commands.kubectl("apply", "--server-side", "-f", binaries.monitoring_kinds())
+        commands.kubectl("apply", "--server-side", "-f", binaries.kinds("monitoring"))
         yield commands
     finally:
         commands.down()

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Sightline Authors
+"""The fenced commands of the documentation, and what commands.txt says of each: which test runs it,
+or why none does."""
+
+import dataclasses
+import pathlib
+import re
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+LIST = pathlib.Path(__file__).with_name("commands.txt")
+PROGRAMS = ("build/", "buildah", "cmake", "curl", "hack/", "helm", "kubectl", "make", "nats-server",
+            "podman", "sightline", "skopeo", "tests/", "vllm")
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    file: str
+    command: str
+    kind: str
+    what: str
+
+
+def rows():
+    found = []
+    for line in LIST.read_text(encoding="utf-8").splitlines():
+        if line and not line.startswith("#"):
+            file, _, rest = line.partition(" | ")
+            command, _, how = rest.rpartition(" | ")
+            kind, _, what = how.partition(": ")
+            found.append(Row(file, command, kind, what))
+    return found
+
+
+def pages():
+    return [path for name in ("README.md", "CONTRIBUTING.md", "docs/*.md", "docs/runbooks/*.md")
+            for path in sorted(ROOT.glob(name))]
+
+
+def blocks(path):
+    """(language, lines) of each fenced block."""
+    text = path.read_text(encoding="utf-8")
+    for found in re.finditer(r"(?ms)^ *```(\w*)\n(.*?)^ *```$", text):
+        yield found[1], found[2].splitlines()
+
+
+def commands_of(lines):
+    """Each as one line: those that go on in the next one joined, remarks left out. None if it is a
+    picture or an output."""
+    found, open_quote = [], False
+    for line in lines:
+        goes_on = open_quote or (found and found[-1].endswith("\\"))
+        line = re.sub(r"\s+# .*$", "", line).rstrip()
+        open_quote ^= line.count("'") % 2 == 1
+        if goes_on:
+            found[-1] = f"{found[-1].removesuffix(chr(92)).rstrip()} {line.strip()}"
+        elif line.startswith(PROGRAMS) and not line.startswith("sightline top:"):
+            found.append(line)
+        elif found:
+            continue  # What the command answers.
+        else:
+            return None
+    return found
+
+
+def commands(path):
+    """Of a page, in order; each once."""
+    found = []
+    for language, lines in blocks(path):
+        if not language:
+            found += commands_of(lines) or [f"({lines[0].strip()})"]
+    return list(dict.fromkeys(found))
+
+
+def everything():
+    """(page, command) of all pages; of a block that is none, its first line in a parenthesis."""
+    return [(str(path.relative_to(ROOT)), command) for path in pages()
+            for command in commands(path)]
+
+
+class Runs:
+    """Hands out the commands that a test file is to run, and notes which it took."""
+
+    def __init__(self, file):
+        self._open = {(row.file, row.command) for row in rows()
+                      if row.kind == "test" and row.what == str(file.relative_to(ROOT))}
+        assert self._open
+
+    def take(self, page, begins, replaced=()):
+        """The page's command that begins so (the first of several not taken yet), with these texts,
+        which are all in it, replaced."""
+        command = next(one for one in commands(ROOT / page)
+                       if one.startswith(begins) and (page, one) in self._open)
+        self._open.remove((page, command))
+        for old, new in dict(replaced).items():
+            assert old in command, f"{command} has no {old}"
+            command = command.replace(old, str(new))
+        return command
+
+    def all_of(self, page):
+        """Those that are left of a page, in its order."""
+        found = [one for one in commands(ROOT / page) if (page, one) in self._open]
+        self._open -= {(page, one) for one in found}
+        return found
+
+    def check(self):
+        assert not self._open, f"never run: {sorted(self._open)}"
