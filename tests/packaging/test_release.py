@@ -10,7 +10,8 @@ import pytest
 from helm import ROOT
 
 FILES = ("CMakeLists.txt", "CHANGELOG.md", "charts/sightline/Chart.yaml",
-         "config/manager/deployment.yaml", "hack/release", "hack/oci.py", "hack/product_files.py")
+         "config/manager/deployment.yaml", "docs/install.md", "hack/release", "hack/oci.py",
+         "hack/product_files.py")
 VERSION = re.search(r"sightline VERSION (\S+)", (ROOT / "CMakeLists.txt").read_text())[1]
 
 

@@ -267,8 +267,8 @@ void LocalSelector::compare(const Open& attempt, const Ending& ending) {
   if (usage.cached_tokens) {
     usage.cached_tokens = std::min(*usage.cached_tokens, usage.prompt_tokens);
   }
-  const bool is_first = same_prompt && !attempt.waited;
-  count_saved(worker, usage, is_first ? ending.first_token : std::nullopt);
+  const bool tells_pace = same_prompt && !attempt.waited;
+  count_saved(worker, usage, tells_pace ? ending.first_token : std::nullopt);
   const std::span claimed(*attempt.keys);
   sources_.compare(
       {.request_id = ending.request_id,

@@ -5,12 +5,14 @@ The images that they name are there already, as nothing is pulled."""
 
 import contextlib
 import pathlib
+import re
 import shutil
 import subprocess
 
 import documented
 import pytest
-from chart import KINDS, ROOT
+import yaml
+from chart import CHART, KINDS, ROOT
 from installed import BUILD, MODEL, READY_S
 from testbed import binaries, images, real_node
 
@@ -40,7 +42,7 @@ class Reader:
         limit = f"timeout {WATCHED_S} " if command.endswith("--watch") else ""
         done = subprocess.run(
             self._bed.command(["bash", "-c", limit + command]), cwd=self._folder, text=True,
-            env=self._bed.environment(), capture_output=True, check=False)
+            env=self._bed.environment(), capture_output=True, check=False, timeout=300)
         fine = 124 if limit else 0
         assert done.returncode == fine, f"{command}: {done.stdout}{done.stderr}"
         return done.stdout
@@ -69,20 +71,23 @@ class Reader:
         self.types(f"kubectl wait mmr/demo --for=condition=Ready --timeout={seconds}s")
 
 
-# What the pages name, by the images that a bed has.
-NAMED = {
-    "sightline-operator": ("sightline-operator:0.1.0", "registry.example/sightline-operator:0.1.0"),
-    "sightline": ("sightline:0.1.0", "registry.example/sightline:0.1.0",
-                  "registry.example/sightline:0.2.0"),
-    "nats": ("nats:2.15.1",),
-}
+def named():
+    """(image of a bed, what the chart and the pages call it)"""
+    values = yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))
+    version = yaml.safe_load((CHART / "Chart.yaml").read_text(encoding="utf-8"))["appVersion"]
+    yield "nats", f"nats:{values['natsImage']['tag']}"
+    for name in ("sightline", "sightline-operator"):
+        yield name, f"{name}:{version}"
+    pages = "".join((ROOT / f"docs/{page}.md").read_text(encoding="utf-8")
+                    for page in ("install", "upgrade"))
+    for path in sorted(set(re.findall(r"registry\.example/[a-z-]+:[0-9.]+", pages))):
+        yield re.search(r"/([a-z-]+):", path)[1], path
 
 
 @pytest.fixture
 def reader(pods_bed, tmp_path):
-    for name, others in NAMED.items():
-        for other in others:
-            images.name_too(f"{name}:testbed", other, real_node.mount_namespace(pods_bed.bed))
+    for name, other in named():
+        images.name_too(f"{name}:testbed", other, real_node.mount_namespace(pods_bed.bed))
     runs = documented.Runs(pathlib.Path(__file__))
     tree = tmp_path / "tree"
     tree.mkdir()
