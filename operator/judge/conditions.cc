@@ -248,6 +248,8 @@ std::vector<Condition> merged(const std::vector<Condition>& before, std::vector<
     one.last_transition_time =
         is_unchanged ? same->last_transition_time : object::to_timestamp(when);
     one.observed_generation = generation;
+    // The API server refuses a condition that says nothing, and errors of others may.
+    if (one.message.empty()) one.message = one.reason;
     // What pods, routers and the API server say has no end that we know of.
     if (one.message.size() > kMessageBytesMax) {
       one.message = std::string(utf8_prefix(one.message, kMessageBytesMax));

@@ -265,6 +265,11 @@ TEST(Merged, WhatOthersSayIsCutBeforeTheApiServerRefusesIt) {
   }
 }
 
+TEST(WithTrouble, WithoutAWordItsReasonIsSaid) {
+  const auto conditions = with_trouble({}, {"ReadFailed", ""}, 1, {});
+  EXPECT_EQ(conditions.at(0).message, "ReadFailed");
+}
+
 TEST(WithTrouble, TheRestStaysAsItWasSaid) {
   const WallTime then(std::chrono::hours(1));
   const WallTime later(std::chrono::hours(2));
