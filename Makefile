@@ -58,7 +58,7 @@ test-packaging: demo-build ## tests of what is installed: chart, alerts, boards,
 		--dist loadfile
 
 # Alerts mostly wait: more processes than cores.
-test-packaging-full: test-packaging ## the same, slow alerts waited for, two releases of one commit compared (an hour)
+test-packaging-full: test-packaging ## the same, slow alerts waited for, two releases of one commit compared (40 minutes)
 	@SL_BUILD=$(CURDIR)/$(BUILD) $(PYTHON) -m pytest -c tests/pytest.ini \
 		tests/packaging/test_live_alerts.py --cleared -n 6 --dist load --durations 5
 	@hack/compare_releases

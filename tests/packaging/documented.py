@@ -9,8 +9,8 @@ import re
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LIST = pathlib.Path(__file__).with_name("commands.txt")
-PROGRAMS = ("build/", "buildah", "cmake", "curl", "hack/", "helm", "kubectl", "make", "nats-server",
-            "podman", "sightline", "skopeo", "tests/", "vllm")
+PROGRAMS = ("build/", "buildah", "cmake", "curl", "hack/", "helm", "hf ", "kubectl", "make",
+            "nats-server", "podman", "sightline", "skopeo", "tests/", "vllm")
 
 
 @dataclasses.dataclass(frozen=True)
