@@ -13,7 +13,9 @@ import threading
 from testbed import network
 
 ALL_PROTOCOLS = 0x0003
-ATTACH_FILTER, STATISTICS = 26, 6  # SO_ATTACH_FILTER, PACKET_STATISTICS
+# SO_ATTACH_FILTER, SO_RCVBUFFORCE; SOL_PACKET and its PACKET_STATISTICS
+ATTACH_FILTER, RECEIVE_BUFFER, PACKETS, STATISTICS = 26, 33, 263, 6
+BUFFER_BYTES = 16 << 20
 NAME_SERVER = 53
 # Of frames of Ethernet with IPv4: TCP with SYN and without ACK, UDP to name servers.
 FILTER = [
@@ -55,6 +57,7 @@ class Recorder:
         with network.inside(self._bed):
             self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW,
                                          socket.htons(ALL_PROTOCOLS))
+        self._socket.setsockopt(socket.SOL_SOCKET, RECEIVE_BUFFER, BUFFER_BYTES)
         self._socket.settimeout(0.2)
         program = b"".join(struct.pack("HBBI", *line) for line in FILTER)
         self._program = ctypes.create_string_buffer(program)
@@ -74,7 +77,7 @@ class Recorder:
     def __exit__(self, *_):
         self._over.set()
         self._thread.join()
-        counts = self._socket.getsockopt(263, STATISTICS, 8)  # SOL_PACKET
+        counts = self._socket.getsockopt(PACKETS, STATISTICS, 8)
         self.lost = struct.unpack("II", counts)[1]
         self._socket.close()
 
