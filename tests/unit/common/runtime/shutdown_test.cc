@@ -42,6 +42,8 @@ TEST_P(ShutdownBySignal, EndsTheWait) {
 INSTANTIATE_TEST_SUITE_P(All, ShutdownBySignal, testing::Values(SIGINT, SIGTERM, SIGHUP));
 
 TEST(Shutdown, DoesOnAHangupWhatIsToBeDoneAndGoesOn) {
+  // Who started the tests may ignore it, as nohup does.
+  std::signal(SIGHUP, SIG_DFL);
   Shutdown shutdown;
   std::promise<void> called;
   kill(getpid(), SIGHUP);  // early: it waits until it is known what it means
