@@ -103,7 +103,7 @@ def test_a_list_of_workers_is_pushed(runs, tmp_path):
         said = shell(runs.take("docs/api.md", "curl -X PUT", {"9090": stack.admin_port}),
                      TOKEN="secret-of-a-router")
         assert json.loads(said)["generation"] == 12
-        assert {one["name"] for one in workers(stack, stack.admin_port)} == {"w0", "w1"}
+        wait_for(lambda: {one["name"] for one in workers(stack, stack.admin_port)} == {"w0", "w1"})
 
 
 def test_a_worker_is_reserved_and_given_back(runs, tmp_path):
