@@ -150,10 +150,10 @@ def test_imbalance_is_that_of_the_requests_that_run(deployment, watch):
     def told_and_true():
         now = running(router)
         # An average is rounded according to the order that its parts come in.
-        true = pytest.approx(max(now) * ENGINES / sum(now), rel=1e-6)
+        true = pytest.approx(max(now) * ENGINES / sum(now), rel=1e-12)
         return watch.value(query("sightline-engines", "Imbalance")), true
     with contextlib.suppress(RuntimeError):
-        wait_for(lambda: operator.eq(*told_and_true()), 40)
+        wait_for(lambda: operator.eq(*told_and_true()), 20)
     told, true = told_and_true()
     every = watch.get(f"{watch.url}/api/v1/query", query="sightline_worker_inflight != 0")
     assert told == true, every["data"]["result"]

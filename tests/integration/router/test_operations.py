@@ -17,6 +17,7 @@ import threading
 import pytest
 from fake_engine import FakeEngine, answer_ok, chunk, router, stream_head, token_event
 from held_thread import held
+from nats_server import free_port
 from pictures import data_url, image_part, png, text_part
 from stack import MODELS, SLOWDOWN, Stack, post
 
@@ -165,7 +166,8 @@ def test_sigterm_lets_a_stream_finish_and_ends_cleanly(build, logs):
         return True
 
     engine = FakeEngine("slow", slow)
-    with router(build, logs, engine) as stack:
+    # A port that the system gives to nobody else, once it is closed.
+    with router(build, logs, engine, flags=["--port", free_port()]) as stack:
         answers = []
         body = chat("tell me", stream=True)
         stream = threading.Thread(target=lambda: answers.append(post(stack.port, body)))
@@ -177,6 +179,8 @@ def test_sigterm_lets_a_stream_finish_and_ends_cleanly(build, logs):
         stream.join(20 * SLOWDOWN)
         assert stack.router.process.wait(20 * SLOWDOWN) == 0
         assert answers[0].status == 200 and answers[0].events[-1] == b"[DONE]"
+        with pytest.raises(OSError):
+            post(stack.port, body)
 
 
 def settled(connection):
