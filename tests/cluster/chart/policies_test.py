@@ -111,7 +111,8 @@ def api_port(pods_bed):
 def behind_services(seen, pods_bed):
     """With the API server, which the node answers for itself, in the place of its Service."""
     kubernetes = pods_bed.get("service", "kubernetes", "-n", "default")["spec"]["clusterIP"]
-    return {dataclasses.replace(one, target=NODE_IP, port=api_port(pods_bed))
+    port = api_port(pods_bed)
+    return {dataclasses.replace(one, target=NODE_IP, port=port)
             if one.target == kubernetes else one for one in seen}
 
 
