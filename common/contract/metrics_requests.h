@@ -106,7 +106,7 @@ inline constexpr MetricSpec kOverfullTotal{
 inline constexpr MetricSpec kPromptTokenMismatchTotal{
     "sightline_prompt_token_mismatch_total",
     MetricType::Counter,
-    "Answers whose prompt_tokens differ from the router's own count of an exactly known prompt.",
+    "Answers that tell other prompt_tokens than an exactly known prompt has, or more reuse.",
     {kWorkerLabel}};
 inline constexpr MetricSpec kUnroutedOverlapTotal{
     "sightline_unrouted_overlap_total",

@@ -66,13 +66,16 @@ std::string with_trouble(std::string text, const std::string& trouble) {
   return trouble.empty() ? text : std::move(text) + "; " + trouble;
 }
 
+// There is no plan before a spec was accepted.
+bool is_planned(const Findings& findings) { return !findings.plan.message.empty(); }
+
 Condition accepted(const World& world, const Findings& findings) {
   if (!findings.spec.is_there()) {
     std::string text = "what the spec asks for can be rendered";
     for (const std::string& field : desired::unobeyed(world.spec)) text += "; " + field;
     return yes(kAccepted, "Valid", text);
   }
-  const bool was_accepted = !findings.plan.message.empty();
+  const bool was_accepted = is_planned(findings);
   return no(kAccepted, findings.spec.reason,
             findings.spec.message +
                 (was_accepted ? "; the spec that was accepted last keeps running" : ""));
@@ -128,9 +131,8 @@ Condition transfer_ready(const World& world) {
 }
 
 Condition progressing(const World& world, const Findings& findings) {
+  if (!is_planned(findings)) return no(kProgressing, "NothingAccepted", "no spec was accepted yet");
   const std::string& step = findings.plan.message;
-  // The API server refuses a status with a condition that says nothing.
-  if (step.empty()) return no(kProgressing, "NothingAccepted", "no spec was accepted yet");
   switch (findings.plan.phase) {
     case plan::Phase::Completed:
       return no(kProgressing, "Completed",

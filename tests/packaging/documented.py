@@ -12,6 +12,10 @@ LIST = pathlib.Path(__file__).with_name("commands.txt")
 PROGRAMS = ("build/", "buildah", "cmake", "curl", "hack/", "helm", "hf ", "kubectl", "make",
             "nats-server", "podman", "sightline", "skopeo", "tests/", "vllm")
 
+# How a line begins that a command answers; what a block may be marked as.
+ANSWER = "{"
+LANGUAGES = ("", "yaml")
+
 
 @dataclasses.dataclass(frozen=True)
 class Row:
@@ -56,10 +60,10 @@ def commands_of(lines):
             found[-1] = f"{found[-1].removesuffix(chr(92)).rstrip()} {line.strip()}"
         elif line.startswith(PROGRAMS) and not line.startswith("sightline top:"):
             found.append(line)
-        elif found:
-            continue  # What the command answers.
-        else:
+        elif not found:
             return None
+        elif line:
+            assert line.startswith(ANSWER), f"neither a command nor an answer: {line}"
     return found
 
 
@@ -67,6 +71,7 @@ def commands(path):
     """Of a page, in order; each once."""
     found = []
     for language, lines in blocks(path):
+        assert language in LANGUAGES, f"{path.name}: a block of {language} would go unseen"
         if not language:
             found += commands_of(lines) or [f"({lines[0].strip()})"]
     return list(dict.fromkeys(found))
@@ -96,12 +101,6 @@ class Runs:
             assert old in command, f"{command} has no {old}"
             command = command.replace(old, str(new))
         return command
-
-    def all_of(self, page):
-        """Those that are left of a page, in its order."""
-        found = [one for one in commands(ROOT / page) if (page, one) in self._open]
-        self._open -= {(page, one) for one in found}
-        return found
 
     def check(self):
         assert not self._open, f"never run: {sorted(self._open)}"

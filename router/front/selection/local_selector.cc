@@ -253,13 +253,15 @@ void LocalSelector::compare(const Open& attempt, const Ending& ending) {
   const fleet::Worker& worker = *attempt.worker;
   openai::Usage usage = *ending.usage;
   const std::uint64_t predicted = attempt.overlap_blocks * attempt.job.block_size;
-  const bool same_prompt = usage.prompt_tokens == attempt.job.prompt_tokens;
+  const bool same_prompt = usage.prompt_tokens == attempt.job.prompt_tokens &&
+                           usage.cached_tokens.value_or(0) <= attempt.job.prompt_tokens;
   if (!same_prompt) {
     sources_.metrics.counter(contract::kPromptTokenMismatchTotal, {worker.spec.name}).add();
     log(LogLevel::Warn, "the engine counts other prompt tokens than the router",
         {{"request_id", ending.request_id},
          {"worker", worker.spec.name},
          {"engine_tokens", usage.prompt_tokens},
+         {"engine_cached_tokens", usage.cached_tokens.value_or(0)},
          {"router_tokens", attempt.job.prompt_tokens}});
   }
   // Sums over all workers are made of these: one that tells any number must not spoil them.

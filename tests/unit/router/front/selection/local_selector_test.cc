@@ -395,6 +395,16 @@ TEST_P(LocalSelection, NoWorkerIsBelievedToReuseMoreThanThePrompt) {
       << metrics.scrape();
 }
 
+TEST_P(LocalSelection, MoreReuseThanThePromptIsAMismatch) {
+  add_worker("a");
+  selector().end(chosen(inquiry()).reservation, answered(160, 161));
+  ASSERT_EQ(compared.size(), 1U);
+  EXPECT_FALSE(compared[0].same_prompt);
+  EXPECT_EQ(compared[0].actual, 160U);
+  EXPECT_NE(metrics.scrape().find("sightline_prompt_token_mismatch_total{worker=\"a\"} 1"),
+            std::string::npos);
+}
+
 TEST_P(LocalSelection, WhatTheEngineReportsOnMoreThanTheKeysIsNotCompared) {
   add_worker("a");
   Inquiry asked = inquiry();
