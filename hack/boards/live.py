@@ -43,3 +43,9 @@ def answers(arguments, board):
     for panel in board["panels"]:
         for target in panel.get("targets", []):
             yield panel, target, range_of(arguments, target["expr"])
+
+
+def panels_without_data(arguments, boards):
+    """{(board's uid, panel's title)}, of each with a query that finds nothing."""
+    return {(board["uid"], panel["title"]) for board in boards
+            for panel, _, series in answers(arguments, board) if not series}

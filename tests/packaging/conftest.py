@@ -11,7 +11,7 @@ import pytest
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-for place in (ROOT / "hack", ROOT / "tests", HERE):
+for place in (ROOT / "hack", ROOT / "tests", ROOT / "tests/support", HERE):
     sys.path.insert(0, str(place))
 
 from helm import Helm  # noqa: E402

@@ -14,11 +14,11 @@ import signal
 import subprocess
 
 import documented
+import nats_secrets
 import pytest
 from helm import ROOT
 from nats_server import free_port
 from stack import Program, Stack
-from test_live_alerts import ends_soon
 from watching import wait_for
 
 BUILD = pathlib.Path(os.environ.get("SL_BUILD", ROOT / "build/release"))
@@ -141,7 +141,7 @@ def test_the_server_of_two_tenants_takes_its_configuration(runs, tmp_path):
     block = next("\n".join(lines) for _, lines in
                  documented.blocks(ROOT / "docs/replication.md") if "nats-server.conf" in lines[0])
     runs.take("docs/replication.md", "(# nats-server.conf")
-    authority = ends_soon(tmp_path, 90)
+    authority = nats_secrets.make_authority(tmp_path, "ca")
     for name, path in (("server.pem", authority), ("ca.pem", authority),
                        ("server.key", authority.with_suffix(".key"))):
         block = block.replace(f"/etc/nats/{name}", str(path))

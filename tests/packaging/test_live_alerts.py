@@ -6,9 +6,9 @@ rules wait for two seconds, not their own time; else they are the chart's."""
 
 import contextlib
 import json
-import subprocess
 import threading
 
+import nats_secrets
 import promql_parser as promql
 import pytest
 from boards import contract, linter
@@ -49,19 +49,14 @@ def fault(engines, number, **fields):
     engines.call("POST", engines.engine_port(number), "/fault", json.dumps(fields))
 
 
-def ends_soon(folder, days):
-    """A certificate that is valid for so many days, and its own authority."""
-    path = folder / "ca.pem"
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
-         "-nodes", "-subj", "/CN=test", "-addext", "subjectAltName=IP:127.0.0.1", "-days",
-         str(days), "-keyout", folder / "ca.key", "-out", path], check=True, capture_output=True)
-    return path
+def certificate_in(folder, days):
+    """Of a server here that is its own authority."""
+    return nats_secrets.make_authority(folder, "ca", days, "IP:127.0.0.1")
 
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory):
-    return ends_soon(tmp_path_factory.mktemp("certificate"), 90)
+    return certificate_in(tmp_path_factory.mktemp("certificate"), 90)
 
 
 @pytest.fixture(scope="module")
@@ -144,9 +139,9 @@ def test_nats_that_is_gone_is_told_by_all(deployment, watch):
 
 
 def test_a_certificate_that_ends_soon_is_told_and_renewed_in_place(watch, certificate):
-    ends_soon(certificate.parent, 13)
+    certificate_in(certificate.parent, 13)
     look(watch, "SightlineCertificateExpiring")
-    ends_soon(certificate.parent, 90)
+    certificate_in(certificate.parent, 90)
     watch.wait_until_cleared("SightlineCertificateExpiring")
 
 

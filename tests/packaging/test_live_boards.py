@@ -12,7 +12,7 @@ import threading
 
 import pytest
 from boards import BOARDS
-from boards.live import answers, filled
+from boards.live import filled, panels_without_data
 from boards.model import board_json
 from deployment import Deployment
 from helm import ROOT
@@ -60,8 +60,7 @@ def watch(deployment, tmp_path_factory):
 
 def without_data(watch):
     asked = argparse.Namespace(url=watch.url, since=15, window="10s")
-    return {(board["uid"], panel["title"]) for board in HERE
-            for panel, _, series in answers(asked, board) if not series}
+    return panels_without_data(asked, HERE)
 
 
 def test_every_query_has_data_or_gets_it_by_the_fault_that_it_is_for(deployment, watch):

@@ -88,10 +88,14 @@ def make_nkey(directory):
     (directory / "other.nk").write_text(Nkey(directory, USER).seed + "\n")
 
 
-def make_authority(directory, name):
+def make_authority(directory, name, days=DAYS, names=None):
+    """Its certificate, with the key beside it. With names a server may show it as its own."""
+    extensions = ["-addext", f"subjectAltName={names}"] if names else []
+    certificate = directory / f"{name}.pem"
     openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
-            "-days", DAYS, "-subj", f"/CN={name}", "-keyout", directory / f"{name}.key",
-            "-out", directory / f"{name}.pem")
+            "-days", days, "-subj", f"/CN={name}", "-keyout", directory / f"{name}.key",
+            "-out", certificate, *extensions)
+    return certificate
 
 
 def make_certificate(directory, authority, name, names):

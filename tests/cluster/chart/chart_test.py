@@ -12,11 +12,12 @@ import subprocess
 import threading
 import time
 
+import nats_secrets
 import pytest
 import yaml
 from boards import BOARDS
 from boards.drawing import draw_board
-from boards.live import answers
+from boards.live import panels_without_data
 from boards.model import board_json
 from chart import CHART, KINDS, NAMESPACE, OURS, ROOT, WAIT, ClusterWatch, of_version
 from installed import (BUILD, MODEL, PORT, READY_S, ROLLING, address_of, ask, client, condition,
@@ -103,14 +104,7 @@ EMPTY_WHILE_WELL = {
 def without_data(watch, bed):
     asked = argparse.Namespace(url=watch.url, since=30, window="30s")
     with network.inside(bed):
-        return {(board.uid, panel["title"]) for board in map(Named, BOARDS)
-                for panel, _, series in answers(asked, board.json) if not series}
-
-
-class Named:
-    def __init__(self, board):
-        self.json = board_json(board)
-        self.uid = self.json["uid"]
+        return panels_without_data(asked, map(board_json, BOARDS))
 
 
 def look_at_boards(home, watch, bed, folder):
@@ -177,14 +171,11 @@ def break_an_engine(home):
 @contextlib.contextmanager
 def process_with_certificate(bed, folder, watch):
     """A router that has a file of authorities and no NATS, scraped with the others."""
-    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
-                    "ec_paramgen_curve:prime256v1", "-nodes", "-subj", "/CN=test", "-days", "90",
-                    "-keyout", folder / "ca.key", "-out", folder / "ca.pem"], check=True,
-                   capture_output=True)
+    authority = nats_secrets.make_authority(folder, "ca")
     port = free_port()
     command = [BUILD / "bin/sightline", "serve", "--model-path", BUILD / "models" / MODEL,
                "--served-model-name", "demo", "--port", "0", "--admin-port", str(port), "--nats",
-               "tls://127.0.0.1:9", "--nats-ca-file", folder / "ca.pem",
+               "tls://127.0.0.1:9", "--nats-ca-file", authority,
                "--worker", "name=w,url=http://127.0.0.1:9"]
     with network.inside(bed), open(folder / "router.log", "wb") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log)

@@ -15,7 +15,8 @@ from testbed.commands import Commands
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
-for place in (HERE.parent / "operator", ROOT / "tests/packaging", ROOT / "hack", HERE):
+for place in (HERE.parent / "operator", ROOT / "tests/packaging", ROOT / "tests/support",
+              ROOT / "hack", HERE):
     sys.path.insert(0, str(place))
 
 BUILD = pathlib.Path(os.environ.get("SL_BUILD", ROOT / "build/release")).resolve()
