@@ -17,6 +17,11 @@ using object::Value;
 
 namespace {
 
+// The first process of a container does not hear SIGTERM until it has asked for it
+// (pid_namespaces(7)). A pod that is deleted as it starts would live for its whole grace, so that
+// the signal comes this long after the start at least.
+constexpr std::int64_t kHearsSeconds = 1;
+
 Value pod_field(std::string_view field) {
   Value source = Value::object();
   source.set({"fieldRef", "fieldPath"}, field);
@@ -53,6 +58,7 @@ Value agent_program(const Scene& scene, const std::vector<std::string>& args) {
   level.set({"configMapKeyRef", "name"}, live_config_name(scene));
   level.set({"configMapKeyRef", "key"}, kLogLevelKey);
   set_env_from(agent, "SIGHTLINE_LOG_LEVEL", std::move(level));
+  agent.set({"lifecycle", "preStop", "sleep", "seconds"}, kHearsSeconds);
   set_resources(agent, {.requests = {{"cpu", "100m"}, {"memory", "128Mi"}}, .limits = {}});
   return agent;
 }

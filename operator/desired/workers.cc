@@ -29,7 +29,12 @@ Value agent_container(const Scene& scene, const crd::Pool& pool) {
   std::string worker = "name=$(SIGHTLINE_REPLICA_NAME),url=http://127.0.0.1:" +
                        std::to_string(commands::kEnginePort);
   if (pool.backend == crd::Backend::Sglang) worker += ",family=sglang";
-  return agent_program(scene, {"--worker", worker});
+  Value agent = agent_program(scene, {"--worker", worker});
+  // The engine begins when it is there to drain it: where its preStop hook is refused at once,
+  // SIGTERM comes before the engine hears it.
+  agent.member("startupProbe") =
+      probe_of({.path = "/healthz", .port = "admin", .period_seconds = 1, .failures = 60});
+  return agent;
 }
 
 void set_own_env(Value& container, const crd::EnvVar& variable) {

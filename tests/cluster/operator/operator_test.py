@@ -9,6 +9,7 @@ from installed import (READY_S, ROLLING, SYSTEM, admin, ask, client, condition, 
                        names, router, status)
 
 RESTS_S, QUIET_S = 3, 120
+GRACE_S = 135  # of a worker's pod
 LEASE = ("update", "leases")
 
 
@@ -104,6 +105,24 @@ def test_a_suspended_router_has_no_pods_and_comes_back(demo):
     demo.until(lambda: not demo.get("pods")["items"], "no pod is left", READY_S)
     assert condition(demo, "Ready") == "False Suspended"
     demo.apply(router(ROLLING | {"suspend": False}))
+    demo.wait("mmr/demo", "Ready", READY_S)
+
+
+def test_pods_that_end_as_they_start_do_not_live_for_their_whole_grace(demo):
+    def are_starting():
+        pods = demo.get("pods", "-l", "app.kubernetes.io/component=worker")["items"]
+        return any(pod["spec"].get("nodeName") for pod in pods)
+
+    def suspend():
+        demo.apply(router(ROLLING | {"suspend": True}))
+        demo.until(lambda: not demo.get("pods")["items"], "no pod is left", GRACE_S / 2)
+
+    suspend()
+    for _ in range(2):
+        demo.apply(router(ROLLING))
+        demo.until(are_starting, "workers start")
+        suspend()
+    demo.apply(router(ROLLING))
     demo.wait("mmr/demo", "Ready", READY_S)
 
 

@@ -42,6 +42,12 @@ TEST(Workers, TheAgentRunsBesideTheEngineAndOutlivesIt) {
   EXPECT_EQ(test::pod_of(made)["terminationGracePeriodSeconds"].integer(), 135);
 }
 
+TEST(Workers, APodThatIsDeletedAsItStartsIsHeardByAgentAndEngine) {
+  const Value agent = container_of(workload(test::small_spec()), "agent");
+  EXPECT_EQ(agent.at({"lifecycle", "preStop", "sleep", "seconds"}).integer(), 1);
+  EXPECT_EQ(agent.at({"startupProbe", "httpGet", "path"}).text(), "/healthz");
+}
+
 TEST(Workers, ADrainIsNoLongerThanAgentsAllow) {
   crd::Spec spec = test::small_spec();
   spec.rollout.drain_timeout = "90m";
