@@ -53,6 +53,8 @@ class Installation:
         for release, namespace in list(self.releases):
             self.helm("uninstall", release, "--namespace", namespace, "--wait", check=False)
         self.kubectl("delete", "crd", "--ignore-not-found", "--timeout=60s", *KINDS)
+        # An operator whose rights went with it could not give this up.
+        self.kubectl("delete", "leases", "--all", "--namespace", NAMESPACE)
 
 
 def sanitized(label):
