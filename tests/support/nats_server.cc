@@ -2,6 +2,7 @@
 // Copyright The Sightline Authors
 #include "tests/support/nats_server.h"
 
+#include <atomic>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -29,14 +30,25 @@ sockaddr_in loopback(int port) {
   return address;
 }
 
+// Below the ports that Linux gives to connections and to listeners on port 0 (from 32768): between
+// the choice of one of these and its use nobody is given it.
+constexpr unsigned kFirstPort = 12000;
+constexpr unsigned kPorts = 20000;
+
+// One that nobody listens on, and that no other call in this process has returned lately. Each
+// process begins elsewhere, as several run tests at once.
 int free_port() {
-  const int socket_fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address = loopback(0);
-  socklen_t size = sizeof(address);
-  const bool is_bound = bind(socket_fd, reinterpret_cast<sockaddr*>(&address), size) == 0 &&
-                        getsockname(socket_fd, reinterpret_cast<sockaddr*>(&address), &size) == 0;
-  close(socket_fd);
-  return is_bound ? ntohs(address.sin_port) : 0;
+  static std::atomic<unsigned> next = static_cast<unsigned>(getpid()) * 997U;
+  for (unsigned i = 0; i < kPorts; ++i) {
+    const int port = static_cast<int>(kFirstPort + next++ % kPorts);
+    const int socket_fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const sockaddr_in address = loopback(port);
+    const bool is_bound =
+        bind(socket_fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
+    close(socket_fd);
+    if (is_bound) return port;
+  }
+  throw std::runtime_error("no port is free");
 }
 
 bool takes_connections(int port) {
@@ -66,10 +78,13 @@ NatsServer::~NatsServer() {
 void NatsServer::start() {
   const std::string file = directory_ + "/nats.conf";
   std::ofstream(file) << "listen: 127.0.0.1:" << port_ << "\n" << config_ << "\n";
+  const std::string log_file = directory_ + "/log";
   pid_ = fork();
+  // No memory is asked for from here on: another thread may hold the allocator's locks, for ever in
+  // this process (fork(2); AddressSanitizer's are not freed).
   if (pid_ == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    const int log = open((directory_ + "/log").c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+    const int log = open(log_file.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
     dup2(log, STDERR_FILENO);
     execlp("nats-server", "nats-server", "-c", file.c_str(), nullptr);
     execl("/usr/sbin/nats-server", "nats-server", "-c", file.c_str(), nullptr);
