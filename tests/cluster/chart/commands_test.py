@@ -100,8 +100,10 @@ def reader(pods_bed, tmp_path):
     pods_bed.kubectl("delete", "deployments,statefulsets,pvc,ingress,hpa", "--all", "--namespace",
                      "default", "--wait=false")
     pods_bed.kubectl("delete", "pv", "sightline-models", "--ignore-not-found", "--wait=false")
-    pods_bed.kubectl("wait", "pods", "--all", "--namespace", "default", "--for=delete",
-                     "--timeout=90s")
+    # Those of operators too: the next test looks at all pods of ours.
+    for pods in (("--all", "--namespace", "default"),
+                 ("--selector", "app.kubernetes.io/name=sightline-operator", "--all-namespaces")):
+        pods_bed.kubectl("wait", "pods", *pods, "--for=delete", "--timeout=90s")
     runs.check()
 
 
