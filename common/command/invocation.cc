@@ -6,6 +6,7 @@
 #include <exception>
 
 #include <fcntl.h>
+#include <openssl/crypto.h>
 #include <unistd.h>
 
 #include "common/base/check.h"
@@ -19,6 +20,10 @@ void make_streams_harmless() {
   while (null >= 0 && null <= STDERR_FILENO) null = open("/dev/null", O_RDWR | O_CLOEXEC);
   if (null >= 0) close(null);
 }
+
+// Threads of libraries outlive main(), and OpenSSL's handler of the exit frees its locks under
+// them.
+void keep_locks_at_exit() { SL_CHECK(OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, nullptr) == 1); }
 
 // In place of the library's last words, which wait for a reader.
 [[noreturn]] void end_unexpectedly() {
@@ -39,6 +44,7 @@ void make_streams_harmless() {
 
 Invocation begin_process(int argc, char** argv) {
   make_streams_harmless();
+  keep_locks_at_exit();
   std::set_terminate(end_unexpectedly);
   Invocation invocation;
   invocation.arguments.assign(argv + 1, argv + argc);
