@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <ctime>
 #include <string>
 #include <thread>
 #include <vector>
@@ -17,6 +16,7 @@
 #include "router/cache/index/exact_index.h"
 #include "router/cache/keys/block_key.h"
 #include "router/workers/routing/select.h"
+#include "tests/support/thread_time.h"
 
 // Method: 1,024 engines. All of them hold the first 64 blocks of the prompt, as a shared system
 // prompt; 8 of them hold it to its end. "decide" takes its tokens to the chosen engine: block
@@ -42,13 +42,6 @@ std::vector<TokenId> prompt(std::size_t tokens) {
     ids[i] = static_cast<TokenId>(i * 2'654'435'761U % 151'936);
   }
   return ids;
-}
-
-// CPU time, so that other programs on the machine do not count.
-Duration thread_time() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
 }
 
 double microseconds(Duration time) {
@@ -97,9 +90,9 @@ void decide(benchmark::State& state) {
   Percentile percentile;
   std::uint64_t turn = 0;
   for (auto unused : state) {
-    const Duration start = thread_time();
+    const Duration start = test::thread_time();
     benchmark::DoNotOptimize(decide(scheme, index, tokens, turn++));
-    percentile.add(thread_time() - start);
+    percentile.add(test::thread_time() - start);
   }
   percentile.report(state);
 }

@@ -9,7 +9,6 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
 #include <fstream>
 #include <functional>
 #include <future>
@@ -19,6 +18,8 @@
 
 #include "common/http/exchange.h"
 #include "common/http/server.h"
+
+#include "tests/support/thread_time.h"
 
 namespace sightline::http {
 namespace {
@@ -109,11 +110,7 @@ Task<void> load(Client& client, const ServerAddress& to, const Workload& workloa
 
 std::chrono::nanoseconds thread_cpu(IoPool& pool) {
   std::promise<std::chrono::nanoseconds> used;
-  asio::post(pool.context(0), [&used] {
-    timespec now{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    used.set_value(std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec));
-  });
+  asio::post(pool.context(0), [&used] { used.set_value(test::thread_time()); });
   return used.get_future().get();
 }
 

@@ -6,10 +6,10 @@
 //   encode_texts ids TOKENIZER_JSON                        writes, for each text, a count and ids
 // Texts come on standard input, each after its size; all numbers are 32-bit little-endian.
 
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -20,6 +20,7 @@
 #include "common/base/check.h"
 
 #include "router/prompt/tokenizer/tokenizer.h"
+#include "tests/support/thread_time.h"
 
 namespace sightline::tokenizer {
 namespace {
@@ -40,11 +41,7 @@ std::unique_ptr<const Tokenizer> load(const char* path) {
   return std::move(tokenizer).value();
 }
 
-double cpu_seconds() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / 1e9;
-}
+double cpu_seconds() { return std::chrono::duration<double>(test::thread_time()).count(); }
 
 double resident_mb() {
   std::ifstream file("/proc/self/statm");

@@ -3,7 +3,7 @@
 //
 // What an engine may say costs no more memory or time than its bytes are worth.
 #include <algorithm>
-#include <ctime>
+#include <chrono>
 #include <optional>
 #include <unordered_set>
 #include <utility>
@@ -17,6 +17,7 @@
 #include "router/cache/wire/batch_codec.h"
 #include "tests/support/indexed.h"
 #include "tests/support/pack.h"
+#include "tests/support/thread_time.h"
 
 namespace sightline::events {
 namespace {
@@ -122,11 +123,7 @@ constexpr std::size_t kManyBlocks = 40'000;
 // How much longer the worst events may take than ordinary ones of as many blocks.
 constexpr double kRatioMax = 4;
 
-double cpu_seconds() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
+double cpu_seconds() { return std::chrono::duration<double>(test::thread_time()).count(); }
 
 // Least time of three that an engine's state takes for this batch.
 double cost_of(const EventBatch& batch) {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <ctime>
 #include <map>
 
 #include <gtest/gtest.h>
@@ -14,6 +13,7 @@
 #include "common/base/clock.h"
 #include "common/base/rng.h"
 
+#include "tests/support/thread_time.h"
 #include "tests/unit/router/prompt/tokenizer/random_text.h"
 
 namespace sightline::tokenizer {
@@ -101,19 +101,13 @@ TEST(Nfc, LongRunsOfMarksAreSortedAsIcuSortsThem) {
   }
 }
 
-Duration thread_time() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
-}
-
 // Processor time, the shortest of three.
 Duration time_to_normalize(const std::string& text) {
   Duration shortest = Duration::max();
   for (int i = 0; i < 3; ++i) {
-    const Duration begin = thread_time();
+    const Duration begin = test::thread_time();
     EXPECT_FALSE(normalized(text).empty());
-    shortest = std::min(shortest, thread_time() - begin);
+    shortest = std::min(shortest, test::thread_time() - begin);
   }
   return shortest;
 }
