@@ -9,7 +9,8 @@ from . import fake_nodes
 from .api import Api, anonymous_tls, call
 from .services import Service, ensure, wait_until
 
-# Who wrote what: without the programs of the control plane and the administrator.
+# Who wrote what: without the programs of the control plane and the administrator. Of our own kinds
+# also what was written, so that a status can be followed.
 AUDIT_POLICY = {
     "apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"],
     "rules": [
@@ -18,6 +19,7 @@ AUDIT_POLICY = {
         {"level": "None", "users": [
             "system:apiserver", "system:kube-controller-manager", "system:kube-scheduler",
             "system:kube-proxy", "system:anonymous"]},
+        {"level": "Request", "resources": [{"group": "sightline.dev"}]},
         {"level": "Metadata"},
     ],
 }

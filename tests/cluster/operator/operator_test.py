@@ -8,7 +8,7 @@ import time
 from installed import (READY_S, ROLLING, SYSTEM, admin, ask, client, condition, evict, failed,
                        names, router, status)
 
-RESTS_S, QUIET_S = 3, 120
+RESTS_S, QUIET_S, QUIET_TRIES = 3, 120, 3
 GRACE_S = 135  # of a worker's pod
 LEASE = ("update", "leases")
 
@@ -131,20 +131,33 @@ def test_nothing_is_written_while_nothing_changes(demo):
     demo.until(lambda: condition(demo, "Progressing") == "False Completed", "it has come to rest")
 
     def written(since):
+        """{(verb, resource): what was written last} by the operator."""
         with log.open() as file:
             file.seek(since)
             events = [json.loads(line) for line in file if line.endswith("\n")]
-        return [(event["verb"], event["objectRef"]["resource"]) for event in events
+        return {(event["verb"], event["objectRef"]["resource"]): event.get("requestObject")
+                for event in events
                 if event.get("userAgent", "").startswith("sightline-operator")
                 and event["verb"] not in ("get", "list", "watch")
-                and event["objectRef"].get("namespace") in (demo.name, SYSTEM)]
+                and event["objectRef"].get("namespace") in (demo.name, SYSTEM)}
+
+    def told():
+        """What pods are said to be, and since when."""
+        return {pod["metadata"]["name"]: pod["status"].get("conditions")
+                for pod in demo.get("pods")["items"]}
 
     def rests():
         begin = log.stat().st_size
         time.sleep(RESTS_S)
         return set(written(begin)) <= {LEASE}
 
-    demo.until(rests, "what was under way is over")
-    begin = log.stat().st_size
-    time.sleep(QUIET_S)
-    assert set(written(begin)) == {LEASE}
+    # On a busy machine a pod may miss a probe. That is a change, and is written.
+    for _ in range(QUIET_TRIES):
+        demo.until(rests, "what was under way is over")
+        begin, before = log.stat().st_size, told()
+        time.sleep(QUIET_S)
+        writes, is_quiet = written(begin), told() == before
+        if is_quiet:
+            break
+    assert is_quiet, f"pods change all the time: {before}, {told()}"
+    assert set(writes) == {LEASE}, f"{writes}\n{status(demo)}"
