@@ -53,9 +53,10 @@ serve: demo-build ## the same set-up, kept running for curl until Ctrl-C
 test: test-build ## build everything, run all tests (C++, Python, the lint rules' own)
 	@hack/run_tests $(BUILD)
 
+# Half of the time they wait: two processes for each core.
 test-packaging: demo-build ## tests of what is installed: chart, alerts, boards, images (no cluster)
-	@SL_BUILD=$(CURDIR)/$(BUILD) $(PYTHON) -m pytest -c tests/pytest.ini tests/packaging -n $(JOBS) \
-		--dist loadfile
+	@SL_BUILD=$(CURDIR)/$(BUILD) $(PYTHON) -m pytest -c tests/pytest.ini tests/packaging \
+		-n $$((2 * $(JOBS))) --dist loadfile
 
 # Alerts mostly wait: more processes than cores.
 test-packaging-full: test-packaging ## the same, slow alerts waited for, two releases of one commit compared (40 minutes)
