@@ -9,7 +9,7 @@ import pathlib
 import signal
 
 from nats_server import NatsServer, free_port
-from stack import MODELS, Program, Stack
+from stack import MODELS, Program, Stack, freeze, thaw
 
 NAME = "demo"
 
@@ -39,8 +39,12 @@ class Node:
         self.launch()
         self.wait()
 
-    def send(self, signal_number):
-        self.program.process.send_signal(signal_number)
+    def freeze(self):
+        """It keeps its connections and answers nothing."""
+        freeze(self.program.process)
+
+    def thaw(self):
+        thaw(self.program.process)
 
     def kill(self):
         """As a crash does it."""

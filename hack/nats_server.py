@@ -9,10 +9,11 @@ import json
 import os
 import pathlib
 import shutil
-import signal
 import socket
 import subprocess
 import time
+
+from stack import freeze, thaw
 
 READY_S = 15
 PIECE_BYTES = 1 << 16
@@ -87,10 +88,10 @@ class NatsServer:
 
     def freeze(self):
         """It keeps its connections and answers nothing."""
-        self.process.send_signal(signal.SIGSTOP)
+        freeze(self.process)
 
     def thaw(self):
-        self.process.send_signal(signal.SIGCONT)
+        thaw(self.process)
 
     def log(self):
         return (self.logs / f"nats-{self.port}.log").read_text(errors="replace")[-4000:]

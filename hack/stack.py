@@ -21,6 +21,19 @@ READY_S = 30
 MODELS = os.environ.get("SL_MODELS", "models")
 
 
+def freeze(process):
+    """Of a child. Returns when none of its threads runs any more: kill() alone returns before, and
+    a thread on another processor may still answer for milliseconds."""
+    process.send_signal(signal.SIGSTOP)
+    seen = os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+    if seen.si_code != os.CLD_STOPPED:
+        raise RuntimeError(f"{process.args[:2]} has ended and cannot be frozen")
+
+
+def thaw(process):
+    process.send_signal(signal.SIGCONT)
+
+
 class Program:
     """A started program whose output is read line by line; kept for errors."""
 

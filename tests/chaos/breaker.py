@@ -6,7 +6,6 @@ broken, so that every request can be served by another router or frontend."""
 import collections
 import contextlib
 import random
-import signal
 import threading
 import time
 
@@ -68,9 +67,9 @@ class Breaker(threading.Thread):
             node = rng.choice(getattr(deployment, role + "s"))
             begin = time.time()
             if how == "frozen":
-                node.send(signal.SIGSTOP)
+                node.freeze()
                 yield
-                node.send(signal.SIGCONT)
+                node.thaw()
             else:
                 node.kill()
                 yield

@@ -102,7 +102,15 @@ void NatsServer::kill() {
   pid_ = -1;
 }
 
-void NatsServer::freeze() { ::kill(pid_, SIGSTOP); }
+void NatsServer::freeze() {
+  ::kill(pid_, SIGSTOP);
+  // kill() returns before its threads stop, and one on another processor may still answer.
+  int status = 0;
+  if (waitpid(pid_, &status, WUNTRACED) != pid_ || !WIFSTOPPED(status)) {
+    throw std::runtime_error("nats-server has ended and cannot be frozen");
+  }
+}
+
 void NatsServer::thaw() { ::kill(pid_, SIGCONT); }
 
 }  // namespace sightline::test

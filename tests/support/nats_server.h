@@ -19,7 +19,7 @@ class NatsServer {
 
   void start();   // again on the same port; returns when it takes connections
   void kill();    // at once, as by a crash
-  void freeze();  // it neither reads nor answers until thaw()
+  void freeze();  // from its return on it neither reads nor answers until thaw()
   void thaw();
   [[nodiscard]] std::string url() const { return "nats://127.0.0.1:" + std::to_string(port_); }
   // Of files that the object deletes in the end.

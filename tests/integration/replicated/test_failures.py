@@ -5,7 +5,6 @@ told, requests go on, and afterwards all is as the engines have it."""
 
 import http.client
 import json
-import signal
 import time
 
 import pytest
@@ -135,7 +134,7 @@ def test_a_killed_agent_is_silent_in_time_and_one_in_its_place_is_followed(deplo
 def test_a_frozen_agent_is_stale_in_time_and_goes_on_where_it_was(deployment):
     view = views_of(deployment)[0]
     epoch = stream(view)["epoch"]
-    deployment.agents[0].send(signal.SIGSTOP)
+    deployment.agents[0].freeze()
     try:
         took = wait_for_state(view, "w0", is_unverified("its agent is silent"))
         assert STALE_S - EARLY_S < took < (STALE_S + LATE_S) * SLOWDOWN
@@ -143,7 +142,7 @@ def test_a_frozen_agent_is_stale_in_time_and_goes_on_where_it_was(deployment):
         # Nothing that it holds is promised to a request.
         assert not any(a.overlap[0] for a in send_all(view, bodies(0)) if a.worker == "w0")
     finally:
-        deployment.agents[0].send(signal.SIGCONT)
+        deployment.agents[0].thaw()
     wait_for_state(view, "w0", is_ready)
     assert stream(view)["epoch"] == epoch
     all_is_well(deployment)

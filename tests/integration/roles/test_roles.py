@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from stack import SLOWDOWN, Program, Stack, post
+from stack import SLOWDOWN, Program, Stack, freeze, post, thaw
 
 NAME = "demo"
 SLOWLY = ("--decode-tokens-per-s", "40")
@@ -196,23 +196,23 @@ def test_without_any_router_a_client_is_told_why_within_a_second(build, logs):
 def test_a_frozen_router_holds_requests_up_for_a_bounded_time(build, logs):
     with Parted(build, logs) as parted:
         home = parted.home()
-        parted.routers[home].process.send_signal(signal.SIGSTOP)
+        freeze(parted.routers[home].process)
         begin = time.monotonic()
         assert post(parted.port, body("hello")).status == 200
         assert time.monotonic() - begin < 2 * SLOWDOWN
-        parted.routers[home].process.send_signal(signal.SIGCONT)
+        thaw(parted.routers[home].process)
 
 
 @contextlib.contextmanager
 def frozen(parted):
     """All routers."""
-    for router in parted.routers:
-        router.process.send_signal(signal.SIGSTOP)
     try:
+        for router in parted.routers:
+            freeze(router.process)
         yield
     finally:
         for router in parted.routers:
-            router.process.send_signal(signal.SIGCONT)
+            thaw(router.process)
 
 
 def test_routers_that_are_all_slow_for_once_are_waited_for(build, logs):
