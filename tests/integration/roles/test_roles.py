@@ -97,6 +97,19 @@ class Parted:
             assert time.monotonic() < deadline, f"not so after {seconds} s"
             time.sleep(0.05)
 
+    def wait_until_known(self):
+        """Until every router has applied all events of the engines, and has freed what ended."""
+        for i in range(len(self.routers)):
+            self.wait_until(lambda: self.in_flight(i) == 0)
+            for n in range(len(self.engines.workers)):
+                announced = self.engines.announced(n, rank=0)
+                self.wait_until(lambda: self.heard(i, n) == announced)
+
+    def heard(self, i, n):
+        """Sequence of the last event message of an engine that the router has applied."""
+        events = self.workers(i)[n]["ranks"][0]["events"]
+        return events and events["seq"]
+
     def has_chosen(self, i):
         """Whether the router has chosen for a request that has ended."""
         return b'reservations_ended_total{reason="told"}' in self.get(self.admin_ports[i],
@@ -130,19 +143,19 @@ def endless(parted, count=4):
 def test_a_frontend_answers_as_the_single_process_does(build, logs):
     texts = ["one " * 300, "one " * 300 + "two", "short"]
 
-    def answers(port):
+    def answers(port, wait_until_known):
         seen = []
         for text in texts:
             answer = post(port, body(text))
             content = json.loads(answer.body)["choices"][0]["message"]["content"]
             seen.append((answer.status, content, answer.usage["prompt_tokens"], answer.overlap))
-            time.sleep(0.5 * SLOWDOWN)  # for the engine's events
+            wait_until_known()
         return seen
 
     with Stack(build, logs=logs / "single", served_model_name=NAME) as single:
-        wanted = answers(single.port)
+        wanted = answers(single.port, single.wait_until_heard)
     with Parted(build, logs) as parted:
-        assert answers(parted.port) == wanted
+        assert answers(parted.port, parted.wait_until_known) == wanted
         assert wanted[1][3][0] > 0, "the second is the first one's, and more"
         refused = post(parted.port, body("x", model="nobody"))
         assert refused.status == 404
