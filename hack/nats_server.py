@@ -120,6 +120,9 @@ class NatsClient:
         return self
 
     def __exit__(self, *_):
+        self.close()
+
+    def close(self):
         self._socket.close()
 
     def subscribe(self, subject):

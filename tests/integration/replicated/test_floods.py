@@ -25,7 +25,6 @@ from stack import SLOWDOWN
 PREFIX = "sl.default.default.0."
 ASKS = PREFIX + "ask.w0.0"
 PEER = "peer-1"
-PEERS_ANSWERS = PREFIX + "to." + PEER
 MANY = 2**32 - 1
 # An agent answers one reader so often in a second (see ReaderLimitOptions).
 ASKS_MAX = 500
@@ -52,11 +51,12 @@ def view(deployment):
 class Peer:
     """Somebody with the key, who is no router of ours."""
 
-    def __init__(self, deployment, view):
+    def __init__(self, deployment, view, name=PEER):
         self.deployment = deployment
+        self.name = name
         self.sealer = Sealer(KEY, member(view, "agent0"))
         self.client = NatsClient(deployment.nats)
-        self.client.subscribe(PEERS_ANSWERS)
+        self.client.subscribe(PREFIX + "to." + name)
         self.epoch = int(stream(view)["epoch"], 16)
 
     def sealed(self, message):
@@ -66,6 +66,11 @@ class Peer:
         for message in messages:
             self.client.publish(ASKS, self.sealed(message))
         self.client.flush()
+
+    def wait_until_read(self, view):
+        """Until the agent has read all that was published to it before: it reads in order."""
+        view.wait_until(lambda: self.ask(sealing.question(self.name, 1)) or
+                        self.answer(sealing.ANSWER, 1) is not None)
 
     def answer(self, kind, seconds=5):
         """The next of the kind; None if there is none."""
@@ -106,16 +111,6 @@ def untaken(deployment):
     """Messages for which the agent, slow, had no room."""
     return agent_value(deployment,
                        'sightline_nats_dropped_total{connection="control",reason="inbox-full"}')
-
-
-def settled(value):
-    """The value once it has not changed for a second, and since when."""
-    last, since = value(), time.monotonic()
-    while time.monotonic() - since < 1:
-        time.sleep(0.05)
-        if (now := value()) != last:
-            last, since = now, time.monotonic()
-    return last, since
 
 
 def replies(deployment, kind):
@@ -168,31 +163,53 @@ def test_a_whole_range_however_long_is_what_the_ring_has(deployment, peer):
 
 
 def test_a_thousand_oversized_asks_a_second_are_refused_and_hold_up_nobody(deployment, view, peer):
-    peer.ask(sealing.dump_ask(PEER, peer.epoch))
+    def not_answered():
+        return refused(deployment, "reader-limit") + untaken(deployment)
+
+    asks, counted = oversized(peer), not_answered()
+    peer.client.close()  # the answers go to nobody
+    told = expect_all_served_during_flood(deployment, view, asks, seed=100)
+    assert told.sent / told.seconds() > 1_000
+    other = Peer(deployment, view, "peer-2")
+    with other.client:
+        other.wait_until_read(view)
+    # The agent may read them slower than they were sent, and answer some of each second of its own
+    # that this touches.
+    answered_max = ASKS_MAX * (math.ceil(time.monotonic() - told.start) + 1)
+    view.wait_until(lambda: not_answered() - counted >= told.sent - answered_max)
+    assert stream(view)["health"] == "verified"
+
+
+def test_one_who_asks_and_reads_no_answer_holds_up_nobody(deployment, view):
+    silent = Peer(deployment, view, "peer-3")
+    with silent.client:
+        expect_all_served_during_flood(deployment, view, oversized(silent), seed=200)
+    view.wait_until(lambda: stream(view)["health"] == "verified")
+
+
+def oversized(peer):
+    name, epoch = peer.name, peer.epoch
+    peer.ask(sealing.dump_ask(name, epoch))
     dump, = struct.unpack_from("<Q", peer.answer(sealing.OFFER))
-    asks = [peer.sealed(one) for one in (
-        sealing.dump_ask(PEER, peer.epoch), sealing.chunk_ask(PEER, dump, [0] * 64),
-        sealing.range_ask(PEER, peer.epoch, 0, 2**64 - 1),
-        sealing.chunk_ask(PEER, dump, [MANY] * 64))]
+    return [peer.sealed(one) for one in (
+        sealing.dump_ask(name, epoch), sealing.chunk_ask(name, dump, [0] * 64),
+        sealing.range_ask(name, epoch, 0, 2**64 - 1), sealing.chunk_ask(name, dump, [MANY] * 64))]
+
+
+def expect_all_served_during_flood(deployment, view, asks, seed):
+    """A new router learns all meanwhile, and what happens is heard at once."""
     before = memory(deployment)
-    counted = refused(deployment, "reader-limit") + untaken(deployment)
     with flood(deployment, asks) as told, judges(deployment) as all_judges:
-        # A new router learns all meanwhile, and what happens is heard at once.
         with another_router(deployment, "late", states=("ready",)) as late:
-            for seed in range(100, 103):
-                send_all(view, [picture_body(png(224, 224, seed=seed))])
+            for i in range(3):
+                send_all(view, [picture_body(png(224, 224, seed=seed + i))])
                 assert wait_until_equal(all_judges, 1) < LATE_S * SLOWDOWN
             assert stream(late)["health"] == "verified"
         view.wait_until(lambda: told.seconds() > 2)
         most = max(told.memory)
-    assert told.sent / told.seconds() > 1_000
-    # The agent may read them slower than they were sent, and answer some of each second of its own
-    # that this touches.
-    total, ended = settled(lambda: refused(deployment, "reader-limit") + untaken(deployment))
-    assert total - counted >= told.sent - ASKS_MAX * (math.ceil(ended - told.start) + 1)
     # Instrumented programs keep what was given back for a while, to see that nobody uses it.
     assert most - before < 64 * MIB * SLOWDOWN, f"{(most - before) / MIB:.0f} MiB more"
-    assert stream(view)["health"] == "verified"
+    return told
 
 
 class Flood:
@@ -210,7 +227,7 @@ class Flood:
 
 @contextlib.contextmanager
 def flood(deployment, asks):
-    """The asks, over and over, 2,000 in a second; their answers go to nobody who reads."""
+    """The asks, over and over, 2,000 in a second."""
     told, ended = Flood(), threading.Event()
 
     def send():

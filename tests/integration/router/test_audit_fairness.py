@@ -83,11 +83,12 @@ def test_an_engine_whose_groups_do_not_all_count_is_not_struck_for_what_they_evi
         for turn in range(60):
             complete(stack.port, questions[turn % len(questions)])
             stack.wait_until_heard()
+        # An answer is judged after its last byte has been sent.
+        stack.wait_until(lambda: misses(stack) == {("over", "upper_bound"): audit(stack)["over"]})
         told = audit(stack)
         assert told["over"] >= 50
         assert (told["upper_bound"], told["unexplained"]) == (told["over"], 0)
         assert (told["relearned"], told["postponed"]) == (0, 0)
-        assert misses(stack) == {("over", "upper_bound"): told["over"]}
         assert stack.worker_states()[0]["events"]["upper_bound"]
 
 
