@@ -21,7 +21,7 @@ from boards.live import panels_without_data
 from boards.model import board_json
 from chart import CHART, KINDS, NAMESPACE, OURS, ROOT, WAIT, ClusterWatch, of_version
 from installed import (BUILD, MODEL, PORT, READY_S, ROLLING, address_of, ask, client, condition,
-                       exchange, failed, picture, router, send)
+                       exchange, failed, picture, router, send, wait_until_serves)
 from nats_server import free_port
 from testbed import network
 from testbed.namespace import RESTRICTED
@@ -64,7 +64,7 @@ def test_two_commands_give_a_router_that_knows_a_picture(home, installation, pod
     assert "Succeeded" in installation.helm("test", "sightline", "--namespace", NAMESPACE)
     # Where a policy closes engines' ports nobody reads their own hit rate.
     home.apply(router({"networkPolicy": {"enabled": False}}))
-    home.wait("mmr/demo", "Ready", READY_S)
+    wait_until_serves(home)
     with ClusterWatch(pods_bed, tmp_path / "watch") as watch:
         reused = ("sum(sightline_reused_tokens_total) / "
                   "sum(sightline_judged_prompt_tokens_total)")
@@ -207,7 +207,7 @@ def test_releases_come_and_go_and_nothing_that_serves_changes(home, installation
                                                               tmp_path):
     installation.install(chart=of_version(tmp_path / "old", "0.0.9"))
     home.apply(router(ROLLING))
-    home.wait("mmr/demo", "Ready", READY_S)
+    wait_until_serves(home)
     home.until(lambda: is_ready(home), "it is as wanted")
     before = generations(home)
     assert len(before) > 8

@@ -9,7 +9,7 @@ import json
 
 import pytest
 from chart import NAMESPACE
-from installed import BUILD, MODEL, PORT, READY_S, picture
+from installed import BUILD, MODEL, PORT, READY_S, picture, wait_until_serves
 from policies import Judge, Recorder, objects_of, selects
 from testbed.bed import NODE_IP, SERVICE_CIDR
 from testbed.pods import container, pod
@@ -91,7 +91,8 @@ def test_policies_let_through_what_is_connected_and_no_stranger(home, installati
 
 def serve_grow_and_change(home):
     home.apply(client_pod("asker"), object_with())
-    home.wait(["mmr/demo", "pod/asker"], "Ready", READY_S)
+    home.wait("pod/asker", "Ready", READY_S)
+    wait_until_serves(home)
     ask = ["curl", "-sf", f"http://demo:{PORT}/v1/chat/completions", "-d", picture(7),
            "-H", "content-type: application/json"]
     for _ in range(2):

@@ -10,7 +10,7 @@ import math
 
 import pytest
 from installed import (BUILD, READY_S, ROLLING, SYSTEM, admin, client, condition, evict, failed,
-                       metric, router, status)
+                       metric, router, status, wait_until_serves)
 
 NEXT_IMAGE = "sightline:next"
 OPERATOR = "deployment/sightline-operator"
@@ -115,7 +115,7 @@ def block_sizes(home):
 def test_two_revisions_get_the_requests_of_their_workers_and_never_share_an_index(home):
     wide = {"frontend": {"replicas": FRONTENDS}}
     home.apply(router(ROLLING | wide))
-    home.wait("mmr/demo", "Ready", READY_S)
+    wait_until_serves(home)
     old = status(home)["currentRevision"]
     paused = {"rollout": ROLLING["rollout"] | {"paused": True}}
     larger = {"kv": {"blockSize": 32}}

@@ -11,7 +11,7 @@ from testbed.namespace import RESTRICTED
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
-from installed import BUILD, MODEL, READY_S, ROLLING, router  # noqa: E402
+from installed import BUILD, MODEL, ROLLING, router, wait_until_serves  # noqa: E402
 
 
 @pytest.fixture(scope="session")
@@ -38,5 +38,5 @@ def home(operator, make_namespace):
 def demo(home):
     """A router that is Ready, and a namespace for it."""
     home.apply(router(ROLLING))
-    home.wait("mmr/demo", "Ready", READY_S)
+    wait_until_serves(home)
     return home

@@ -57,6 +57,18 @@ def exchange(home, address, port, method, path, body=None):
             return answer, answer.read()
 
 
+def wait_until_serves(home):
+    """Until it is Ready, and who asks its client Service is answered: a node takes up what belongs
+    to a Service in its own time."""
+    home.wait("mmr/demo", "Ready", READY_S)
+
+    def is_answered():
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            return exchange(home, address_of(home), PORT, "GET", "/health")[0].status == 200
+
+    home.until(is_answered, "its Service answers")
+
+
 def picture(seed):
     """A question about it."""
     parts = [image_part(png(448, 448, seed=seed)), text_part("What is shown?")]

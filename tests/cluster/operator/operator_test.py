@@ -6,7 +6,7 @@ import json
 import time
 
 from installed import (READY_S, ROLLING, SYSTEM, admin, ask, client, condition, evict, failed,
-                       names, router, status)
+                       names, router, status, wait_until_serves)
 
 RESTS_S, QUIET_S = 3, 120
 GRACE_S = 135  # of a worker's pod
@@ -15,7 +15,7 @@ LEASE = ("update", "leases")
 
 def test_one_object_becomes_a_router_that_knows_a_picture_when_it_comes_again(home):
     home.apply(router())
-    home.wait("mmr/demo", "Ready", READY_S)
+    wait_until_serves(home)
     line = home.kubectl("get", "mmr", "demo", "--no-headers").split()
     assert line[1:3] == ["True", "AsWanted"], line
     assert {"16", "disabled", "2/2"} <= set(line), line

@@ -8,7 +8,7 @@ import json
 
 import engines
 from installed import (READY_S, ROLLING, address_of, admin, ask, condition, metric, names, picture,
-                       router, send, status)
+                       router, send, status, wait_until_serves)
 
 # From the first block of another size to its being told: a look of the operator, and some.
 TOLD_S = 15
@@ -76,7 +76,7 @@ def test_engines_that_a_label_finds_are_routed_to_and_never_written_to(home):
     home.wait("deployment/engine", "Available", READY_S)
     before, _ = as_they_are(home)
     home.apply(with_pool(engines.by_label()))
-    home.wait("mmr/demo", "Ready", READY_S)
+    wait_until_serves(home)
     assert status(home)["workers"] == "2/2"
     check_routing(home, {name.partition("/")[2] for name in before if name.startswith("Pod/")})
     home.kubectl("delete", "mmr", "demo")
@@ -104,11 +104,15 @@ def known_of(home, worker):
             for one in json.loads(read("/v1/workers")) if one["name"] == worker]
 
 
+def mismatches(read, worker):
+    return metric(read("/metrics"), f'sightline_block_size_mismatch_total{{worker="{worker}"}}')
+
+
 def test_an_engine_with_another_block_size_is_named_and_left_out_until_it_is_mended(home):
     home.apply(engines.pod("even"), engines.pod("odd", block_size=32))
     home.wait(["pod/even", "pod/odd"], "Ready", READY_S)
     home.apply(with_pool(engines.by_label()))
-    home.wait("mmr/demo", "Ready", READY_S)
+    wait_until_serves(home)
     spread_pictures(home, {"even", "odd"})
     home.until(lambda: condition(home, "IndexConsistent") == "False BlockSizeMismatch",
                "it is told", TOLD_S)
@@ -116,10 +120,11 @@ def test_an_engine_with_another_block_size_is_named_and_left_out_until_it_is_men
     assert "even" not in message(home, "IndexConsistent")
     home.until(lambda: any("odd (32 tokens" in note for note in notes(home, "BlockSizeMismatch")),
                "an event names it", TOLD_S)
+    # One router is enough for the status; each hears the events by itself.
+    home.until(lambda: all(mismatches(read, "odd") for read in admin(home, "router").values()),
+               "every router has met it", TOLD_S)
     for read in admin(home, "router").values():
-        page = read("/metrics")
-        assert metric(page, 'sightline_block_size_mismatch_total{worker="odd"}')
-        assert not metric(page, 'sightline_block_size_mismatch_total{worker="even"}')
+        assert not mismatches(read, "even")
         assert not json.loads(read("/v1/index?worker=odd"))["counts"]
     assert {one["state"] for one in known_of(home, "odd")} == {"excluded"}
     home.kubectl("delete", "pod", "odd")
@@ -144,6 +149,6 @@ def test_engines_that_are_named_by_their_places_know_a_picture_when_it_comes_aga
     home.wait(["pod/near", "pod/far"], "Ready", READY_S)
     address = home.get("pod", "far")["status"]["podIP"]
     home.apply(with_pool(engines.by_place(service="near", address=address)))
-    home.wait("mmr/demo", "Ready", READY_S)
+    wait_until_serves(home)
     assert status(home)["workers"] == "2/2"
     check_routing(home, {"service", "address"})

@@ -9,7 +9,8 @@ import threading
 
 import engines
 import pytest
-from installed import BUILD, MODEL, READY_S, ROLLING, client, condition, failed, router, status
+from installed import (BUILD, MODEL, READY_S, ROLLING, client, condition, failed, router, status,
+                       wait_until_serves)
 from lane import Lane
 from spec_changes import BASE, FOREIGN, LIVE_CHANGES, REVISIONS, SIZES, WITHIN, merged
 from testbed.namespace import RESTRICTED, Namespace
@@ -81,7 +82,7 @@ def test_an_image_that_is_not_there_is_named_and_what_was_there_goes_on(demo):
 
 def test_the_only_worker_and_the_only_frontend_move_to_a_revision_and_no_request_fails(home):
     home.apply(router(BASE))
-    home.wait("mmr/demo", "Ready", READY_S)
+    wait_until_serves(home)
     before = status(home)["currentRevision"]
 
     def has_moved():

@@ -9,7 +9,7 @@ import types
 
 import pytest
 from installed import (BUILD, MODEL, READY_S, ROLLING, ROOT, address_of, admin, ask, condition,
-                       metric, picture, router, send, status)
+                       metric, picture, router, send, status, wait_until_serves)
 from nats_server import NatsClient
 from testbed import network, pods
 from testbed.namespace import RESTRICTED
@@ -67,7 +67,7 @@ def tenants(messaging, make_namespace):
         home.mount_directory("models", BUILD / "models" / MODEL)
         home.apply(*sample_for(home, messaging))
     for home in homes:
-        home.wait("mmr/demo", "Ready", READY_S)
+        wait_until_serves(home)
     return homes
 
 

@@ -90,7 +90,8 @@ def test_the_audit_log_says_who_wrote_what_but_not_the_administrator(bed, wait_f
     bed.kubectl("create", "configmap", "not-audited")
 
     def events():
-        return [json.loads(line) for line in bed.bed.audit_log.read_text().splitlines()]
+        lines = bed.bed.audit_log.read_text().splitlines(keepends=True)
+        return [json.loads(line) for line in lines if line.endswith("\n")]
 
     wait_for(lambda: any((e.get("objectRef") or {}).get("name") == "audited" for e in events()))
     assert {e["user"]["username"] for e in events()} == {"system:serviceaccount:default:writer"}
