@@ -25,9 +25,11 @@ def freeze(process):
     """Of a child. Returns when none of its threads runs any more: kill() alone returns before, and
     a thread on another processor may still answer for milliseconds."""
     process.send_signal(signal.SIGSTOP)
-    seen = os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
-    if seen.si_code != os.CLD_STOPPED:
-        raise RuntimeError(f"{process.args[:2]} has ended and cannot be frozen")
+    with contextlib.suppress(ChildProcessError):  # it has ended, and send_signal() has seen that
+        seen = os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+        if seen.si_code == os.CLD_STOPPED:
+            return
+    raise RuntimeError(f"{process.args[:2]} has ended and cannot be frozen")
 
 
 def thaw(process):

@@ -169,7 +169,6 @@ def test_a_thousand_oversized_asks_a_second_are_refused_and_hold_up_nobody(deplo
     asks, counted = oversized(peer), not_answered()
     peer.client.close()  # the answers go to nobody
     told = expect_all_served_during_flood(deployment, view, asks, seed=100)
-    assert told.sent / told.seconds() > 1_000
     other = Peer(deployment, view, "peer-2")
     with other.client:
         other.wait_until_read(view)
@@ -207,6 +206,7 @@ def expect_all_served_during_flood(deployment, view, asks, seed):
             assert stream(late)["health"] == "verified"
         view.wait_until(lambda: told.seconds() > 2)
         most = max(told.memory)
+    assert told.sent / told.seconds() > 1_000
     # Instrumented programs keep what was given back for a while, to see that nobody uses it.
     assert most - before < 64 * MIB * SLOWDOWN, f"{(most - before) / MIB:.0f} MiB more"
     return told

@@ -99,16 +99,11 @@ class Parted:
 
     def wait_until_known(self):
         """Until every router has applied all events of the engines, and has freed what ended."""
-        for i in range(len(self.routers)):
+        for i, program in enumerate(self.routers):
+            view = Stack(self.build, workers=self.engines.workers, logs=self.logs)
+            view.router, view.admin_port = program, self.admin_ports[i]
+            view.wait_until_heard()
             self.wait_until(lambda: self.in_flight(i) == 0)
-            for n in range(len(self.engines.workers)):
-                announced = self.engines.announced(n, rank=0)
-                self.wait_until(lambda: self.heard(i, n) == announced)
-
-    def heard(self, i, n):
-        """Sequence of the last event message of an engine that the router has applied."""
-        events = self.workers(i)[n]["ranks"][0]["events"]
-        return events and events["seq"]
 
     def has_chosen(self, i):
         """Whether the router has chosen for a request that has ended."""

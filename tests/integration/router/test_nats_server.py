@@ -2,6 +2,7 @@
 # Copyright The Sightline Authors
 """The nats-server that tests start, and what the documented line of permissions keeps apart."""
 
+import pathlib
 import socket
 
 import pytest
@@ -46,6 +47,26 @@ def test_a_frozen_server_keeps_connections_and_answers_nothing(logs):
         finally:
             server.thaw()
         client.flush()
+
+
+def test_no_thread_of_what_is_frozen_runs_any_more(logs):
+    def states(process):
+        # The third field, behind the name in brackets (proc(5)).
+        return {stat.read_text().rpartition(")")[2].split()[0]
+                for stat in pathlib.Path(f"/proc/{process.pid}/task").glob("*/stat")}
+
+    with NatsServer(logs) as server:
+        for _ in range(50):
+            server.freeze()
+            assert states(server.process) == {"T"}
+            server.thaw()
+
+
+def test_what_has_ended_cannot_be_frozen(logs):
+    with NatsServer(logs) as server:
+        server.process.kill()
+        with pytest.raises(RuntimeError, match="has ended"):
+            server.freeze()
 
 
 def socket_of_new_client(server):
