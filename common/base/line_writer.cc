@@ -8,7 +8,9 @@
 #include <chrono>
 #include <climits>
 #include <csignal>
+#include <cstdlib>
 #include <optional>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -168,14 +170,18 @@ LineWriter::LineWriter(Options options) : state_(std::make_shared<State>(std::mo
   sigset_t before;
   sigfillset(&all);
   pthread_sigmask(SIG_BLOCK, &all, &before);
-  std::thread thread([state = state_] {
-    pthread_setname_np(pthread_self(), state->options.thread_name.c_str());
-    state->run();
-  });
+  try {
+    std::thread thread([state = state_] {
+      pthread_setname_np(pthread_self(), state->options.thread_name.c_str());
+      state->run();
+    });
+    // Never joined: where a pipe is shared, another process may fill it between poll and write, and
+    // that write lasts as long as nobody reads.
+    thread.detach();
+  } catch (const std::system_error& error) {
+    end_without_thread(state_->options.fd, state_->options.thread_name, error.what());
+  }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  // Never joined: where a pipe is shared, another process may fill it between poll and write, and
-  // that write lasts as long as nobody reads.
-  thread.detach();
 }
 
 LineWriter::~LineWriter() {
@@ -193,6 +199,14 @@ void LineWriter::write(std::string_view lines) { state_->write(lines); }
 bool LineWriter::flush(Duration time_max) { return state_->flush(time_max); }
 std::uint64_t LineWriter::dropped_total() const {
   return state_->dropped.load(std::memory_order_relaxed);
+}
+
+void end_without_thread(int fd, std::string_view thread, std::string_view why) {
+  write_last_words(fd, "the thread " + std::string(thread) +
+                           " cannot be started: " + std::string(why) +
+                           "; raise the limit of processes and threads (ulimit -u, or pids.max of "
+                           "the cgroup)\n");
+  std::_Exit(EXIT_FAILURE);
 }
 
 void write_last_words(int fd, std::string_view text) {

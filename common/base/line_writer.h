@@ -33,6 +33,7 @@ class LineWriter {
     std::function<std::string(std::uint64_t)> dropped_line;
   };
 
+  // Without a thread for it the process ends, see end_without_thread().
   explicit LineWriter(Options options);
   // Ends the thread when all is written, or after kLastLinesTime.
   ~LineWriter();
@@ -50,6 +51,10 @@ class LineWriter {
   struct State;
   std::shared_ptr<State> state_;
 };
+
+// Ends the process with status 1, with last words on the descriptor that name the thread which the
+// system does not start, its reason and the remedy.
+[[noreturn]] void end_without_thread(int fd, std::string_view thread, std::string_view why);
 
 // Writes the text from the calling thread, for the last words of a process; gives up after
 // kLastLinesTime.

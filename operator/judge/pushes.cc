@@ -31,20 +31,34 @@ bool holds(const RouterReport& router, const Value& list) {
   return router.generation && router.pushed == list;
 }
 
-// Beyond it there is no later one: what says so is no list of ours.
+// Routers take no list that is so much later than theirs (docs/api.md).
+constexpr std::int64_t kGenerationStepMax = std::int64_t{1} << 56;
 constexpr std::int64_t kGenerationMax = std::numeric_limits<std::int64_t>::max() - 1;
 
-std::int64_t generation_for(const World& world, const Stack& stack, const Value& list) {
-  std::int64_t newest = 0;
-  bool is_held = false;
+// The newest generation that the routers tell and could all take a later one of: a router that
+// tells one far beyond the others' keeps no list from them.
+std::int64_t newest_of(const World& world, const Stack& stack) {
+  std::vector<std::int64_t> generations;
   for (const RouterReport& router : world.routers) {
-    if (!answers_for(router, stack) || !router.generation) continue;
-    const std::int64_t generation = std::min(*router.generation, kGenerationMax);
-    if (generation < newest) continue;
-    // Of one generation there may be two lists; then both are old.
-    const bool is_also = generation == newest && newest > 0 ? is_held : true;
-    newest = generation;
-    is_held = is_also && holds(router, list);
+    if (answers_for(router, stack) && router.generation) generations.push_back(*router.generation);
+  }
+  std::sort(generations.begin(), generations.end());
+  std::int64_t newest = 0;
+  for (const std::int64_t generation : generations) {
+    const bool is_first = generation == generations.front();
+    const bool is_near = generation <= newest || generation - newest < kGenerationStepMax;
+    if (is_first || is_near) newest = std::max(newest, generation);
+  }
+  return std::min(newest, kGenerationMax);
+}
+
+std::int64_t generation_for(const World& world, const Stack& stack, const Value& list) {
+  const std::int64_t newest = newest_of(world, stack);
+  bool is_held = newest > 0;
+  // Of one generation there may be two lists; then both are old.
+  for (const RouterReport& router : world.routers) {
+    if (!answers_for(router, stack) || router.generation != newest) continue;
+    is_held = is_held && holds(router, list);
   }
   return is_held ? newest : newest + 1;
 }

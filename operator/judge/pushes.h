@@ -18,7 +18,7 @@ struct ListPush {
 
 // For every router that answers and holds another list than that of its revision. The generation
 // is that of a router which holds this very list, else one more than any router of the revision
-// holds: it needs no memory. Pure.
+// holds, but for one that is far beyond the others: it needs no memory. Pure.
 std::vector<ListPush> lists_to_push(const World& world);
 
 }  // namespace sightline::judge

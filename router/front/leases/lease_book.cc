@@ -50,13 +50,18 @@ std::optional<Name> parse_name(std::string_view text) {
 
 LeaseBook::Found LeaseBook::find(const Name& name) const {
   const auto instance = instances_.find(name.instance);
-  if (instance == instances_.end()) return {};
-  const auto place = instance->second.entries.find(name.number);
-  if (place == instance->second.entries.end()) return {};
-  const Entry& entry = place->second;
-  if (entry.attempt < name.attempt) return {};
-  if (entry.attempt > name.attempt || !entry.lease) return {.state = Found::State::Over};
-  return {.state = Found::State::Open, .lease = *entry.lease};
+  if (instance != instances_.end()) {
+    const auto place = instance->second.entries.find(name.number);
+    if (place != instance->second.entries.end()) {
+      const Entry& entry = place->second;
+      if (entry.attempt < name.attempt) return {};
+      if (entry.attempt > name.attempt) return {.state = Found::State::Over};
+      return {.state = Found::State::Open, .lease = entry.lease};
+    }
+  }
+  const auto released = released_.find({name.instance, name.number});
+  const bool is_over = released != released_.end() && released->second.attempt >= name.attempt;
+  return {.state = is_over ? Found::State::Over : Found::State::Free};
 }
 
 LeaseBook::Added LeaseBook::add(const Name& name, LeaseId lease, std::optional<Instant> own_end,
@@ -68,27 +73,36 @@ LeaseBook::Added LeaseBook::add(const Name& name, LeaseId lease, std::optional<I
   if (open_ >= limits_.leases_max) return {.outcome = Outcome::Full};
   Instance* instance = open_instance(name.instance, now);
   if (instance == nullptr) return {.outcome = Outcome::Full};
-  Entry& entry = instance->entries[name.number];
   Added added;
-  if (entry.lease) added.ended = close(*instance, entry);
-  entry = {.attempt = name.attempt, .lease = lease, .own_end = own_end, .turn = 0};
+  const auto earlier = instance->entries.find(name.number);
+  if (earlier != instance->entries.end()) {
+    added.ended = earlier->second.lease;
+    close(*instance, earlier);
+  }
+  released_.erase({name.instance, name.number});
+  instance->entries[name.number] = {.attempt = name.attempt, .lease = lease, .own_end = own_end};
   if (own_end) ++instance->with_own_end;
   ++open_;
   return added;
 }
 
 std::optional<LeaseId> LeaseBook::release(const Name& name, Instant now) {
-  Instance* instance = open_instance(name.instance, now);
-  if (instance == nullptr) return std::nullopt;
-  const auto [place, is_new] = instance->entries.try_emplace(name.number);
-  Entry& entry = place->second;
-  if (!is_new && entry.attempt > name.attempt) return std::nullopt;
-  const bool is_known = !is_new && !entry.lease && entry.attempt == name.attempt;
-  if (is_known) return std::nullopt;
   std::optional<LeaseId> ended;
-  if (entry.lease) ended = close(*instance, entry);
-  entry.attempt = name.attempt;
-  bury(name.instance, name.number, entry, now);
+  const auto instance = instances_.find(name.instance);
+  if (instance != instances_.end()) {
+    instance->second.heard = now;
+    const auto place = instance->second.entries.find(name.number);
+    if (place != instance->second.entries.end()) {
+      if (place->second.attempt > name.attempt) return std::nullopt;
+      ended = place->second.lease;
+      close(instance->second, place);
+      drop_if_empty(instance);
+    }
+  }
+  const Key key{name.instance, name.number};
+  const auto known = released_.find(key);
+  const bool is_over = known != released_.end() && known->second.attempt >= name.attempt;
+  if (!is_over) remember(key, name.attempt, now);
   return ended;
 }
 
@@ -101,12 +115,17 @@ LeaseBook::Renewed LeaseBook::renew(const List& list, Instant now) {
   if (known != instances_.end()) {
     auto& [name, instance] = *known;
     auto place = instance.entries.lower_bound(list.from);
-    for (; place != instance.entries.end() && place->first <= list.up_to; ++place) {
-      Entry& entry = place->second;
-      if (!entry.lease || entry.own_end || attempts.contains(place->first)) continue;
-      renewed.ended.push_back(close(instance, entry));
-      bury(name, place->first, entry, now);
+    while (place != instance.entries.end() && place->first <= list.up_to) {
+      const auto [number, entry] = *place;
+      if (entry.own_end || attempts.contains(number)) {
+        ++place;
+        continue;
+      }
+      renewed.ended.push_back(entry.lease);
+      place = close(instance, place);
+      remember({name, number}, entry.attempt, now);
     }
+    drop_if_empty(known);
   }
   for (std::size_t i = 0; i < list.open.size(); ++i) {
     const Name name{std::string(list.instance), list.open[i].number, list.open[i].attempt};
@@ -120,10 +139,10 @@ std::optional<LeaseId> LeaseBook::supersede(const Name& name) {
   if (instance == instances_.end()) return std::nullopt;
   const auto place = instance->second.entries.find(name.number);
   if (place == instance->second.entries.end()) return std::nullopt;
-  Entry& entry = place->second;
-  if (!entry.lease || entry.attempt > name.attempt) return std::nullopt;
-  const LeaseId ended = close(instance->second, entry);
-  instance->second.entries.erase(place);
+  if (place->second.attempt > name.attempt) return std::nullopt;
+  const LeaseId ended = place->second.lease;
+  close(instance->second, place);
+  drop_if_empty(instance);
   return ended;
 }
 
@@ -134,11 +153,10 @@ void LeaseBook::hear(std::string_view instance, Instant now) {
 
 std::vector<LeaseId> LeaseBook::expire(Instant now) {
   std::vector<LeaseId> ended;
-  while (!released_.empty() && now - released_.front().at >= limits_.released_age) forget_oldest();
+  while (!turns_.empty() && now - turns_.front().at >= limits_.released_age) forget_oldest();
   for (auto place = instances_.begin(); place != instances_.end();) {
-    Instance& instance = place->second;
-    end_overdue(instance, now, ended);
-    place = instance.entries.empty() ? instances_.erase(place) : std::next(place);
+    end_overdue(place->second, now, ended);
+    place = place->second.entries.empty() ? instances_.erase(place) : std::next(place);
   }
   return ended;
 }
@@ -148,14 +166,14 @@ void LeaseBook::end_overdue(Instance& instance, Instant now, std::vector<LeaseId
   const bool is_silent = now - instance.heard >= limits_.silence_max;
   if (!is_silent && instance.with_own_end == 0) return;
   for (auto place = instance.entries.begin(); place != instance.entries.end();) {
-    Entry& entry = place->second;
+    const Entry& entry = place->second;
     const bool is_overdue = entry.own_end ? *entry.own_end <= now : is_silent;
-    if (!entry.lease || !is_overdue) {
+    if (!is_overdue) {
       ++place;
       continue;
     }
-    ended.push_back(close(instance, entry));
-    place = instance.entries.erase(place);
+    ended.push_back(entry.lease);
+    place = close(instance, place);
   }
 }
 
@@ -170,30 +188,28 @@ LeaseBook::Instance* LeaseBook::open_instance(std::string_view name, Instant now
   return &known->second;
 }
 
-LeaseId LeaseBook::close(Instance& instance, Entry& entry) {
-  if (entry.own_end) --instance.with_own_end;
-  entry.own_end.reset();
+LeaseBook::Entries::iterator LeaseBook::close(Instance& instance, Entries::iterator place) {
+  if (place->second.own_end) --instance.with_own_end;
   --open_;
-  return *std::exchange(entry.lease, std::nullopt);
+  return instance.entries.erase(place);
 }
 
-void LeaseBook::bury(const std::string& instance, std::uint64_t number, Entry& entry, Instant now) {
-  entry.turn = ++turn_;
-  released_.push_back({now, instance, number, entry.turn});
-  if (released_.size() > limits_.released_max) forget_oldest();
+void LeaseBook::drop_if_empty(Instances::iterator instance) {
+  if (instance->second.entries.empty()) instances_.erase(instance);
+}
+
+void LeaseBook::remember(Key key, std::uint32_t attempt, Instant now) {
+  released_[key] = {.attempt = attempt, .turn = ++turn_};
+  turns_.push_back({now, std::move(key), turn_});
+  if (turns_.size() > limits_.released_max) forget_oldest();
 }
 
 void LeaseBook::forget_oldest() {
-  const Released oldest = std::move(released_.front());
-  released_.pop_front();
-  const auto instance = instances_.find(oldest.instance);
-  if (instance == instances_.end()) return;
-  const auto place = instance->second.entries.find(oldest.number);
-  if (place == instance->second.entries.end()) return;
-  // A later attempt may have been booked, or released in its turn.
-  if (!place->second.lease && place->second.turn == oldest.turn) {
-    instance->second.entries.erase(place);
-  }
+  const auto oldest = released_.find(turns_.front().key);
+  // It may have been booked anew, or released once more.
+  const bool is_it = oldest != released_.end() && oldest->second.turn == turns_.front().turn;
+  if (is_it) released_.erase(oldest);
+  turns_.pop_front();
 }
 
 }  // namespace sightline::leases

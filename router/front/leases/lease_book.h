@@ -11,7 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "common/base/clock.h"
@@ -42,7 +42,7 @@ using LeaseId = std::uint64_t;
 
 struct Limits {
   std::size_t leases_max = 1 << 17;    // open, of all instances
-  std::size_t instances_max = 4096;    // with something open or lately released
+  std::size_t instances_max = 4096;    // with something open
   std::size_t released_max = 1 << 17;  // names remembered as released, of all instances
   Duration released_age = std::chrono::seconds(60);  // and for so long
   Duration silence_max = std::chrono::seconds(15);   // of an instance, until its leases end
@@ -82,7 +82,8 @@ class LeaseBook {
   Added add(const Name& name, LeaseId lease, std::optional<Instant> own_end, Instant now);
 
   // The name is over, whatever comes later under it. Gives the lease that ends; of a name that was
-  // released before, or is not known yet, nothing.
+  // released before, or is not known yet, nothing. It takes no instance's place: names that never
+  // were lock nobody out.
   std::optional<LeaseId> release(const Name& name, Instant now);
 
   // What one instance has open with the numbers `from` to `up_to`, both among them.
@@ -118,35 +119,43 @@ class LeaseBook {
   [[nodiscard]] std::size_t released() const { return released_.size(); }
 
  private:
-  // The highest attempt of a number: open, or released.
+  // The highest attempt of a number.
   struct Entry {
     std::uint32_t attempt = 0;
-    std::optional<LeaseId> lease;  // nothing: released
+    LeaseId lease = 0;
     std::optional<Instant> own_end;
-    std::uint64_t turn = 0;  // of its release
   };
   struct Instance {
     Instant heard{};
-    std::map<std::uint64_t, Entry> entries;  // by number
+    std::map<std::uint64_t, Entry> entries;  // what is open, by number; not empty
     std::size_t with_own_end = 0;
   };
   using Instances = std::map<std::string, Instance, std::less<>>;
-  struct Released {
+  using Entries = std::map<std::uint64_t, Entry>;
+  // An instance and a number. A number is open or released, never both.
+  using Key = std::pair<std::string, std::uint64_t>;
+  struct Release {
+    std::uint32_t attempt = 0;
+    std::uint64_t turn = 0;
+  };
+  struct Turn {
     Instant at{};
-    std::string instance;
-    std::uint64_t number = 0;
+    Key key;
     std::uint64_t turn = 0;
   };
 
   Instance* open_instance(std::string_view name, Instant now);
-  LeaseId close(Instance& instance, Entry& entry);
-  void bury(const std::string& instance, std::uint64_t number, Entry& entry, Instant now);
+  // Ends an open lease; gives the place after it.
+  Entries::iterator close(Instance& instance, Entries::iterator place);
+  void drop_if_empty(Instances::iterator instance);
+  void remember(Key key, std::uint32_t attempt, Instant now);
   void forget_oldest();
   void end_overdue(Instance& instance, Instant now, std::vector<LeaseId>& ended);
 
   const Limits limits_;
   Instances instances_;
-  std::deque<Released> released_;  // the oldest first; also what has been booked anew since
+  std::map<Key, Release> released_;
+  std::deque<Turn> turns_;  // the oldest release first; also of what has been booked anew since
   std::uint64_t turn_ = 0;
   std::size_t open_ = 0;
 };

@@ -24,6 +24,14 @@ Error lost_twice() {
       false);
 }
 
+// Of which of the requests that ran on them the engines died cannot be told.
+Error lost_beside_others() {
+  return worker_error(ErrorCode::Unavailable,
+                      "engines closed the connection without an answer to this request twice, and "
+                      "to others at the same time; another attempt may be made",
+                      false);
+}
+
 // An answer that is larger than the router takes, or that the client does not want any more, says
 // nothing about the worker.
 bool tells_of_worker(const relay::Forwarded& failed) {
@@ -106,7 +114,9 @@ relay::Attempt Attempts::begin(const http::Request& http, const selection::Selec
 }
 
 Result<Done> Attempts::recall() {
-  past_.losses = memory_.lost.losses_of(text_, services_.clock.now());
+  const auto record = memory_.lost.record_of(text_, services_.clock.now());
+  is_remembered_ = record.is_remembered;
+  past_.losses = record.losses;
   if (past_.losses < retry::kLossesMax) return Done{};
   services_.metrics.counter(contract::kLostRequestsTotal, {"refused"}).add();
   trace_.advise({.is_useless_again = true});
@@ -116,8 +126,10 @@ Result<Done> Attempts::recall() {
 Result<Done> Attempts::failed(const selection::Selection& chosen, relay::Forwarded failed) {
   const retry::Next next = retry::next_after(failed.ending, past_, repeatable_);
   if (retry::is_loss(failed.ending)) {
-    const auto known = memory_.lost.add(text_, began_, services_.clock.now());
-    past_.losses = std::max(past_.losses + 1, known);
+    is_remembered_ = true;
+    counted_ = memory_.lost.add(
+        text_, {.worker = chosen.worker, .sent = began_, .now = services_.clock.now()});
+    past_.losses = std::max(past_.losses + 1, counted_);
   }
   tried_.again = next == retry::Next::SameWorker ? chosen.worker : "";
   if (next != retry::Next::SameWorker) tried_.failed.push_back(chosen.worker);
@@ -132,7 +144,7 @@ Error Attempts::last_word(relay::Forwarded failed) {
   if (retry::is_loss(failed.ending) && past_.losses >= retry::kLossesMax) {
     services_.metrics.counter(contract::kLostRequestsTotal, {"stopped"}).add();
     trace_.advise({.is_useless_again = true});
-    return lost_twice();
+    return counted_ >= retry::kLossesMax ? lost_twice() : lost_beside_others();
   }
   // A worker that lives and says when to come back tells more than one that is not there.
   if (failed.ending == retry::Outcome::Unsent && refusal_) failed = std::move(*refusal_);
@@ -144,7 +156,8 @@ Error Attempts::last_word(relay::Forwarded failed) {
 }
 
 void Attempts::answered() {
-  if (std::exchange(past_.losses, 0) > 0) memory_.lost.answered(text_, services_.clock.now());
+  past_.losses = 0;
+  if (std::exchange(is_remembered_, false)) memory_.lost.answered(text_, services_.clock.now());
 }
 
 selection::Ending ending_of(const relay::Forwarded& forwarded, const RequestTrace& trace) {

@@ -80,6 +80,8 @@ class Attempts {
   const retry::Repeatable repeatable_;
   selection::Tried tried_;
   retry::Past past_;
+  bool is_remembered_ = false;               // among the lost ones
+  std::uint32_t counted_ = 0;                // losses that count against it
   Instant began_{};                          // the attempt under way
   std::optional<Failed> failure_;            // the one before
   std::optional<relay::Forwarded> refusal_;  // the last that a worker said with a 503

@@ -47,6 +47,8 @@ std::string_view name_of(Verdict verdict) {
       return "older";
     case Verdict::Forked:
       return "forked";
+    case Verdict::TooFar:
+      return "too-far";
   }
   return "same";
 }

@@ -70,7 +70,8 @@ class WorkerLists {
   bool has_boot_ SL_GUARDED_BY(mutex_) = false;    // there is one
 };
 
-// "taken", "same", "other-revision", "older", "forked": in answers and as a metric's label.
+// "taken", "same", "other-revision", "older", "forked", "too-far": in answers and as a metric's
+// label.
 std::string_view name_of(lists::Verdict verdict);
 
 }  // namespace sightline::push

@@ -40,6 +40,10 @@ std::string why_refused(Verdict verdict, const InForce& held) {
     case Verdict::Forked:
       return "another list of generation " + generation +
              " is held: push with a higher generation, it then counts everywhere";
+    case Verdict::TooFar:
+      return "the generation is too far beyond the one that is held, " + generation +
+             ": it may be " + std::to_string(lists::kGenerationStepMax) + " more, and " +
+             std::to_string(lists::kFirstGenerationMax) + " for the first list";
     case Verdict::TakeOver:
     case Verdict::Same:
       break;

@@ -49,11 +49,12 @@ Task<Result<selection::Selection>> RemoteSelector::select(const selection::Inqui
   const auto book = [&](std::string body, const Holdings::Place& place) -> Result<Done> {
     selected = selection_json::read_selection(std::move(body), ask.reservation);
     if (!selected.ok()) return with_context(selected.error(), "answers what is no selection");
-    // The keys are the prompt's whole blocks: nobody can reuse more.
-    const std::uint64_t reused = std::min(
-        {selected->overlap_blocks, selected->prompt_blocks, std::uint64_t{inquiry.keys->size()}});
+    // The keys are the prompt's whole blocks: nobody can reuse more, whatever a router counts.
+    selected->prompt_blocks = inquiry.keys->size();
+    selected->block_size = inquiry.is_read ? inquiry.job.block_size : 0;
+    selected->overlap_blocks = std::min(selected->overlap_blocks, selected->prompt_blocks);
     fleet::Booking booking;
-    if (inquiry.is_read) booking = selection::booking_of(inquiry, reused);
+    if (inquiry.is_read) booking = selection::booking_of(inquiry, selected->overlap_blocks);
     holdings_.book(number, place,
                    {.worker = selected->worker, .rank = selected->rank, .booking = booking});
     selected->reservation = number;

@@ -13,9 +13,18 @@ media::MediaId LostBodies::id_of(std::string_view body) const {
   return media::media_id_of(key_, bytes_of(body));
 }
 
+bool LostBodies::Entry::has(DeathId death) const {
+  return std::any_of(parts.begin(), parts.end(),
+                     [death](const Part& part) { return part.death == death; });
+}
+
 bool LostBodies::knows_like(const SentText& text, Instant now) {
-  const auto is_over = [now](const Entry& entry) { return now - entry.last >= kRememberedTime; };
-  std::erase_if(entries_, is_over);
+  const auto is_over = [now](Instant last) { return now - last >= kRememberedTime; };
+  for (const Entry& entry : entries_) {
+    if (is_over(entry.last)) forget(entry);
+  }
+  std::erase_if(entries_, [&](const Entry& entry) { return is_over(entry.last); });
+  std::erase_if(deaths_, [&](const Death& death) { return is_over(death.last); });
   remembered_ = entries_.size();
   return std::any_of(entries_.begin(), entries_.end(), [&text](const Entry& entry) {
     return entry.bytes == text.body.size() && entry.target == text.target &&
@@ -30,36 +39,91 @@ std::vector<LostBodies::Entry>::iterator LostBodies::find(const SentText& text,
   });
 }
 
-std::uint32_t LostBodies::losses_of(const SentText& text, Instant now) {
-  if (remembered_.load(std::memory_order_relaxed) == 0) return 0;
+LostBodies::Death* LostBodies::find(DeathId death) {
+  const auto found = std::find_if(deaths_.begin(), deaths_.end(),
+                                  [death](const Death& d) { return d.id == death; });
+  return found == deaths_.end() ? nullptr : &*found;
+}
+
+LostBodies::DeathId LostBodies::death_of(const Loss& loss) {
+  const auto same = std::find_if(deaths_.begin(), deaths_.end(), [&loss](const Death& death) {
+    return death.worker == loss.worker && loss.sent <= death.last;
+  });
+  if (same != deaths_.end()) {
+    same->last = std::max(same->last, loss.now);
+    return same->id;
+  }
+  if (deaths_.size() >= kDeathsMax) deaths_.erase(deaths_.begin());
+  deaths_.push_back({.id = next_death_++, .worker = std::string(loss.worker), .last = loss.now});
+  return deaths_.back().id;
+}
+
+void LostBodies::forget(const Entry& entry) {
+  for (const Part& part : entry.parts) {
+    if (Death* death = find(part.death)) death->is_unclear = true;
+  }
+}
+
+// True: another request was lost by so many of these as well.
+bool LostBodies::has_in_common(const Entry& entry, const std::vector<DeathId>& deaths) {
+  return std::any_of(entries_.begin(), entries_.end(), [&](const Entry& other) {
+    const auto both = std::count_if(deaths.begin(), deaths.end(),
+                                    [&other](DeathId death) { return other.has(death); });
+    return &other != &entry && static_cast<std::size_t>(both) >= kCommonDeathsMin;
+  });
+}
+
+std::uint32_t LostBodies::losses_of(const Entry& entry) {
+  std::uint32_t alone = 0;
+  std::vector<DeathId> clear;
+  for (const Part& part : entry.parts) {
+    const Death* death = find(part.death);
+    if (!part.counts || death == nullptr || death->is_unclear) continue;
+    clear.push_back(part.death);
+    const bool is_shared = std::any_of(entries_.begin(), entries_.end(), [&](const Entry& other) {
+      return &other != &entry && other.has(part.death);
+    });
+    alone += is_shared ? 0 : 1;
+  }
+  if (clear.size() < kCommonDeathsMin || has_in_common(entry, clear)) return alone;
+  return static_cast<std::uint32_t>(clear.size());
+}
+
+LostBodies::Record LostBodies::record_of(const SentText& text, Instant now) {
+  if (remembered_.load(std::memory_order_relaxed) == 0) return {};
   {
     const MutexLock lock(mutex_);
-    if (!knows_like(text, now)) return 0;
+    if (!knows_like(text, now)) return {};
   }
   const media::MediaId body = id_of(text.body);
   const MutexLock lock(mutex_);
   const auto entry = find(text, body);
-  return entry == entries_.end() ? 0 : entry->losses;
+  if (entry == entries_.end()) return {};
+  return {.is_remembered = true, .losses = losses_of(*entry)};
 }
 
-std::uint32_t LostBodies::add(const SentText& text, Instant sent, Instant now) {
+std::uint32_t LostBodies::add(const SentText& text, const Loss& loss) {
   const media::MediaId body = id_of(text.body);
   const MutexLock lock(mutex_);
-  static_cast<void>(knows_like(text, now));
-  Entry entry{std::string(text.method), std::string(text.target), text.body.size(), body, 0, now};
+  static_cast<void>(knows_like(text, loss.now));
+  const DeathId death = death_of(loss);
+  Entry entry{std::string(text.method), std::string(text.target), text.body.size(), body, {}, {}};
   const auto known = find(text, body);
   if (known != entries_.end()) {
-    entry.losses = known->losses;
-    // Sent before the other copy was lost: the same death.
-    if (sent <= known->last) return entry.losses;
+    entry = std::move(*known);
     entries_.erase(known);
   } else if (entries_.size() >= kRememberedMax) {
+    forget(entries_.front());
     entries_.erase(entries_.begin());
   }
-  const std::uint32_t losses = ++entry.losses;
+  // Sent before another copy was lost: the same loss.
+  const bool is_copy = !entry.parts.empty() && loss.sent <= entry.last;
+  if (!entry.has(death)) entry.parts.push_back({death, !is_copy});
+  if (entry.parts.size() > kDeathsOfBodyMax) entry.parts.erase(entry.parts.begin());
+  entry.last = loss.now;
   entries_.push_back(std::move(entry));
   remembered_ = entries_.size();
-  return losses;
+  return losses_of(entries_.back());
 }
 
 void LostBodies::answered(const SentText& text, Instant now) {

@@ -57,9 +57,11 @@ std::uint64_t digest_of(std::string_view name) {
 
 fleet::Booking booking_of(const Inquiry& inquiry, std::uint64_t reused_blocks) {
   const routing::Job& job = inquiry.job;
-  const std::uint64_t reused_tokens = reused_blocks * job.block_size;
+  const std::uint64_t touched = routing::touched_blocks(job);
+  const std::uint64_t reused = std::min(reused_blocks, touched);
+  const std::uint64_t reused_tokens = reused * job.block_size;
   return {.prefill_tokens = job.prompt_tokens - std::min(job.prompt_tokens, reused_tokens),
-          .blocks = routing::touched_blocks(job) - reused_blocks,
+          .blocks = touched - reused,
           .block_size = job.block_size};
 }
 

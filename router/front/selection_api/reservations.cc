@@ -128,15 +128,11 @@ bool SelectionApi::first_token(const leases::Name& name) {
 
 void SelectionApi::release(const leases::Name& name, const selection::Ending& ending) {
   std::optional<leases::LeaseId> lease;
-  bool is_over = false;
   {
     const MutexLock lock(mutex_);
     lease = book_.release(name, sources_.clock.now());
-    is_over = lease || book_.find(name).state == State::Over;
   }
   if (lease) end({*lease}, ending, "told");
-  // One that came before its reservation and could not be noted.
-  if (!is_over) sources_.metrics.counter(contract::kLimitHitsTotal, {"reservations"}).add();
 }
 
 void SelectionApi::supersede(const leases::Name& name) {

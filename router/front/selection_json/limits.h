@@ -17,8 +17,10 @@ inline constexpr std::size_t kTriedMax = 4096;           // workers
 inline constexpr std::size_t kMessageBytesMax = 8192;    // of an error
 inline constexpr std::size_t kReasonBytesMax = 4096;     // why a router is not ready
 inline constexpr std::size_t kExplainedMax = 65'536;     // workers and ranks of an explanation
-inline constexpr std::uint64_t kLeaseSecondsMax = 3600;  // of lease_s
-inline constexpr std::uint64_t kBookedMax = 1 << 30;     // tokens or blocks of a reservation
+inline constexpr std::uint64_t kLeaseSecondsMax = 600;   // of lease_s
+inline constexpr std::uint64_t kBookedMax = 1 << 30;     // tokens or blocks of a reservation: as
+                                                         // many as the largest body may hold
+inline constexpr std::uint64_t kBlockSizeMax = 1 << 20;  // tokens
 inline constexpr std::size_t kHeldMax = 4096;            // reservations of one part of a renewal
 inline constexpr std::size_t kNotesMax = 1024;           // of one message
 inline constexpr std::size_t kAliveMax = 4096;           // workers whose answers go on

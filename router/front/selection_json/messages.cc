@@ -112,11 +112,16 @@ void read_inquiry(Fields& fields, Ask& ask) {
   inquiry.is_read = fields.flag("read", true);
   inquiry.is_exact = fields.flag("exact", ask.tokens.has_value());
   const std::uint64_t given = ask.tokens ? ask.tokens->tokens.size() : 0;
-  inquiry.job.prompt_tokens = fields.number("prompt_tokens", kNumberMax, given);
+  inquiry.job.prompt_tokens = fields.number("prompt_tokens", kBookedMax, given);
+  // The first prompt is one of the prompts, and the keys are those of its whole blocks.
   inquiry.first_prompt_tokens =
-      fields.number("first_prompt_tokens", kNumberMax, inquiry.job.prompt_tokens);
-  inquiry.job.block_size = static_cast<std::uint32_t>(fields.number("block_size", 1 << 20, 1));
+      fields.number("first_prompt_tokens", inquiry.job.prompt_tokens, inquiry.job.prompt_tokens);
+  inquiry.job.block_size =
+      static_cast<std::uint32_t>(fields.number("block_size", kBlockSizeMax, 1));
   if (inquiry.job.block_size == 0) fields.refuse("block_size", "must not be 0");
+  if (inquiry.keys->size() * inquiry.job.block_size > inquiry.first_prompt_tokens) {
+    fields.refuse("keys", "must not be of more tokens than `first_prompt_tokens`");
+  }
   read_images(fields, inquiry.images);
   if (ask.tokens && !inquiry.images.empty()) {
     return fields.refuse("images", "cannot stand beside `token_ids`, whose images are `media`");
@@ -256,6 +261,10 @@ Result<Ask> read_ask(std::string body) {
     if (lease == 0) fields.refuse("lease_s", "must not be 0");
     ask.lease = std::chrono::seconds(lease);
   }
+  const bool has_prompt = ask.tokens || fields.find("prompt_tokens");
+  if (ask.inquiry.is_read && !has_prompt) {
+    fields.refuse("prompt_tokens", "is missing, and so is `token_ids`");
+  }
   SL_TRY(fields.check());
   return ask;
 }
@@ -290,7 +299,7 @@ Result<selection::Selection> read_selection(std::string body,
   if (!family) fields.refuse("family", "must be an engine family");
   selection.overlap_blocks = fields.number("overlap_blocks", kNumberMax);
   selection.prompt_blocks = fields.number("prompt_blocks", kNumberMax);
-  selection.block_size = static_cast<std::uint32_t>(fields.number("block_size", 1 << 20));
+  selection.block_size = static_cast<std::uint32_t>(fields.number("block_size", kBlockSizeMax));
   selection.reason = fields.needed_text("reason", kNameBytesMax);
   const auto score = fields.find("score");
   if (!score) fields.refuse("score", "is missing");

@@ -54,7 +54,8 @@ Result<Held> read_held(json::Value value) {
     }
     work.booking.prefill_tokens = fields.number("prefill_tokens", kBookedMax, 0);
     work.booking.blocks = fields.number("blocks", kBookedMax, 0);
-    work.booking.block_size = static_cast<std::uint32_t>(fields.number("block_size", 1 << 20, 1));
+    work.booking.block_size =
+        static_cast<std::uint32_t>(fields.number("block_size", kBlockSizeMax, 1));
     if (work.booking.block_size == 0) fields.refuse("block_size", "must not be 0");
     work.is_decoding = fields.flag("decoding", false);
   }

@@ -57,7 +57,7 @@ Result<Told> read_told(std::string body) {
   Told told;
   told.identity = fields.needed_text("identity", kNameBytesMax);
   if (fields.find("block_size")) {
-    told.served.block_size = static_cast<std::uint32_t>(fields.number("block_size", 1 << 20));
+    told.served.block_size = static_cast<std::uint32_t>(fields.number("block_size", kBlockSizeMax));
     if (*told.served.block_size == 0) fields.refuse("block_size", "must not be 0");
   }
   told.served.prompt_tokens_max =

@@ -24,12 +24,12 @@ std::string told_name(const std::string& name) {
 
 bool is_idle(const fleet::Load& load) { return load == fleet::Load{}; }
 
-// Nothing ends that was not booked.
+// What is told is bounded, whoever booked it: nothing ends that was not booked, and no sum wraps.
 template <class Amount>
 Amount sum(Amount amount, std::int64_t more) {
-  const std::int64_t result = static_cast<std::int64_t>(amount) + more;
-  SL_CHECK(result >= 0);
-  return static_cast<Amount>(result);
+  if (more >= 0) return fleet::saturating_sum(amount, static_cast<Amount>(more));
+  const auto less = static_cast<std::uint64_t>(-(more + 1)) + 1;
+  return less > amount ? 0 : static_cast<Amount>(amount - less);
 }
 
 }  // namespace
@@ -41,13 +41,14 @@ OwnLoad::OwnLoad(std::uint64_t instance, std::string name, OwnOptions options)
 }
 
 Delta delta_of(const LoadChange& change) {
-  const auto prefill_tokens = static_cast<std::int64_t>(change.booking.prefill_tokens);
-  const auto blocks = static_cast<std::int64_t>(change.booking.blocks);
+  const fleet::Booking booking = change.booking.bounded();
+  const auto prefill_tokens = static_cast<std::int64_t>(booking.prefill_tokens);
+  const auto blocks = static_cast<std::int64_t>(booking.blocks);
   switch (change.step) {
     case LoadChange::Step::Reserved:
       return {.in_flight = 1,
               .prefill_tokens = prefill_tokens,
-              .prefill_blocks = change.booking.prefill_blocks()};
+              .prefill_blocks = booking.prefill_blocks()};
     case LoadChange::Step::FirstToken:
       return {.prefill_tokens = -prefill_tokens, .blocks = blocks};
     case LoadChange::Step::Ended:

@@ -2,9 +2,11 @@
 // Copyright The Sightline Authors
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <compare>
 #include <cstdint>
+#include <limits>
 #include <string>
 
 #include "common/base/clock.h"
@@ -20,6 +22,10 @@ struct RankName {
   auto operator<=>(const RankName&) const = default;
 };
 
+// The most that one request books, in tokens and in blocks: the longest prompt of any model that is
+// known. A caller that names more keeps no worker from others for longer.
+inline constexpr std::uint64_t kBookedMax = 1ULL << 22U;
+
 // Work that one request brings to a rank: what of its prompt is not expected in the cache.
 // Blocks that are reused cost neither computing nor memory, and requests that share them would
 // else count them many times.
@@ -31,7 +37,20 @@ struct Booking {
   [[nodiscard]] double prefill_blocks() const {
     return static_cast<double>(prefill_tokens) / block_size;
   }
+  // The same, with at most kBookedMax tokens and blocks and at least one token a block.
+  [[nodiscard]] Booking bounded() const {
+    return {.prefill_tokens = std::min(prefill_tokens, kBookedMax),
+            .blocks = std::min(blocks, kBookedMax),
+            .block_size = std::max(block_size, 1U)};
+  }
 };
+
+// Of the loads that others tell.
+template <class Amount>
+constexpr Amount saturating_sum(Amount a, Amount b) {
+  return a > std::numeric_limits<Amount>::max() - b ? std::numeric_limits<Amount>::max()
+                                                    : static_cast<Amount>(a + b);
+}
 
 // Work booked on a rank at one moment.
 struct Load {
@@ -41,9 +60,9 @@ struct Load {
   double recent_prefill_blocks = 0;  // computed lately, halved every kRecentHalfLife
 
   Load& operator+=(const Load& more) {
-    in_flight += more.in_flight;
-    prefill_tokens += more.prefill_tokens;
-    blocks += more.blocks;
+    in_flight = saturating_sum(in_flight, more.in_flight);
+    prefill_tokens = saturating_sum(prefill_tokens, more.prefill_tokens);
+    blocks = saturating_sum(blocks, more.blocks);
     recent_prefill_blocks += more.recent_prefill_blocks;
     return *this;
   }

@@ -32,7 +32,8 @@ Load LoadCell::read(Instant now) const {
   return load;
 }
 
-BookedWork LoadCell::reserve(const Booking& booking, Instant now) {
+BookedWork LoadCell::reserve(const Booking& wanted, Instant now) {
+  const Booking booking = wanted.bounded();
   {
     const MutexLock lock(mutex_);
     ++load_.in_flight;

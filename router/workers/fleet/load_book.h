@@ -50,9 +50,9 @@ class LoadCell : public std::enable_shared_from_this<LoadCell> {
   // By this router alone.
   [[nodiscard]] Load own(Instant now) const;
 
-  // Books a request. The booking ends with the reservation, on whatever way, also when its rank or
-  // the book is gone.
-  [[nodiscard]] BookedWork reserve(const Booking& booking, Instant now);
+  // Books a request, as far as Booking::bounded(): so sums of any number of them are exact. The
+  // booking ends with the reservation, on whatever way, also when its rank or the book is gone.
+  [[nodiscard]] BookedWork reserve(const Booking& wanted, Instant now);
 
  private:
   friend class LoadBook;

@@ -135,6 +135,9 @@ Difference difference(const std::vector<WorkerSpec>& before, const std::vector<W
 
 Verdict judge(std::string_view own_revision, const PushedWorkers* held, const PushedWorkers& next) {
   if (next.revision != own_revision) return Verdict::OtherRevision;
+  const std::uint64_t latest =
+      held == nullptr ? kFirstGenerationMax : held->generation + kGenerationStepMax;
+  if (next.generation > latest) return Verdict::TooFar;
   if (held == nullptr || next.generation > held->generation) return Verdict::TakeOver;
   if (next.generation < held->generation) return Verdict::Older;
   return next.workers == held->workers ? Verdict::Same : Verdict::Forked;

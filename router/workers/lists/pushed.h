@@ -16,6 +16,11 @@ namespace sightline::lists {
 inline constexpr std::size_t kPushBytesMax = 4 << 20;  // of a body, as of a configuration file
 inline constexpr std::size_t kPushedWorkersMax = 10'000;
 inline constexpr std::size_t kRevisionBytesMax = 63;  // of a Kubernetes label's value
+// The first list that is pushed may have any generation up to the first of these, and each later
+// one as much as the second more than the one held: so no list is the last that can be pushed.
+// Those who count, and those who take the time in nanoseconds, never come near either.
+inline constexpr std::uint64_t kFirstGenerationMax = 1ULL << 62U;
+inline constexpr std::uint64_t kGenerationStepMax = 1ULL << 56U;
 
 // A list of workers that somebody pushes, all of them at once.
 struct PushedWorkers {
@@ -48,6 +53,7 @@ enum class Verdict : std::uint8_t {
   OtherRevision,  // not for this router
   Older,          // a lower generation than the one held
   Forked,         // the generation that is held, with other workers
+  TooFar,         // a generation beyond kFirstGenerationMax or kGenerationStepMax
 };
 
 // What is to be done with a pushed list. held: the pushed list in force, null before the first.

@@ -134,6 +134,24 @@ TEST_F(ARouterThatLies, AHostThatIsNoneIsPassedOver) {
   expect_passed_over(liar, "`host`");
 }
 
+// A counter that it feeds would keep any number for good.
+TEST_F(AFrontend, ARouterThatCountsMoreBlocksThanThePromptHasIsHeldToThePrompt) {
+  const LyingRouter router([](const http::Request& request) {
+    if (request.path() == "/reservations") return json_of(200, "{}");
+    std::string body = selection_json_of(reservation_in(request));
+    const std::string none = R"("overlap_blocks":0,"prompt_blocks":0)";
+    body.replace(body.find(none), none.size(),
+                 R"("overlap_blocks":9000000000000000000,"prompt_blocks":9223372036854775807)");
+    return json_of(200, body);
+  });
+  ask_of({router.address()});
+  const auto selected = select();
+  ASSERT_TRUE(selected.ok()) << selected.error().message;
+  EXPECT_EQ(selected->overlap_blocks, some_keys().size());
+  EXPECT_EQ(selected->prompt_blocks, some_keys().size());
+  EXPECT_EQ(selected->block_size, kBlockSize);
+}
+
 TEST_F(ARouterThatLies, AnAnswerWithoutEndIsPassedOver) {
   const LyingRouter liar([](const auto&) {
     return json_of(200, "{\"worker\":\"" + std::string(Caller::kShortAnswerBytesMax, 'x'));

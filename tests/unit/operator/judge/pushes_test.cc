@@ -78,14 +78,20 @@ TEST(ListsToPush, OutrankANewerListOfSomebodyElse) {
   EXPECT_EQ(generation_of(pushes[1]), 8);
 }
 
-TEST(ListsToPush, BearARouterThatTellsOfALastGeneration) {
+TEST(ListsToPush, KeepNoListFromTheOthersForOneRouterThatIsFarBeyondThem) {
   World world = healthy_world();
   take(world, lists_to_push(world));
-  world.routers[1].generation = std::numeric_limits<std::int64_t>::max();
   world.routers[1].pushed = object::Value::array();
-  const auto pushes = lists_to_push(world);
-  ASSERT_FALSE(pushes.empty());
-  EXPECT_EQ(generation_of(pushes[0]), std::numeric_limits<std::int64_t>::max());
+  for (const std::int64_t far : {std::int64_t{1} << 57, std::numeric_limits<std::int64_t>::max()}) {
+    world.routers[1].generation = far;
+    const auto pushes = lists_to_push(world);
+    ASSERT_EQ(pushes.size(), 1U) << "the other has this very list";
+    EXPECT_EQ(pushes[0].pod, "r1");
+    world.pods[4].is_ending = !world.pods[4].is_ending;
+    EXPECT_EQ(lists_to_push(world).size(), 2U);
+    EXPECT_EQ(generation_of(lists_to_push(world)[0]), 2);
+    world.pods[4].is_ending = !world.pods[4].is_ending;
+  }
   world.routers[1].generation = -5;
   EXPECT_EQ(generation_of(lists_to_push(world).at(0)), 1);
 }

@@ -125,13 +125,25 @@ TEST(LeaseBook, WhatWasReleasedIsForgottenAfterAWhileOrWhenThereIsTooMuch) {
 }
 
 TEST(LeaseBook, ItsLimitsHold) {
-  LeaseBook book({.leases_max = 2, .instances_max = 2});
+  LeaseBook book({.leases_max = 3, .instances_max = 2});
   EXPECT_EQ(book.add({"a", 1, 0}, 1, {}, kStart).outcome, Outcome::Booked);
-  EXPECT_EQ(book.release({"b", 1, 0}, kStart), std::nullopt);
-  EXPECT_EQ(book.add({"c", 1, 0}, 2, {}, kStart).outcome, Outcome::Full);
-  EXPECT_EQ(book.add({"a", 2, 0}, 3, {}, kStart).outcome, Outcome::Booked);
-  EXPECT_EQ(book.add({"a", 3, 0}, 4, {}, kStart).outcome, Outcome::Full);
-  EXPECT_EQ(book.open(), 2U);
+  EXPECT_EQ(book.add({"b", 1, 0}, 2, {}, kStart).outcome, Outcome::Booked);
+  EXPECT_EQ(book.add({"c", 1, 0}, 3, {}, kStart).outcome, Outcome::Full);
+  EXPECT_EQ(book.add({"a", 2, 0}, 4, {}, kStart).outcome, Outcome::Booked);
+  EXPECT_EQ(book.add({"a", 3, 0}, 5, {}, kStart).outcome, Outcome::Full);
+  EXPECT_EQ(book.open(), 3U);
+}
+
+TEST(LeaseBook, ReleasesOfNamesThatNeverWereLockNoInstanceOut) {
+  LeaseBook book({.instances_max = 2, .released_max = 100});
+  EXPECT_EQ(book.add({"a", 1, 0}, 1, {}, kStart).outcome, Outcome::Booked);
+  for (int i = 0; i < 1000; ++i) {
+    EXPECT_EQ(book.release({"made-up-" + std::to_string(i), 1, 0}, kStart), std::nullopt);
+  }
+  EXPECT_EQ(book.released(), 100U);
+  EXPECT_EQ(book.add({"b", 1, 0}, 2, {}, kStart).outcome, Outcome::Booked);
+  EXPECT_EQ(book.release({"a", 1, 0}, kStart), 1U) << "its place is free again";
+  EXPECT_EQ(book.add({"c", 1, 0}, 3, {}, kStart).outcome, Outcome::Booked);
 }
 
 // The same rules over a plain list that is searched each time.

@@ -18,54 +18,113 @@ SentText chat(std::string_view body) { return {"POST", "/v1/chat/completions", b
 class LostBodiesTest : public testing::Test {
  protected:
   // An attempt of one second that is lost then.
-  std::uint32_t lose(const SentText& text, Instant sent) {
-    return lost_.add(text, sent, sent + seconds(1));
+  std::uint32_t lose(const SentText& text, Instant sent, std::string_view worker = "w") {
+    return lost_.add(text, {.worker = worker, .sent = sent, .now = sent + seconds(1)});
+  }
+  std::uint32_t losses_of(std::string_view body, Instant now) {
+    return lost_.record_of(chat(body), now).losses;
   }
 
   LostBodies lost_{contract::development_identity_key()};
 };
 
 TEST_F(LostBodiesTest, CountsTheLossesOfOneRequestAndOfNoOther) {
-  EXPECT_EQ(lost_.losses_of(chat("poison"), kStart), 0U);
+  EXPECT_EQ(lost_.record_of(chat("poison"), kStart).losses, 0U);
   EXPECT_EQ(lose(chat("poison"), kStart), 1U);
   EXPECT_EQ(lose(chat("poison"), kStart + seconds(2)), 2U);
   const Instant now = kStart + seconds(4);
-  EXPECT_EQ(lost_.losses_of(chat("poison"), now), 2U);
-  EXPECT_EQ(lost_.losses_of(chat("poisom"), now), 0U);
-  EXPECT_EQ(lost_.losses_of(chat("poison "), now), 0U);
-  EXPECT_EQ(lost_.losses_of({"POST", "/v1/completions", "poison"}, now), 0U);
-  EXPECT_EQ(lost_.losses_of({"PUT", "/v1/chat/completions", "poison"}, now), 0U);
+  EXPECT_EQ(lost_.record_of(chat("poison"), now).losses, 2U);
+  EXPECT_EQ(lost_.record_of(chat("poisom"), now).losses, 0U);
+  EXPECT_EQ(lost_.record_of(chat("poison "), now).losses, 0U);
+  EXPECT_EQ(lost_.record_of({"POST", "/v1/completions", "poison"}, now).losses, 0U);
+  EXPECT_EQ(lost_.record_of({"PUT", "/v1/chat/completions", "poison"}, now).losses, 0U);
 }
 
 TEST_F(LostBodiesTest, CopiesThatWereUnderWayTogetherAreOneLoss) {
-  EXPECT_EQ(lost_.add(chat("same"), kStart, kStart + seconds(5)), 1U);
-  EXPECT_EQ(lost_.add(chat("same"), kStart + seconds(3), kStart + seconds(6)), 1U);
-  EXPECT_EQ(lost_.add(chat("same"), kStart + seconds(6), kStart + seconds(7)), 2U);
+  const auto add = [this](std::string_view worker, int sent, int now) {
+    return lost_.add(
+        chat("same"),
+        {.worker = worker, .sent = kStart + seconds(sent), .now = kStart + seconds(now)});
+  };
+  EXPECT_EQ(add("a", 0, 5), 1U);
+  EXPECT_EQ(add("a", 3, 6), 1U);
+  EXPECT_EQ(add("b", 3, 6), 1U);
+  EXPECT_EQ(add("a", 7, 8), 2U);
+}
+
+// Three workers die one after the other of something else, under thirty requests each; those of the
+// first are sent again to the others.
+TEST_F(LostBodiesTest, DeathsUnderManyRequestsCountAgainstNone) {
+  const auto body = [](int worker, int i) {
+    return "body " + std::to_string(worker) + " " + std::to_string(i);
+  };
+  for (int i = 0; i < 30; ++i) EXPECT_EQ(lose(chat(body(0, i)), kStart, "a"), i == 0 ? 1U : 0U);
+  for (const int worker : {1, 2}) {
+    const Instant later = kStart + seconds(2 * worker);
+    const std::string name(1, static_cast<char>('a' + worker));
+    for (int i = 0; i < 30; ++i) lose(chat(body(worker, i)), later, name);
+    for (int i = 0; i < 8; ++i) lose(chat(body(0, 8 * worker + i)), later, name);
+  }
+  for (int worker = 0; worker < 3; ++worker) {
+    for (int i = 0; i < 30; ++i) EXPECT_EQ(losses_of(body(worker, i), kStart + seconds(6)), 0U);
+  }
+}
+
+TEST_F(LostBodiesTest, ARequestIsBlamedOnceThoseLostWithItWereAnswered) {
+  for (const int death : {0, 2}) {
+    const Instant now = kStart + seconds(death);
+    for (const char* body : {"poison", "x", "y"}) lose(chat(body), now);
+    EXPECT_EQ(losses_of("poison", now + seconds(1)), static_cast<std::uint32_t>(death) / 2);
+    for (const char* body : {"x", "y"}) lost_.answered(chat(body), now + seconds(1));
+  }
+  EXPECT_EQ(losses_of("poison", kStart + seconds(4)), 2U);
+  EXPECT_EQ(losses_of("x", kStart + seconds(4)), 0U);
+}
+
+TEST_F(LostBodiesTest, WhatManyDeathsHaveInCommonAndNothingElseIsBlamed) {
+  const auto deaths = static_cast<int>(LostBodies::kCommonDeathsMin);
+  for (int death = 0; death < deaths; ++death) {
+    const Instant now = kStart + seconds(2 * death);
+    EXPECT_EQ(losses_of("poison", now), 0U);
+    lose(chat("poison"), now);
+    for (int i = 0; i < 3; ++i) lose(chat("body " + std::to_string(3 * death + i)), now);
+  }
+  EXPECT_EQ(losses_of("poison", kStart + seconds(2 * deaths)), LostBodies::kCommonDeathsMin);
+}
+
+TEST_F(LostBodiesTest, WhatIsForgottenMayBeToBlameStill) {
+  lose(chat("old"), kStart);
+  lose(chat("unlucky"), kStart);
+  const Instant later = kStart + LostBodies::kRememberedTime - seconds(1);
+  lose(chat("unlucky"), later);
+  EXPECT_EQ(losses_of("unlucky", later + seconds(5)), 1U) << "not for the death with the old one";
 }
 
 TEST_F(LostBodiesTest, AnAnswerClearsTheRequest) {
   lose(chat("unlucky"), kStart);
   lost_.answered(chat("unlucky"), kStart + seconds(2));
-  EXPECT_EQ(lost_.losses_of(chat("unlucky"), kStart + seconds(2)), 0U);
+  EXPECT_EQ(lost_.record_of(chat("unlucky"), kStart + seconds(2)).losses, 0U);
   lost_.answered(chat("never lost"), kStart + seconds(2));
 }
 
 TEST_F(LostBodiesTest, ForgetsAfterItsTime) {
   lose(chat("poison"), kStart);
   const Instant last = kStart + seconds(1);
-  EXPECT_EQ(lost_.losses_of(chat("poison"), last + LostBodies::kRememberedTime - seconds(1)), 1U);
-  EXPECT_EQ(lost_.losses_of(chat("poison"), last + LostBodies::kRememberedTime), 0U);
+  EXPECT_EQ(lost_.record_of(chat("poison"), last + LostBodies::kRememberedTime - seconds(1)).losses,
+            1U);
+  EXPECT_EQ(lost_.record_of(chat("poison"), last + LostBodies::kRememberedTime).losses, 0U);
 }
 
 TEST_F(LostBodiesTest, RemembersTheLatestOnly) {
   Instant now = kStart;
   for (std::size_t i = 0; i <= LostBodies::kRememberedMax; ++i) {
-    lose(chat("body " + std::to_string(i)), now);
+    lose(chat("body " + std::to_string(i)), now, std::to_string(i));
     now += std::chrono::milliseconds(1);
   }
-  EXPECT_EQ(lost_.losses_of(chat("body 0"), now), 0U);
-  EXPECT_EQ(lost_.losses_of(chat("body 1"), now), 1U);
-  EXPECT_EQ(lost_.losses_of(chat("body " + std::to_string(LostBodies::kRememberedMax)), now), 1U);
+  EXPECT_EQ(lost_.record_of(chat("body 0"), now).losses, 0U);
+  EXPECT_EQ(lost_.record_of(chat("body 1"), now).losses, 1U);
+  EXPECT_EQ(lost_.record_of(chat("body " + std::to_string(LostBodies::kRememberedMax)), now).losses,
+            1U);
 }
 
 }  // namespace

@@ -240,21 +240,43 @@ TEST_F(SelectionOverHttp, AReleaseThatComesFirstOrTwiceIsOne) {
   EXPECT_EQ(selector.open_reservations(), 0U);
 }
 
-TEST_F(SelectionOverHttp, AReleaseThatCannotBeNotedIsCounted) {
+TEST_F(SelectionOverHttp, ReleasesOfNamesThatNeverWereLockNobodyOut) {
   SelectionApi::Options small = options();
   small.leases.instances_max = 1;
   SelectionApi full(sources(), small);
-  const auto release = [&](const std::string& name) {
+  const auto send = [&](const std::string& method, const std::string& target,
+                        const std::string& body = "") {
     http::Request request;
-    request.method = "DELETE";
-    request.target = "/reservations/" + name;
+    request.method = method;
+    request.target = target;
+    request.body = body;
     return answer_of(full, request).status;
   };
-  const std::string hit = "sightline_limit_hits_total{limit=\"reservations\"} 1";
-  EXPECT_EQ(release("f.1.0"), 200);
-  EXPECT_EQ(metrics.scrape().find(hit), std::string::npos);
-  EXPECT_EQ(release("g.1.0"), 200);
-  EXPECT_NE(metrics.scrape().find(hit), std::string::npos);
+  for (const char* name : {"f.1.0", "g.1.0", "h.1.0"}) {
+    EXPECT_EQ(send("DELETE", "/reservations/" + std::string(name)), 200);
+  }
+  EXPECT_EQ(send("POST", "/select_and_reserve", key_ask("key=1", 16, "i.1.0")), 200);
+  EXPECT_EQ(send("POST", "/select_and_reserve", key_ask("key=1", 16, "g.1.0")), 409)
+      << "it is over";
+}
+
+TEST_F(SelectionOverHttp, NoNumberOfAReservationEndsTheRouterOrKeepsAWorkerFromOthers) {
+  const auto keyless = [](const std::string& tokens, const std::string& name) {
+    return R"({"keys":"","prompt_tokens":)" + tokens + R"(,"reservation":")" + name + R"("})";
+  };
+  EXPECT_EQ(ask("POST", "/select_and_reserve", keyless("9223372036854775807", "f.1.0")).status,
+            400);
+  for (const char* name : {"f.2.0", "f.3.0", "f.4.0"}) {
+    EXPECT_EQ(ask("POST", "/select_and_reserve", keyless("1073741824", name)).status, 200);
+  }
+  EXPECT_EQ(load("a").prefill_tokens + load("b").prefill_tokens, 3 * fleet::kBookedMax);
+  for (const char* name : {"f.2.0", "f.3.0", "f.4.0"}) {
+    ask("POST", "/reservations/" + std::string(name) + "/prefill_complete");
+    EXPECT_EQ(ask("DELETE", "/reservations/" + std::string(name)).status, 200);
+  }
+  EXPECT_EQ(load("a").in_flight + load("b").in_flight, 0U);
+  EXPECT_EQ(load("a").blocks + load("b").blocks, 0U);
+  EXPECT_EQ(ask("POST", "/select", "{}").status, 400);
 }
 
 TEST_F(SelectionOverHttp, AReservationThatIsReleasedOrSentAgainWhileItIsMadeIsBookedOnceAtMost) {

@@ -105,7 +105,15 @@ TEST(SelectionJson, WhatAPeerMayNotSendIsRefusedByName) {
       {R"({"unpredictable":["x"]})", "unpredictable"},
       {R"({"reservation":"x"})", "reservation"},
       {R"({"lease_s":0})", "lease_s"},
-      {R"({"lease_s":3601})", "lease_s"},
+      {R"({"lease_s":601})", "lease_s"},
+      {R"({})", "prompt_tokens"},
+      {R"({"keys":""})", "prompt_tokens"},
+      {R"({"prompt_tokens":9223372036854775807})", "prompt_tokens"},
+      {R"({"prompt_tokens":1073741825})", "prompt_tokens"},
+      {R"({"prompt_tokens":0,"first_prompt_tokens":512})", "first_prompt_tokens"},
+      {R"({"keys":"AAAAAAAAAAA=","prompt_tokens":15,"block_size":16})", "keys"},
+      {R"({"keys":"AAAAAAAAAAA=","prompt_tokens":99,"first_prompt_tokens":15,"block_size":16})",
+       "keys"},
       {R"({"adapter":")" + std::string(kNameBytesMax + 1, 'x') + R"("})", "adapter"}};
   for (const auto& [body, param] : refused) {
     const auto ask = read_ask(body);

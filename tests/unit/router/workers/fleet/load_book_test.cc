@@ -3,6 +3,8 @@
 #include "router/workers/fleet/load_book.h"
 
 #include <array>
+#include <limits>
+#include <memory>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -92,6 +94,23 @@ struct Told {
 
 LoadBook::Options told_to(Told& told) {
   return {.observer = [&told](const LoadChange& change) { told.note(change); }};
+}
+
+TEST(Load, NoBookingIsLargerThanTheLongestPromptAndNoSumWraps) {
+  const auto cell = std::make_shared<LoadCell>();
+  const std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
+  const Booking huge{.prefill_tokens = most, .blocks = most, .block_size = 0};
+  auto first = cell->reserve(huge, Instant{});
+  auto second = cell->reserve(huge, Instant{});
+  EXPECT_EQ(cell->own(Instant{}).prefill_tokens, 2 * kBookedMax);
+  first.first_token();
+  first.release();
+  second.release();
+  EXPECT_EQ(cell->own(Instant{}).prefill_tokens, 0U);
+  EXPECT_EQ(cell->own(Instant{}).blocks, 0U);
+  Load sum{.in_flight = ~0U, .prefill_tokens = most, .blocks = most};
+  sum += Load{.in_flight = 1, .prefill_tokens = 1, .blocks = most};
+  EXPECT_EQ(sum, (Load{.in_flight = ~0U, .prefill_tokens = most, .blocks = most}));
 }
 
 TEST(LoadBook, EachStepOfABookingIsToldOnceWithItsRankAndAmounts) {

@@ -2,6 +2,9 @@
 // Copyright The Sightline Authors
 #include "router/workers/lists/pushed.h"
 
+#include <cstdint>
+#include <limits>
+
 #include <gtest/gtest.h>
 
 namespace sightline::lists {
@@ -106,6 +109,18 @@ TEST(PushedWorkers, AreTakenOverByRevisionThenGeneration) {
   EXPECT_EQ(judge("r1", &held, list(5, "url=http://h:1")), Verdict::Same);
   EXPECT_EQ(judge("r1", &held, list(5, "url=http://h:2")), Verdict::Forked);
   EXPECT_EQ(judge("r1", &held, list(4, "url=http://h:1")), Verdict::Older);
+}
+
+TEST(PushedWorkers, NoListIsTheLastThatCanBePushed) {
+  const std::uint64_t last = std::numeric_limits<std::int64_t>::max();
+  const PushedWorkers held = list(5, "url=http://h:1");
+  EXPECT_EQ(judge("r1", nullptr, list(last, "url=http://h:1")), Verdict::TooFar);
+  EXPECT_EQ(judge("r1", &held, list(last, "url=http://h:1")), Verdict::TooFar);
+  EXPECT_EQ(judge("r1", &held, list(5 + kGenerationStepMax, "url=http://h:1")), Verdict::TakeOver);
+  const PushedWorkers first = list(kFirstGenerationMax, "url=http://h:1");
+  EXPECT_EQ(judge("r1", nullptr, first), Verdict::TakeOver);
+  EXPECT_EQ(judge("r1", &first, list(kFirstGenerationMax + 1, "url=http://h:2")),
+            Verdict::TakeOver);
 }
 
 }  // namespace
