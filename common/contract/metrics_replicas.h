@@ -38,6 +38,20 @@ inline constexpr MetricSpec kNatsDroppedTotal{
     MetricType::Counter,
     "Messages of NATS neither sent nor read, and subjects refused, by reason.",
     {"connection", "reason"}};
+inline constexpr MetricSpec kNatsRoundTripSeconds{
+    "sightline_nats_round_trip_seconds",
+    MetricType::Gauge,
+    "What a message of this router took through NATS back to it, or has been under way.",
+    {},
+    {},
+    Combine::Max};
+inline constexpr MetricSpec kNatsStale{
+    "sightline_nats_stale",
+    MetricType::Gauge,
+    "1 while nothing that this router sent within replica.stale_after has come back to it.",
+    {},
+    {},
+    Combine::Max};
 inline constexpr MetricSpec kReplicaFramesTotal{"sightline_replica_frames_total",
                                                 MetricType::Counter,
                                                 "Frames of agents applied to the index.",
@@ -146,6 +160,8 @@ inline constexpr std::array kReplicasMetrics = {
     &kNatsMessagesTotal,
     &kNatsBytesTotal,
     &kNatsDroppedTotal,
+    &kNatsRoundTripSeconds,
+    &kNatsStale,
     &kReplicaFramesTotal,
     &kReplicaOperationsTotal,
     &kReplicaStreamEventsTotal,

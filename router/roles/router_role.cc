@@ -226,8 +226,11 @@ Result<Done> RouterRole::Parts::listen() {
       queue->put_taken(std::move(taken));
     };
   }
+  std::function<std::string()> stale;
+  if (followed) stale = [this] { return followed->nats().stale; };
   service = SL_TRY(SelectionService::create(
-      options, {shared.pool, *selector, *fleet, shared.scheme, shared.metrics, shared.ready}));
+      options,
+      {shared.pool, *selector, *fleet, shared.scheme, shared.metrics, shared.ready, stale}));
   return Done{};
 }
 
@@ -276,6 +279,12 @@ void RouterRole::add_admin(runtime::AdminServer& admin) {
                   [parts](const runtime::AdminRequest&) {
                     return runtime::AdminResponse{.body = parts->workers_view->json()};
                   });
+  if (parts->followed) {
+    // Ready all the same: were all routers cut off, nobody would serve.
+    admin.add_noted_check("nats", [parts]() -> Result<std::string> {
+      return parts->followed->nats().stale;
+    });
+  }
   if (parts->replicas_view) {
     admin.add_route("GET", std::string(contract::kReplicasPath),
                     [parts](const runtime::AdminRequest&) {

@@ -49,7 +49,8 @@ struct SelectionService::Parts {
              .adopt =
                  [this](const selection::Adoption& work) { return around.selector.adopt(work); },
              .tokens = tokens.get(),
-             .ready = given.ready},
+             .ready = given.ready,
+             .stale = given.stale},
             {.identity = options.identity,
              .scope_model = options.scope_model,
              .leases = {},

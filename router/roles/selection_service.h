@@ -43,6 +43,7 @@ class SelectionService {
     const keys::Scheme& scheme;
     runtime::Metrics& metrics;
     std::function<Result<Done>()> ready;  // as SelectionApi::Sources
+    std::function<std::string()> stale;   // likewise
   };
   // Listens when it returns. Errors: of the token file and the port, naming the setting.
   static Result<std::unique_ptr<SelectionService>> create(const Options& options,

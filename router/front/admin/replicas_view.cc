@@ -43,6 +43,11 @@ class Object {
   std::string text_;
 };
 
+std::uint64_t ms_of(Duration time) {
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::milliseconds>(time).count());
+}
+
 template <class Items, class Json>
 std::string array_of(const Items& items, Json json) {
   std::string out = "[";
@@ -135,11 +140,15 @@ void ReplicasView::add_part(std::string name, std::function<std::string()> json)
 std::string ReplicasView::json() const {
   const Instant now = sources_.clock.now();
   const membership::Announcement mine = sources_.membership.mine();
+  const followed::NatsFreshness nats = sources_.feeds.nats();
   Object out;
   out.text("name", mine.name)
       .text("instance", to_hex(mine.instance))
       .text("scope", mine.scope)
       .text("revision", mine.revision)
+      .raw("fresh", nats.stale.empty() ? "true" : "false")
+      .text("stale", nats.stale)
+      .count("round_trip_ms", ms_of(nats.round_trip))
       .raw("nats", "[" + connection_json(nats::Sending::AtOnce, sources_.control, now) + "," +
                        connection_json(nats::Sending::InBatches, sources_.events, now) + "]")
       .raw("members", sources_.membership.json())
@@ -154,6 +163,10 @@ void ReplicasView::refresh() {
   metrics_.gauge(contract::kReplicaThreadTurnSeconds)
       .set(std::chrono::duration<double>(sources_.feeds.turn_age()).count());
   metrics_.gauge(contract::kReplicaHeldBytes).set(static_cast<double>(sources_.feeds.held_bytes()));
+  const followed::NatsFreshness nats = sources_.feeds.nats();
+  metrics_.gauge(contract::kNatsRoundTripSeconds)
+      .set(std::chrono::duration<double>(nats.round_trip).count());
+  metrics_.gauge(contract::kNatsStale).set(nats.stale.empty() ? 0 : 1);
   stream_metrics_.tell(sources_.feeds.statuses());
 }
 

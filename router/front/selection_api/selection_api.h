@@ -57,6 +57,9 @@ class SelectionApi {
     // Unavailable, with the reason, while frontends should rather ask another router: told with
     // what is served. Empty: always ready. From any I/O thread.
     std::function<Result<Done>()> ready = {};
+    // As selection_json::Told::stale, at most kReasonBytesMax. Empty: always fresh. From any I/O
+    // thread.
+    std::function<std::string()> stale = {};
   };
   struct Options {
     // What the keys of this deployment depend on; keys come with the same text, or are refused.

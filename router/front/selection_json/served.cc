@@ -48,6 +48,7 @@ std::string write_told(const Told& told) {
   }
   out += "]";
   if (!told.not_ready.empty()) out += R"(,"not_ready":)" + json::to_quoted(told.not_ready);
+  if (!told.stale.empty()) out += R"(,"stale":)" + json::to_quoted(told.stale);
   return out + "}";
 }
 
@@ -65,6 +66,7 @@ Result<Told> read_told(std::string body) {
   const auto models = fields.list("models", kModelsMax);
   const auto families = fields.list("families", contract::kEngineFamilies.size());
   told.not_ready = fields.text("not_ready", kReasonBytesMax).value_or("");
+  told.stale = fields.text("stale", kReasonBytesMax).value_or("");
   SL_TRY(fields.check());
   if (models) SL_TRY(read_models(*models, told.served.models));
   if (!families) return told;

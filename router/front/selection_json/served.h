@@ -15,6 +15,9 @@ struct Told {
   std::string identity;  // what the keys of the deployment depend on
   fleet::Served served;
   std::string not_ready;  // why others should be asked if there are any; empty: it is ready
+  // Why what the router knows of blocks and of others' load is old, as it is cut off from NATS or
+  // hears it late; empty: it is fresh. Stays the same while it is so.
+  std::string stale;
 
   bool operator==(const Told&) const = default;
 };

@@ -17,7 +17,9 @@
 
 #include "router/replicas/followed/doorbell.h"
 #include "router/replicas/followed/followed_stream.h"
+#include "router/replicas/followed/round_trip.h"
 #include "router/replicas/followed/stream_log.h"
+#include "router/replicas/frames/fields.h"
 
 namespace sightline::followed {
 namespace {
@@ -27,8 +29,13 @@ constexpr std::size_t kTurnMessagesMax = 64;
 constexpr std::size_t kTurnBytesMax = std::size_t{1} << 20U;  // with the message that passes it
 // Least time between two turns of a stream to which nothing comes.
 constexpr Duration kTurnPause = std::chrono::milliseconds(1);
-constexpr Duration kIdleWait = std::chrono::hours(1);
 constexpr Instant kNoTurn = Instant::max();
+// Numbers of our own that come back, and what others may put beside them.
+constexpr nats::Inbox::Limits kReturnsLimits{.messages_max = 8'192, .bytes_max = 1U << 20U};
+
+constexpr char kAway[] = "NATS cannot be reached: nothing that agents and routers send is received";
+constexpr char kLate[] =
+    "NATS is late: what this router sends takes longer than replica.stale_after to come back to it";
 
 struct Command {
   enum class Kind : std::uint8_t { Follow, Forget, Look, Relearn };
@@ -63,7 +70,9 @@ struct FollowedFeeds::State {
   State(FollowedOptions with, const Around& of)
       : options(std::move(with)),
         around(of),
-        budget(std::make_shared<ByteBudget>(options.held_bytes_max)) {}
+        budget(std::make_shared<ByteBudget>(options.held_bytes_max)),
+        returns_subject(of.subjects.replies(of.reader)),
+        round_trip(of.draw, of.clock.now()) {}
 
   void push(Command command);
   std::vector<Command> take_commands();
@@ -76,6 +85,7 @@ struct FollowedFeeds::State {
   bool read_turn(Followed& followed);
   void meet_deadlines();
   void settle(CacheId cache, Followed& followed);
+  void measure_nats();
   void publish(FollowedStatus status);
   [[nodiscard]] Instant next_turn() const;
   [[nodiscard]] bool is_wanted(CacheId cache) const;
@@ -90,6 +100,13 @@ struct FollowedFeeds::State {
   std::map<CacheId, FollowedStatus> statuses SL_GUARDED_BY(mutex);  // of all that are wanted
 
   std::atomic<Instant> turn_began = kNoTurn;
+
+  // Of the messages that this process sends to itself.
+  const std::string returns_subject;
+  const std::shared_ptr<nats::Inbox> returns = std::make_shared<nats::Inbox>(
+      kReturnsLimits,
+      nats::Inbox::Among{.budget = nullptr, .told = [door = door] { door->wake(); }});
+  RoundTrip round_trip SL_GUARDED_BY(mutex);
 
   // The thread's own.
   std::map<CacheId, Followed> followed;
@@ -122,11 +139,13 @@ bool FollowedFeeds::State::is_wanted(CacheId cache) const {
 }
 
 void FollowedFeeds::State::run(const std::stop_token& stop) {
+  around.events.subscribe(returns_subject, returns);
   while (!stop.stop_requested()) {
     turn_began = kNoTurn;
     const auto rung = door->wait(next_turn());
     turn_began = around.clock.now();
     for (auto& command : take_commands()) carry_out(command);
+    measure_nats();
     for (const CacheId cache : rung) {
       const auto entry = followed.find(cache);
       if (entry == followed.end() || std::exchange(entry->second.is_busy, true)) continue;
@@ -137,12 +156,42 @@ void FollowedFeeds::State::run(const std::stop_token& stop) {
     if (may_reclaim) may_reclaim = around.index.reclaim_some();
   }
   for (const auto& [cache, one] : followed) unsubscribe(one);
+  around.events.unsubscribe(returns_subject, returns);
+}
+
+// Out by the connection that asks, in by the one that is read: the way of each question.
+void FollowedFeeds::State::measure_nats() {
+  const Instant now = around.clock.now();
+  while (const auto event = returns->take_now()) {
+    const auto* message = std::get_if<nats::Message>(&*event);
+    if (message == nullptr) continue;
+    const auto opened = around.sealer.open(message->subject, message->payload);
+    const auto* bytes = std::get_if<std::string_view>(&opened);
+    if (bytes == nullptr) continue;
+    frames::Reader in(*bytes);
+    const auto number = in.integer<std::uint64_t>();
+    const MutexLock lock(mutex);
+    if (in.is_whole()) round_trip.heard(number, now);
+  }
+  std::optional<std::uint64_t> number;
+  {
+    const MutexLock lock(mutex);
+    number = round_trip.turn(now);
+  }
+  if (!number) return;
+  frames::Writer out;
+  out.integer(*number);
+  around.control.publish(returns_subject, around.sealer.seal(returns_subject, out.take()));
 }
 
 Instant FollowedFeeds::State::next_turn() const {
-  const Instant now = around.clock.now();
-  if (!busy.empty() || may_reclaim) return now;
-  return deadlines.empty() ? now + kIdleWait : std::min(deadlines.begin()->first, now + kIdleWait);
+  if (!busy.empty() || may_reclaim) return around.clock.now();
+  Instant next;
+  {
+    const MutexLock lock(mutex);
+    next = round_trip.due();
+  }
+  return deadlines.empty() ? next : std::min(deadlines.begin()->first, next);
 }
 
 void FollowedFeeds::State::carry_out(Command& command) {
@@ -314,6 +363,20 @@ std::vector<FollowedStatus> FollowedFeeds::statuses() const {
   std::vector<FollowedStatus> all;
   for (const auto& [cache, status] : state_->statuses) all.push_back(status);
   return all;
+}
+
+NatsFreshness FollowedFeeds::nats() const {
+  const Instant now = state_->around.clock.now();
+  NatsFreshness nats;
+  {
+    const MutexLock lock(state_->mutex);
+    nats.round_trip = state_->round_trip.taken(now);
+    const bool is_stale = now - state_->round_trip.fresh_at() >= state_->options.follower.stale_after;
+    if (!is_stale) return nats;
+  }
+  const bool is_away = !state_->around.control.connected() || !state_->around.events.connected();
+  nats.stale = is_away ? kAway : kLate;
+  return nats;
 }
 
 std::size_t FollowedFeeds::held_bytes() const { return state_->budget->held(); }

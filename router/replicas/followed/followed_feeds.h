@@ -36,6 +36,15 @@ struct FollowedOptions {
   std::function<void(CacheId, const operations::CacheFacts&)> on_change = nullptr;
 };
 
+// How old what comes over NATS is at this process, by its own clock.
+struct NatsFreshness {
+  // The longest that a message of this process takes, or has been under way, back to it.
+  Duration round_trip{};
+  // Why what is received is too old to be counted, as one sentence that stays the same while it is
+  // so; empty: what this process sent less than FollowerOptions::stale_after ago has come back.
+  std::string stale;
+};
+
 // Follows what agents tell over NATS of many caches, each in its stream, and keeps the index as
 // they say. A thread of its own, sl-replica, which gives each stream a short turn after the other,
 // so that none has to wait for one that floods.
@@ -75,6 +84,7 @@ class FollowedFeeds {
   [[nodiscard]] std::optional<FollowedStatus> status(CacheId cache) const;
   // Of all, in the order of their ids.
   [[nodiscard]] std::vector<FollowedStatus> statuses() const;
+  [[nodiscard]] NatsFreshness nats() const;
   // Of all streams: bytes heard and not applied.
   [[nodiscard]] std::size_t held_bytes() const;
   // How long the thread has been busy since it last waited; zero while it waits.

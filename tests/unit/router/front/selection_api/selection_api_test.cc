@@ -132,6 +132,7 @@ class SelectionOverHttp : public testing::Test {
        .clock = clock}};
   InterruptedSelector interrupted{selector};
   std::string not_ready;  // what the router says of itself; empty: that it is ready
+  std::string stale;      // likewise; empty: that what it knows is fresh
   [[nodiscard]] SelectionApi::Sources sources() {
     return {.pool = pool,
             .selector = interrupted,
@@ -145,7 +146,8 @@ class SelectionOverHttp : public testing::Test {
             .ready = [this]() -> Result<Done> {
               if (not_ready.empty()) return Done{};
               return Error{ErrorCode::Unavailable, Blame::Internal, true, not_ready, "", ""};
-            }};
+            },
+            .stale = [this] { return stale; }};
   }
   [[nodiscard]] SelectionApi::Options options() {
     return {.identity = "key=1",
@@ -447,6 +449,12 @@ TEST_F(SelectionOverHttp, ARouterThatIsNotReadyTellsWhyWithWhatIsServed) {
   not_ready = std::string(100'000, 'x');
   EXPECT_EQ(selection_json::read_told(ask("GET", "/served").body)->not_ready,
             "see /readyz?verbose there");
+}
+
+TEST_F(SelectionOverHttp, WhatIsServedSaysWhyTheRouterKnowsOldThings) {
+  EXPECT_EQ(selection_json::read_told(ask("GET", "/served").body)->stale, "");
+  stale = "NATS \"late\"";
+  EXPECT_EQ(selection_json::read_told(ask("GET", "/served").body)->stale, stale);
 }
 
 TEST_F(SelectionOverHttp, WhatIsServedIsToldOnceUntilItChanges) {
