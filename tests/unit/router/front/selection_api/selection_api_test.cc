@@ -90,8 +90,9 @@ class SelectionOverHttp : public testing::Test {
   std::string key_ask(const std::string& identity, std::uint32_t block_size,
                       const std::string& reservation) {
     return R"({"keys":")" + selection_json::write_keys(keys_of(tokens())) +
-           R"(","prompt_tokens":67,"block_size":)" + std::to_string(block_size) +
-           R"(,"identity":")" + identity + R"(","reservation":")" + reservation + R"("})";
+           R"(","prompt_tokens":)" + std::to_string(4 * block_size + 3) + R"(,"block_size":)" +
+           std::to_string(block_size) + R"(,"identity":")" + identity + R"(","reservation":")" +
+           reservation + R"("})";
   }
 
   http::Response ask(const std::string& method, const std::string& path,
