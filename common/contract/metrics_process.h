@@ -45,6 +45,21 @@ inline constexpr MetricSpec kLearnt{
 inline constexpr MetricSpec kLogDroppedLinesTotal{
     "sightline_log_dropped_lines_total", MetricType::Counter,
     "Lines of the log dropped because whoever reads it was too slow or had gone."};
+inline constexpr MetricSpec kMemoryBytes{
+    "sightline_memory_bytes",
+    MetricType::Gauge,
+    "Bytes charged to server.memory_bytes_max, by share; all: of all shares.",
+    {"share"}};
+inline constexpr MetricSpec kMemoryLimitBytes{
+    "sightline_memory_limit_bytes",
+    MetricType::Gauge,
+    "The most that the share may have; all: server.memory_bytes_max.",
+    {"share"}};
+inline constexpr MetricSpec kMemoryRefusedTotal{
+    "sightline_memory_refused_total",
+    MetricType::Counter,
+    "Claims that found no room in the share; all: that found room there, but none in the whole.",
+    {"share"}};
 inline constexpr MetricSpec kNameLookupsTotal{
     "sightline_name_lookups_total",
     MetricType::Counter,
@@ -63,9 +78,19 @@ inline constexpr MetricSpec kBuildInfo{"sightline_build_info",
                                        Combine::Max};
 
 inline constexpr std::array kProcessMetrics = {
-    &kConfigReloadsTotal,  &kPushesTotal, &kWorkerListGeneration, &kWorkerListSource,
-    &kSettingsPushed,      &kLearnt,      &kLogDroppedLinesTotal, &kNameLookupsTotal,
-    &kMetricOverflowTotal, &kBuildInfo,
+    &kConfigReloadsTotal,
+    &kPushesTotal,
+    &kWorkerListGeneration,
+    &kWorkerListSource,
+    &kSettingsPushed,
+    &kLearnt,
+    &kLogDroppedLinesTotal,
+    &kMemoryBytes,
+    &kMemoryLimitBytes,
+    &kMemoryRefusedTotal,
+    &kNameLookupsTotal,
+    &kMetricOverflowTotal,
+    &kBuildInfo,
 };
 
 }  // namespace sightline::contract

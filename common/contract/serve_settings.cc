@@ -35,9 +35,14 @@ void add_server(SettingTable& table, ServerSettings& s) {
   table.add_size({"server.body_bytes_max", "body-bytes-max", "SIZE",
                   "Longest request body; more is answered 413."},
                  s.body_bytes_max, {kKiB, 4 * kGiB});
+  table.add_size({"server.memory_bytes_max", "memory-bytes-max", "SIZE",
+                  "Memory for all that clients, engines and peers send; beyond it requests are "
+                  "answered 503 with Retry-After and events wait. 0: three quarters of the "
+                  "cgroup's limit, else of what is available at the start. 64MiB at least."},
+                 s.memory_bytes_max, {0, 1024 * kGiB});
   table.add_size({"server.total_body_bytes_max", "total-body-bytes-max", "SIZE",
-                  "Memory for the bodies of all requests together, whole or still coming in; more "
-                  "is answered 503 with Retry-After."},
+                  "Memory for the bodies of all requests together, whole or still coming in, and "
+                  "what is read of them; more is answered 503 with Retry-After."},
                  s.total_body_bytes_max, {kKiB, 1024 * kGiB});
   table.add_integer<std::uint32_t>({"server.connections_max", "connections-max", "N",
                                     "Connections of clients at the same time; more are answered "
@@ -192,6 +197,11 @@ Result<Done> check_serve_settings(const ServeSettings& settings, bool has_config
                         "server.body_bytes_max is more than server.total_body_bytes_max: no body "
                         "may be larger than all together; lower --body-bytes-max or raise "
                         "--total-body-bytes-max");
+  }
+  if (settings.server.memory_bytes_max != 0 && settings.server.memory_bytes_max < kMemoryBytesMin) {
+    return client_error(ErrorCode::InvalidArgument,
+                        "server.memory_bytes_max is less than 64MiB, with which a router is of no "
+                        "use; raise --memory-bytes-max or leave it out");
   }
   SL_TRY(check_nats(settings.nats));
   SL_TRY(check_agents(settings.workers, settings.nats));

@@ -18,6 +18,9 @@
 // serve_settings.cc its flag, YAML path, range and help text.
 namespace sightline::contract {
 
+// The least that server.memory_bytes_max may be.
+inline constexpr std::uint64_t kMemoryBytesMin = 64 << 20;
+
 // The client port.
 struct ServerSettings {
   std::string host = "127.0.0.1";
@@ -26,7 +29,11 @@ struct ServerSettings {
   std::uint32_t compute_threads = 0;          // 0: one per core
   std::uint64_t header_bytes_max = 32 << 10;  // request line and headers
   std::uint64_t body_bytes_max = 64 << 20;    // request body
-  // Request bodies in memory, of all connections together; beyond: 503 with Retry-After.
+  // All that clients, engines and peers make the process hold; 0: three quarters of the memory
+  // that it may have.
+  std::uint64_t memory_bytes_max = 0;
+  // Of it, request bodies and what is read of them, of all connections together; beyond: 503 with
+  // Retry-After.
   std::uint64_t total_body_bytes_max = 4ULL << 30;
   std::uint32_t connections_max = 16384;         // beyond: 503 with Retry-After
   std::uint32_t concurrent_requests_max = 4096;  // beyond: 503 with Retry-After

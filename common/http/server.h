@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "common/base/byte_budget.h"
 #include "common/base/clock.h"
 #include "common/base/result.h"
 #include "common/http/message.h"
@@ -29,6 +30,7 @@ struct ServerLimits {
   // Bytes of request bodies in memory, of all connections together, from their arrival to the end
   // of their request: 503. Sizes that a header only announces do not count, or headers without
   // bodies could use it up.
+  // A body that could never fit: 413.
   std::size_t total_body_bytes_max = 4ULL * 1024 * 1024 * 1024;
   std::size_t connections_max = 16384;                   // per server: 503
   int descriptor_max = std::numeric_limits<int>::max();  // those above are left for others: 503
@@ -42,6 +44,8 @@ struct ServerOptions {
   std::string host = "127.0.0.1";  // numeric address or name to listen on
   std::uint16_t port = 0;          // 0: any free port
   ServerLimits limits;
+  // What bodies are charged to besides; outlives the server. Null: to nothing.
+  ByteBudget* memory = nullptr;
   // Makes the answer to a request that the server itself refuses; status is final, Error says why.
   // Empty: a JSON object in OpenAI's error shape.
   std::function<Response(int status, const Error& error)> refusal;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "common/base/json.h"
+#include "common/base/memory_ledger.h"
 
 namespace sightline::http {
 namespace {
@@ -82,6 +83,7 @@ Task<void> ServerConnection::run() {
 void ServerConnection::begin_request() {
   decoder_.reset();
   release_body();
+  announced_bytes_ = 0;
   request_ = Request{};
   phase_ = Phase::Idle;
   framing_ = Framing::Kind::None;
@@ -184,6 +186,10 @@ Task<bool> ServerConnection::read_body() {
   const auto& limits = context_.options.limits;
   const auto length = decoder_.content_length();
   if (length && *length > limits.body_bytes_max) co_return co_await refuse_large_body();
+  announced_bytes_ = static_cast<std::size_t>(length.value_or(0));
+  if (announced_bytes_ > context_.body_bytes.most(claim_of(announced_bytes_))) {
+    co_return co_await refuse_crowded(announced_bytes_);
+  }
   if (!decoder_.chunked() && length.value_or(0) == 0) {
     request_.headers.remove("expect");
     request_.body.reserve(kSpareBytes);
@@ -203,7 +209,7 @@ Task<bool> ServerConnection::read_known_body(std::size_t bytes) {
     const auto received = wire_->received().substr(0, bytes - body.size());
     body.append(received);
     wire_->consume(received.size());
-    if (!hold_body()) co_return co_await refuse_crowded();
+    if (!hold_body()) co_return co_await refuse_crowded(std::max(announced_bytes_, body.size()));
     if (body.size() == bytes || !wire_->listening()) break;
     wire_->set_deadline(patience(stall));
     const auto io = co_await wire_->more();
@@ -217,7 +223,7 @@ Task<bool> ServerConnection::read_known_body(std::size_t bytes) {
                           : bytes - body.size();
     const auto io = co_await wire_->receive_some(body, part, patience(stall));
     if (io != Io::Done) co_return co_await refuse_slow(io, "the request's body");
-    if (!hold_body()) co_return co_await refuse_crowded();
+    if (!hold_body()) co_return co_await refuse_crowded(std::max(announced_bytes_, body.size()));
   }
   co_return true;
 }
@@ -233,7 +239,7 @@ Task<bool> ServerConnection::read_chunked_body() {
         co_return co_await refuse_large_body();
       }
       body.append(step.body);
-      if (!hold_body()) co_return co_await refuse_crowded();
+      if (!hold_body()) co_return co_await refuse_crowded(std::max(announced_bytes_, body.size()));
     }
     wire_->consume(step.consumed);
     if (step.kind == Step::Kind::End) break;
@@ -251,7 +257,9 @@ Task<bool> ServerConnection::read_chunked_body() {
 }
 
 bool ServerConnection::hold_body() {
-  return context_.body_bytes.grow(held_body_bytes_, request_.body.size());
+  const std::size_t bytes = request_.body.size();
+  const Claim claim = claim_of(std::max(announced_bytes_, bytes));
+  return context_.body_bytes.grow(held_body_bytes_, bytes, claim);
 }
 
 void ServerConnection::release_body() { context_.body_bytes.release(held_body_bytes_); }
@@ -301,11 +309,10 @@ Task<bool> ServerConnection::refuse_large_body() {
   co_return co_await refuse(413, std::move(error));
 }
 
-Task<bool> ServerConnection::refuse_crowded() {
-  const auto bytes_max = std::to_string(context_.options.limits.total_body_bytes_max);
-  auto error = overload_error("total-body-bytes-max",
-                              "the bodies of all requests together exceed " + bytes_max + " bytes");
-  co_return co_await refuse(503, std::move(error));
+Task<bool> ServerConnection::refuse_crowded(std::size_t bytes) {
+  auto error = memory_error(context_.body_bytes, bytes, claim_of(bytes), "the request's body");
+  const int status = error.code == ErrorCode::TooLarge ? 413 : 503;
+  co_return co_await refuse(status, std::move(error));
 }
 
 // Closing with unread bytes makes the kernel send a reset, which can overtake the answer.

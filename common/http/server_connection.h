@@ -29,7 +29,9 @@ struct ServerContext {
   std::atomic<std::size_t> acceptors{0};  // threads that may still admit a connection
   std::atomic<std::size_t> connections{0};
   std::atomic<std::size_t> active_requests{0};
-  ByteBudget body_bytes{options.limits.total_body_bytes_max};  // of requests, in memory
+  // Of requests, in memory.
+  ByteBudget body_bytes{options.limits.total_body_bytes_max,
+                        {.parent = options.memory, .limit = "total-body-bytes-max"}};
   std::atomic<bool> draining{false};
   std::atomic<bool> cut_off{false};  // some request did not end by itself
   Mutex mutex;                       // held only to make one of the two reaching 0 noticeable
@@ -79,7 +81,8 @@ class ServerConnection {
   Task<bool> refuse_undecodable();
   Task<bool> refuse_slow(Io how, std::string_view what);
   Task<bool> refuse_large_body();
-  Task<bool> refuse_crowded();
+  // No room for a body of so many bytes.
+  Task<bool> refuse_crowded(std::size_t bytes);
   // Counts what has come of the body; false if all connections together would hold too much. Then
   // it is not counted any more, so that it makes room for others before it is answered.
   [[nodiscard]] bool hold_body();
@@ -107,6 +110,7 @@ class ServerConnection {
   std::string head_;  // of the answer, or of a chunk
   std::function<void()> on_disconnect_;
   std::size_t held_body_bytes_ = 0;  // of this request, counted in the context
+  std::size_t announced_bytes_ = 0;  // of its body, by its header
   Phase phase_ = Phase::Idle;
   Framing::Kind framing_ = Framing::Kind::None;
   bool http11_ = true;

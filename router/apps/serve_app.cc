@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "common/base/log.h"
+#include "common/base/memory_ledger.h"
 #include "common/contract/metric_table.h"
 #include "common/hosts/lookup.h"
 #include "common/runtime/admin_server.h"
@@ -17,6 +18,7 @@
 
 #include "router/apps/pushes.h"
 #include "router/front/proxy/pipeline.h"
+#include "router/process/memory_metrics.h"
 #include "router/process/process_identity.h"
 #include "router/process/replica_stack.h"
 #include "router/roles/front_role.h"
@@ -49,12 +51,14 @@ struct ServeApp::Parts {
         identity(key),
         scheme(identity),
         model(std::move(loaded)),
+        memory(options.memory.whole, options.memory.bounds),
         pool(pool_options(options.settings.server)) {}
 
   ServeOptions options;
   contract::IdentityKey identity;
   keys::Scheme scheme;
   std::shared_ptr<const prepare::LoadedModel> model;
+  MemoryLedger memory;
   runtime::Metrics metrics;
   hosts::Lookup names{system_clock(), &metrics};
   std::unique_ptr<process::ReplicaStack> replicas;  // with --nats
@@ -68,6 +72,7 @@ struct ServeApp::Parts {
   std::unique_ptr<fleet::ConfigWatch> config;
   std::atomic<bool> stopped = false;  // read by the admin port's threads
 
+  process::MemoryMetrics memory_metrics{memory, metrics};
   std::uint64_t dropped_lines = 0;  // of the log, counted so far; scrapes come one by one
 
   Result<Done> build();
@@ -102,6 +107,7 @@ Result<Done> ServeApp::Parts::make_router() {
        .model = *model,
        .names = names,
        .metrics = metrics,
+       .memory = memory,
        .replicas = replicas.get(),
        .pool = pool,
        .identity = process::keys_identity(identity, model->files_digest,
@@ -140,6 +146,7 @@ void ServeApp::Parts::make_front() {
                                .model = model,
                                .names = names,
                                .metrics = metrics,
+                               .memory = memory,
                                .pool = pool,
                                .selector = router ? router->selector() : remote->selector(),
                                .served = std::move(read_served)});
@@ -183,6 +190,7 @@ void ServeApp::Parts::refresh_metrics() {
     metrics.gauge(contract::kRequestsLimit)
         .set(pushes->settings().read()->server.concurrent_requests_max);
   }
+  memory_metrics.refresh();
   const std::uint64_t dropped = log_dropped_total();
   const auto lines = metrics.counter(contract::kLogDroppedLinesTotal);
   lines.add(static_cast<double>(dropped - std::exchange(dropped_lines, dropped)));

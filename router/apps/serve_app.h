@@ -11,6 +11,7 @@
 #include "common/contract/serve_settings.h"
 #include "common/runtime/shutdown.h"
 
+#include "router/process/memory_plan.h"
 #include "router/process/open_files.h"
 
 namespace sightline::apps {
@@ -24,6 +25,7 @@ struct ServeOptions {
   std::string config_file;           // watched for changes of the workers; empty: none
   ReadWorkers read_workers;
   process::OpenFilesPlan open_files;
+  process::MemoryPlan memory;
 };
 
 // Threads for a setting of which 0 means one per core.

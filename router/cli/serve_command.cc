@@ -10,6 +10,7 @@
 
 #include "router/apps/serve_app.h"
 #include "router/cli/commands.h"
+#include "router/process/memory_plan.h"
 #include "router/process/open_files.h"
 #include "router/workers/fleet/config_watch.h"
 
@@ -56,11 +57,13 @@ int serve_command(const Invocation& invocation) {
   const process::OpenFilesPlan plan = process::plan_open_files(
       open_files, settings, apps::threads_or_cores(settings.server.io_threads));
   process::tell_plan(open_files, plan, settings);
+  const process::MemoryPlan memory = process::plan_memory(settings, process::machine_memory());
+  process::tell_memory(memory, settings);
 
   const std::string host = settings.server.host;
   const std::string admin_host = settings.admin.host;
-  auto app = apps::ServeApp::create(
-      {settings, contract::origins_of(table), begun.config_file, workers_reader(invocation), plan});
+  auto app = apps::ServeApp::create({settings, contract::origins_of(table), begun.config_file,
+                                     workers_reader(invocation), plan, memory});
   if (!app.ok()) return fail(command, app.error().message, 1);
   LineWriter out({.fd = STDOUT_FILENO, .thread_name = "sl-out"});
   const auto url = [](const std::string& at, std::uint16_t port) {

@@ -2,6 +2,7 @@
 // Copyright The Sightline Authors
 #include "router/roles/front_role.h"
 
+#include <algorithm>
 #include <optional>
 #include <span>
 #include <string>
@@ -24,8 +25,12 @@
 namespace sightline::roles {
 namespace {
 
-prepare::TokenCacheOptions token_cache_options(const contract::ModelSettings& model) {
-  prepare::TokenCacheOptions options{.bytes_max = model.token_cache_bytes_max};
+prepare::TokenCacheOptions token_cache_options(const contract::ModelSettings& model,
+                                               MemoryLedger& memory) {
+  ByteBudget& share = memory.share(MemoryShare::TokenCache);
+  prepare::TokenCacheOptions options{
+      .bytes_max = std::min<std::uint64_t>(model.token_cache_bytes_max, share.bytes_max()),
+      .memory = &share};
   const std::span secret(options.secret);
   // One call gives at most 256 bytes for sure.
   SL_CHECK(::getentropy(secret.data(), secret.size()) == 0);
@@ -33,13 +38,14 @@ prepare::TokenCacheOptions token_cache_options(const contract::ModelSettings& mo
 }
 
 media::FetchLimits fetch_limits(const contract::MediaSettings& media,
-                                const process::OpenFilesPlan& plan) {
+                                const process::OpenFilesPlan& plan, MemoryLedger& memory) {
   return {.image_bytes_max = media.image_bytes_max,
           .connect_timeout = media.connect_timeout,
           .total_timeout = media.fetch_timeout,
           .redirects_max = media.redirects_max,
           .downloads_max = media.downloads_max,
           .held_bytes_max = media.held_bytes_max,
+          .memory = &memory.share(MemoryShare::Media),
           .descriptor_max = plan.descriptor_max,
           .allow_private_addresses = media.allow_private_addresses};
 }
@@ -70,9 +76,10 @@ struct FrontRole::Parts {
   explicit Parts(Shared given)
       : shared(std::move(given)),
         settings(*shared.settings.read()),
-        token_cache(*shared.model->tokenizer, token_cache_options(settings.model), shared.metrics),
+        token_cache(*shared.model->tokenizer, token_cache_options(settings.model, shared.memory),
+                    shared.metrics),
         to_workers(shared.pool, client_options(shared.open_files), shared.names),
-        fetcher(fetch_limits(settings.media, shared.open_files)),
+        fetcher(fetch_limits(settings.media, shared.open_files, shared.memory)),
         services{.settings = shared.settings,
                  .identity = shared.identity,
                  .scheme = shared.scheme,
@@ -86,7 +93,18 @@ struct FrontRole::Parts {
                  .metrics = shared.metrics},
         proxy(services),
         api(services, proxy, to_workers),
-        explain(services, proxy.pipeline()) {}
+        explain(services, proxy.pipeline()) {
+    // Tokens are computed again; a request that is refused has to be sent again.
+    for (const MemoryShare share : {MemoryShare::Requests, MemoryShare::Media}) {
+      shared.memory.share(share).set_reclaim(
+          [this](std::size_t bytes) { return token_cache.give_back(bytes); });
+    }
+  }
+  ~Parts() {
+    for (const MemoryShare share : {MemoryShare::Requests, MemoryShare::Media}) {
+      shared.memory.share(share).set_reclaim({});
+    }
+  }
 
   const Shared shared;
   const contract::ServeSettings settings;  // as they are at the start
@@ -108,7 +126,8 @@ Result<Done> FrontRole::listen() {
   const Shared& shared = parts->shared;
   http::ServerOptions options{.host = parts->settings.server.host,
                               .port = parts->settings.server.port,
-                              .limits = server_limits(parts->settings.server, shared.open_files)};
+                              .limits = server_limits(parts->settings.server, shared.open_files),
+                              .memory = &shared.memory.share(MemoryShare::Requests)};
   options.refusal = [parts](int status, const Error& error) {
     return parts->api.refusal(status, error);
   };
@@ -123,7 +142,9 @@ Result<Done> FrontRole::listen() {
 }
 
 void FrontRole::set_limits(const contract::MediaSettings& media) {
-  parts_->fetcher.set_limits(fetch_limits(media, parts_->shared.open_files));
+  const Shared& shared = parts_->shared;
+  shared.memory.set_bound(MemoryShare::Media, media.held_bytes_max);
+  parts_->fetcher.set_limits(fetch_limits(media, shared.open_files, shared.memory));
 }
 
 void FrontRole::add_admin(runtime::AdminServer& admin) {

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 
+#include "common/base/memory_ledger.h"
 #include "common/base/published.h"
 #include "common/base/result.h"
 #include "common/contract/identity_key.h"
@@ -38,6 +39,7 @@ class FrontRole {
     std::shared_ptr<const prepare::LoadedModel> model;
     hosts::Lookup& names;
     runtime::Metrics& metrics;
+    MemoryLedger& memory;
     IoPool& pool;
     selection::Selector& selector;
     std::function<std::shared_ptr<const fleet::Served>()> served;

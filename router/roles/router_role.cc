@@ -150,6 +150,8 @@ fleet::FleetListeners RouterRole::Parts::listeners() {
 Result<Done> RouterRole::Parts::read_events() {
   subscriber::SubscriberOptions subscription;
   subscription.held_bytes_max = shared.settings.read()->events.held_bytes_max;
+  subscription.held_memory = &shared.memory.share(MemoryShare::Events);
+  subscription.handle_memory = &shared.memory.share(MemoryShare::Index);
   subscription.on_change = [this](const events::FeedStatus& status) {
     take_facts(status.cache, status.facts);
   };
@@ -169,6 +171,7 @@ void RouterRole::Parts::hear_agents(process::ReplicaStack& replicas) {
   followed::FollowedOptions options;
   options.follower.stale_after = shared.settings.read()->replica.stale_after;
   options.held_bytes_max = shared.settings.read()->events.held_bytes_max;
+  options.memory = &shared.memory.share(MemoryShare::Events);
   options.on_change = [this](CacheId cache, const operations::CacheFacts& facts) {
     take_facts(cache, facts);
   };
@@ -217,7 +220,8 @@ Result<Done> RouterRole::Parts::listen() {
   SelectionService::Options options{.settings = settings.selection,
                                     .identity = shared.identity,
                                     .scope_model = proxy::scope_model(settings),
-                                    .open_files = shared.open_files};
+                                    .open_files = shared.open_files,
+                                    .memory = &shared.memory.share(MemoryShare::Requests)};
   if (booked) {
     options.on_taken = [queue = booked](const std::vector<leases::Name>& names) {
       std::vector<load::ReservationName> taken;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/memory_ledger.h"
 #include "common/base/published.h"
 #include "common/base/result.h"
 #include "common/contract/serve_settings.h"
@@ -36,6 +37,7 @@ class RouterRole {
     const prepare::LoadedModel& model;
     hosts::Lookup& names;
     runtime::Metrics& metrics;
+    MemoryLedger& memory;
     process::ReplicaStack* replicas;  // null: one process alone
     IoPool& pool;
     std::string identity;  // what the keys of the deployment depend on, for its frontends

@@ -69,7 +69,8 @@ struct SelectionService::Parts {
 Result<Done> SelectionService::Parts::listen(const Options& options) {
   http::ServerOptions server_options{.host = options.settings.host,
                                      .port = options.settings.port,
-                                     .limits = limits(options.open_files)};
+                                     .limits = limits(options.open_files),
+                                     .memory = options.memory};
   server_options.refusal = [this](int status, const Error& error) {
     if (!error.limit.empty()) {
       around.metrics.counter(contract::kLimitHitsTotal, {error.limit}).add();

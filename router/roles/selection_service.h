@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/byte_budget.h"
 #include "common/base/result.h"
 #include "common/contract/selection_settings.h"
 #include "common/runtime/io_pool.h"
@@ -32,6 +33,7 @@ class SelectionService {
     std::string identity;     // as SelectionApi::Options
     std::string scope_model;  // as for requests
     const process::OpenFilesPlan& open_files;
+    ByteBudget* memory;  // for bodies; outlives the service
     // As SelectionApi::Options.
     std::function<void(const std::vector<leases::Name>&)> on_taken = {};
   };

@@ -81,8 +81,8 @@ bool misses_past(const FeedStatus& status) {
 struct EventSubscriber::State {
   State(const SubscriberOptions& with, const keys::Scheme& keys, SinkMaker sinks, const Clock& time)
       : options(with),
-        held(with.held_bytes_max),
-        handle_bytes(with.handle_bytes_max),
+        held(with.held_bytes_max, {.parent = with.held_memory, .limit = "events-held-bytes-max"}),
+        handle_bytes(with.handle_bytes_max, {.parent = with.handle_memory}),
         scheme(keys),
         make_sink(std::move(sinks)),
         clock(time),

@@ -29,6 +29,9 @@ struct SubscriberOptions {
   // For the blocks whose engine hashes are remembered, of all ranks together: those of as many
   // blocks as the index takes.
   std::size_t handle_bytes_max = 16'000'000 * events::kHandleBytes;
+  // What the two are charged to besides; both outlive the subscriber. Null: to nothing.
+  ByteBudget* held_memory = nullptr;
+  ByteBudget* handle_memory = nullptr;
   // Told when a rank's health or the block size of its events has changed, on the subscriber's
   // thread and before it reads on: must be quick.
   std::function<void(const events::FeedStatus&)> on_change = nullptr;

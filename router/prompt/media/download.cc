@@ -72,9 +72,7 @@ std::optional<Error> take(Download& download, std::span<const std::uint8_t> more
     return too_large(download);
   }
   if (more.size() > order.wanted.bytes_max - order.bytes) return too_large_together(order);
-  if (!download.body->append(more, limits.held_bytes_max)) {
-    return overload_error("media-held-bytes-max", "too many bytes of downloaded images are in use");
-  }
+  if (!download.body->append(more)) return download.body->no_room(more.size());
   order.bytes += more.size();
   return std::nullopt;
 }

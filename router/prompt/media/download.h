@@ -2,7 +2,6 @@
 // Copyright The Sightline Authors
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -15,41 +14,42 @@
 
 #include <curl/curl.h>
 
+#include "common/base/byte_budget.h"
 #include "common/base/bytes.h"
 #include "common/base/clock.h"
+#include "common/base/memory_ledger.h"
 #include "common/base/result.h"
 
 #include "router/prompt/media/fetcher.h"
 
 namespace sightline::media {
 
-// Bytes of images that somebody holds, over all orders; outlives the fetcher with them.
-struct HeldBytes {
-  std::atomic<std::uint64_t> count = 0;
-};
-
-// An image as it arrives, counted as held while it lives.
+// An image as it arrives, counted as held while it lives; the budget outlives the fetcher with it.
 class Body {
  public:
-  explicit Body(std::shared_ptr<HeldBytes> held) : held_(std::move(held)) {}
-  ~Body() { held_->count -= bytes_.size(); }
+  explicit Body(std::shared_ptr<ByteBudget> held) : held_(std::move(held)) {}
+  ~Body() { held_->release(share_); }
   Body(const Body&) = delete;
   Body& operator=(const Body&) = delete;
 
-  // False, and nothing is added, if more than held_bytes_max would then be held.
-  bool append(std::span<const std::uint8_t> more, std::uint64_t held_bytes_max) {
-    if (held_->count.fetch_add(more.size()) + more.size() > held_bytes_max) {
-      held_->count -= more.size();
-      return false;
-    }
+  // False, and nothing is added, if all together would then hold too much.
+  bool append(std::span<const std::uint8_t> more) {
+    if (!held_->add(share_, more.size(), claim_of(share_ + more.size()))) return false;
     bytes_.insert(bytes_.end(), more.begin(), more.end());
     return true;
+  }
+
+  // Why so many more bytes could not be added.
+  [[nodiscard]] Error no_room(std::size_t more) const {
+    const std::size_t bytes = share_ + more;
+    return memory_error(*held_, bytes, claim_of(bytes), "a downloaded image");
   }
 
   [[nodiscard]] const Bytes& bytes() const { return bytes_; }
 
  private:
-  std::shared_ptr<HeldBytes> held_;
+  std::shared_ptr<ByteBudget> held_;
+  std::size_t share_ = 0;
   Bytes bytes_;
 };
 

@@ -36,6 +36,9 @@ class Fetcher::Loop {
  public:
   explicit Loop(const FetchLimits& limits)
       : limits_(std::make_shared<const FetchLimits>(limits)),
+        held_(std::make_shared<ByteBudget>(
+            limits.held_bytes_max,
+            ByteBudget::Within{.parent = limits.memory, .limit = "media-held-bytes-max"})),
         multi_(make_multi(limits)),
         thread_("fetcher", [this](std::stop_token s) { run(std::move(s)); }) {}
 
@@ -60,6 +63,8 @@ class Fetcher::Loop {
 
   void set_limits(FetchLimits limits) {
     const auto before = limits_.read();
+    held_->set_bytes_max(limits.held_bytes_max);
+    limits.memory = before->memory;
     limits.descriptor_max = before->descriptor_max;
     limits.allow_private_addresses = before->allow_private_addresses;
     limits_.publish(std::make_shared<const FetchLimits>(limits));
@@ -205,7 +210,7 @@ class Fetcher::Loop {
   }
 
   Published<FetchLimits> limits_;
-  const std::shared_ptr<HeldBytes> held_ = std::make_shared<HeldBytes>();
+  const std::shared_ptr<ByteBudget> held_;
   const std::unique_ptr<CURLM, MultiDeleter> multi_;
   Mutex mutex_;
   Orders fresh_ SL_GUARDED_BY(mutex_);                    // not yet seen by the loop

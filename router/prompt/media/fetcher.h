@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/byte_budget.h"
 #include "common/base/bytes.h"
 #include "common/base/result.h"
 
@@ -25,6 +26,7 @@ struct FetchLimits {
   std::uint32_t redirects_max = 3;
   std::uint32_t downloads_max = 64;            // at the same time, over all orders
   std::uint64_t held_bytes_max = 512U << 20U;  // arrived and not yet given up, over all orders
+  ByteBudget* memory = nullptr;  // what these are charged to besides; outlives all images
   int descriptor_max = std::numeric_limits<int>::max();  // those above are left for others
   bool allow_private_addresses = false;  // loopback, private, link-local and the like
 };
@@ -76,7 +78,8 @@ class Fetcher {
   // are held.
   OrderId fetch(FetchOrder order, Done done);
 
-  // For the orders that come later; descriptor_max and allow_private_addresses stay as they are.
+  // For the orders that come later; memory, descriptor_max and allow_private_addresses stay as they
+  // are.
   void set_limits(const FetchLimits& limits);
 
   // Ends an order's downloads: done is called with Cancelled, unless it was called already.

@@ -3,6 +3,7 @@
 #include "router/prompt/prepare/token_cache.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #define XXH_INLINE_ALL
@@ -34,6 +35,8 @@ TokenCache::TokenCache(const tokenizer::Tokenizer& tokenizer, const TokenCacheOp
       evictions_(metrics.counter(contract::kTokenCacheEvictionsTotal)),
       bytes_(metrics.gauge(contract::kTokenCacheBytes)) {}
 
+TokenCache::~TokenCache() { give_back(std::numeric_limits<std::size_t>::max()); }
+
 std::uint64_t TokenCache::bytes_of(std::size_t ids) { return kEntryBytes + ids * sizeof(TokenId); }
 
 TokenCache::Key TokenCache::key_of(std::string_view piece) const {
@@ -59,12 +62,7 @@ std::optional<TokenCache::Ids> TokenCache::Shard::find(const Key& key,
   return entry->ids;
 }
 
-TokenCache::Entries TokenCache::Shard::insert(Entries& entry, std::uint64_t bytes_max) {
-  Entries evicted;
-  const MutexLock lock(mutex);
-  if (!entries.emplace(entry.front().key, entry.begin()).second) return evicted;
-  bytes += bytes_of(entry.front().ids.count);
-  fresh.splice(fresh.begin(), entry);
+void TokenCache::Shard::evict(std::uint64_t bytes_max, Entries& evicted) {
   while (bytes > bytes_max) {
     Entries& from = fresh.empty() ? used : fresh;
     const auto last = std::prev(from.end());
@@ -73,21 +71,61 @@ TokenCache::Entries TokenCache::Shard::insert(Entries& entry, std::uint64_t byte
     used_bytes -= last->was_used ? bytes_of(last->ids.count) : 0;
     evicted.splice(evicted.end(), from, last);
   }
+}
+
+TokenCache::Entries TokenCache::Shard::insert(Entries& entry, std::uint64_t bytes_max) {
+  Entries evicted;
+  const MutexLock lock(mutex);
+  if (!entries.emplace(entry.front().key, entry.begin()).second) return evicted;
+  bytes += bytes_of(entry.front().ids.count);
+  fresh.splice(fresh.begin(), entry);
+  evict(bytes_max, evicted);
   return evicted;
 }
 
+TokenCache::Entries TokenCache::Shard::take_out(std::uint64_t bytes_to_free) {
+  Entries evicted;
+  const MutexLock lock(mutex);
+  evict(bytes - std::min(bytes, bytes_to_free), evicted);
+  return evicted;
+}
+
+std::size_t TokenCache::forget(const Entries& evicted) {
+  std::size_t bytes = 0;
+  for (const Entry& entry : evicted) bytes += bytes_of(entry.ids.count);
+  bytes_.add(-static_cast<double>(bytes));
+  if (!evicted.empty()) evictions_.add(static_cast<double>(evicted.size()));
+  if (options_.memory != nullptr) options_.memory->give(bytes);
+  return bytes;
+}
+
 void TokenCache::add(const Key& key, std::span<const TokenId> ids) {
+  const std::uint64_t bytes = bytes_of(ids.size());
+  Shard& shard = shards_[key.high % kShards];
+  if (options_.memory != nullptr && !options_.memory->take(bytes)) {
+    if (forget(shard.take_out(bytes)) < bytes || !options_.memory->take(bytes)) return;
+  }
   auto copy = std::make_shared_for_overwrite<TokenId[]>(ids.size());
   std::copy(ids.begin(), ids.end(), copy.get());
   Entries entry;
   entry.push_back({key, {std::move(copy), ids.size()}});
+  bytes_.add(static_cast<double>(bytes));
   // What is evicted is freed here, without the lock.
-  const Entries evicted = shards_[key.high % kShards].insert(entry, options_.bytes_max / kShards);
-  if (!entry.empty()) return;  // another thread was faster
-  auto change = static_cast<double>(bytes_of(ids.size()));
-  for (const Entry& old : evicted) change -= static_cast<double>(bytes_of(old.ids.count));
-  bytes_.add(change);
-  if (!evicted.empty()) evictions_.add(static_cast<double>(evicted.size()));
+  const Entries evicted = shard.insert(entry, options_.bytes_max / kShards);
+  forget(evicted);
+  if (entry.empty()) return;
+  // Another thread was faster.
+  bytes_.add(-static_cast<double>(bytes));
+  if (options_.memory != nullptr) options_.memory->give(bytes);
+}
+
+bool TokenCache::give_back(std::size_t bytes) {
+  std::size_t given = 0;
+  for (std::size_t i = 0; i < kShards && given < bytes; ++i) {
+    Shard& shard = shards_[next_given_.fetch_add(1) % kShards];
+    given += forget(shard.take_out(std::numeric_limits<std::uint64_t>::max()));
+  }
+  return given > 0;
 }
 
 bool TokenCache::encode_piece(const tokenizer::Piece& piece, std::uint64_t& room_bytes,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <list>
@@ -14,6 +15,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "common/base/byte_budget.h"
 #include "common/base/mutex.h"
 #include "common/base/result.h"
 #include "common/runtime/metrics.h"
@@ -23,7 +25,8 @@
 namespace sightline::prepare {
 
 struct TokenCacheOptions {
-  std::uint64_t bytes_max = 0;  // of memory; 0: nothing is kept
+  std::uint64_t bytes_max = 0;   // of memory; 0: nothing is kept
+  ByteBudget* memory = nullptr;  // what it is charged to; outlives the cache. Null: to nothing
   // Random and known to nobody: it keeps a client from making two texts that look alike here.
   std::array<std::uint8_t, 192> secret{};
 };
@@ -50,11 +53,16 @@ class TokenCache {
   // tokenizer and metrics must outlive the cache.
   TokenCache(const tokenizer::Tokenizer& tokenizer, const TokenCacheOptions& options,
              runtime::Metrics& metrics);
+  ~TokenCache();
 
   // As Tokenizer::encode, which it also gives the errors of; out is empty before. False, and out is
   // of no use, if the ids are more than tokens_max: the rest is not tokenized then, and no piece
   // of which it is certain beforehand. Error besides: Cancelled.
   Result<bool> encode(std::string_view text, const EncodeUntil& until, std::vector<TokenId>& out);
+
+  // Drops entries of this many bytes or somewhat more, or all; false if there were none. From any
+  // thread; takes about a millisecond for 64 MB.
+  bool give_back(std::size_t bytes);
 
  private:
   struct Key {
@@ -89,12 +97,17 @@ class TokenCache {
     [[nodiscard]] std::optional<Ids> find(const Key& key, std::uint64_t used_bytes_max);
     // Takes the entry over, unless its key is there already, and gives back those that had to go.
     Entries insert(Entries& entry, std::uint64_t bytes_max);
+    // Takes entries of so many bytes out, or all.
+    Entries take_out(std::uint64_t bytes_to_free);
+    void evict(std::uint64_t bytes_max, Entries& evicted) SL_REQUIRES(mutex);
   };
   static constexpr std::size_t kShards = 16;
 
   static std::uint64_t bytes_of(std::size_t ids);
   [[nodiscard]] Key key_of(std::string_view piece) const;
   void add(const Key& key, std::span<const TokenId> ids);
+  // Counts entries that are gone, which nobody finds any more. Gives their bytes.
+  std::size_t forget(const Entries& evicted);
   // Appends the ids of a piece, from what is kept if it is there. True if it was.
   bool encode_piece(const tokenizer::Piece& piece, std::uint64_t& room_bytes,
                     std::vector<TokenId>& out);
@@ -102,6 +115,7 @@ class TokenCache {
   const tokenizer::Tokenizer& tokenizer_;
   const TokenCacheOptions options_;
   std::array<Shard, kShards> shards_;
+  std::atomic<std::size_t> next_given_ = 0;  // the shard that gives entries back next
   runtime::Counter hit_bytes_;
   runtime::Counter miss_bytes_;
   runtime::Counter evictions_;

@@ -70,7 +70,9 @@ struct FollowedFeeds::State {
   State(FollowedOptions with, const Around& of)
       : options(std::move(with)),
         around(of),
-        budget(std::make_shared<ByteBudget>(options.held_bytes_max)),
+        budget(std::make_shared<ByteBudget>(
+            options.held_bytes_max,
+            ByteBudget::Within{.parent = options.memory, .limit = "events-held-bytes-max"})),
         returns_subject(of.subjects.replies(of.reader)),
         round_trip(of.draw, of.clock.now()) {}
 

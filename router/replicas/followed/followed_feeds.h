@@ -31,6 +31,7 @@ struct FollowedOptions {
   std::size_t stream_messages_max = 16'384;
   std::size_t stream_bytes_max = std::size_t{16} << 20U;
   std::size_t held_bytes_max = std::size_t{512} << 20U;
+  ByteBudget* memory = nullptr;  // what these are charged to besides; outlives the connections
   // Told when something of a cache's facts has changed but its last sequence and caught_up, on the
   // thread of the feeds and before it reads on: must be quick. The first time soon after add().
   std::function<void(CacheId, const operations::CacheFacts&)> on_change = nullptr;

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/process/memory_metrics.h"
+
+#include <string_view>
+#include <utility>
+
+#include "common/contract/metrics_process.h"
+
+namespace sightline::process {
+
+MemoryMetrics::MemoryMetrics(const MemoryLedger& ledger, runtime::Metrics& metrics) {
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    const bool is_share = i < kMemoryShares.size();
+    const std::string_view name = is_share ? name_of(kMemoryShares[i]) : std::string_view("all");
+    rows_[i] = {.budget = is_share ? &ledger.share(kMemoryShares[i]) : &ledger.whole(),
+                .held = metrics.gauge(contract::kMemoryBytes, {name}),
+                .limit = metrics.gauge(contract::kMemoryLimitBytes, {name}),
+                .refused = metrics.counter(contract::kMemoryRefusedTotal, {name})};
+  }
+}
+
+void MemoryMetrics::refresh() {
+  for (Row& row : rows_) {
+    row.held.set(static_cast<double>(row.budget->held()));
+    row.limit.set(static_cast<double>(row.budget->bytes_max()));
+    const std::uint64_t refused = row.budget->refused();
+    row.refused.add(static_cast<double>(refused - std::exchange(row.counted, refused)));
+  }
+}
+
+}  // namespace sightline::process
