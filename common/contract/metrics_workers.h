@@ -47,6 +47,13 @@ inline constexpr MetricSpec kWorkerKvUseRatio{
     {kWorkerLabel},
     {},
     Combine::Max};
+inline constexpr MetricSpec kWorkerUnannouncedBlocks{
+    "sightline_worker_unannounced_blocks",
+    MetricType::Gauge,
+    "Whole prompt blocks that the worker computed since its events last announced any.",
+    {kWorkerLabel},
+    {},
+    Combine::Max};
 inline constexpr MetricSpec kWorkerReadingAgeSeconds{
     "sightline_worker_reading_age_seconds",
     MetricType::Gauge,
@@ -151,6 +158,7 @@ inline constexpr std::array kWorkersMetrics = {
     &kWorkerBelievedInflight,
     &kWorkerQueueRequests,
     &kWorkerKvUseRatio,
+    &kWorkerUnannouncedBlocks,
     &kWorkerReadingAgeSeconds,
     &kIndexBlocks,
     &kIndexKeys,

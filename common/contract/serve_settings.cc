@@ -69,7 +69,7 @@ void add_model(SettingTable& table, ModelSettings& s) {
   add_model_name(table, s);
   table.add_integer<std::uint32_t>(
       {"model.max_model_len", "max-model-len", "N",
-       "Longest prompt in tokens. 0: the smallest that the engines report."},
+       "Longest prompt in tokens. 0: the longest that an engine reports which may take requests."},
       s.max_model_len, {0, 100'000'000});
   table.add_size({"model.token_cache_bytes_max", "token-cache-bytes-max", "SIZE",
                   "Memory for the token ids of text that came lately, so that a conversation's "

@@ -114,7 +114,9 @@ Result<Done> RouterRole::Parts::build() {
 }
 
 fleet::FleetOptions RouterRole::Parts::fleet_options() {
-  fleet::FleetOptions options{.probe_interval = shared.settings.read()->fleet.probe_interval};
+  const auto settings = shared.settings.read();
+  fleet::FleetOptions options{.probe_interval = settings->fleet.probe_interval,
+                              .base_names = settings->model.served_names};
   if (shared.replicas == nullptr) return options;
   booked = std::make_shared<load_exchange::LoadQueue>();
   options.load.observer = load_exchange::LoadQueue::observer_of(booked);
@@ -232,9 +234,8 @@ Result<Done> RouterRole::Parts::listen() {
   }
   std::function<std::string()> stale;
   if (followed) stale = [this] { return followed->nats().stale; };
-  service = SL_TRY(SelectionService::create(
-      options,
-      {shared.pool, *selector, *fleet, shared.scheme, shared.metrics, shared.ready, stale}));
+  service = SL_TRY(SelectionService::create(options, {shared.pool, *selector, *fleet, shared.scheme,
+                                                      shared.metrics, shared.ready, stale}));
   return Done{};
 }
 
@@ -285,9 +286,8 @@ void RouterRole::add_admin(runtime::AdminServer& admin) {
                   });
   if (parts->followed) {
     // Ready all the same: were all routers cut off, nobody would serve.
-    admin.add_noted_check("nats", [parts]() -> Result<std::string> {
-      return parts->followed->nats().stale;
-    });
+    admin.add_noted_check(
+        "nats", [parts]() -> Result<std::string> { return parts->followed->nats().stale; });
   }
   if (parts->replicas_view) {
     admin.add_route("GET", std::string(contract::kReplicasPath),

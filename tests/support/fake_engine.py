@@ -124,7 +124,7 @@ class FakeEngine:
         )
         return {"/health": (200, ""), "/v1/models": (200, json.dumps(models)),
                 "/kv_event_sources": (200, "{}"), "/metrics": (200, metrics),
-                "/version": (404, "{}")}
+                "/version": (404, "{}"), "/is_sleeping": (404, "{}")}
 
 
 def response(status, body, content_type="application/json"):

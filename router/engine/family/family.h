@@ -25,6 +25,7 @@ struct Questions {
   std::string_view sources;  // of KV events
   std::string_view version;
   std::string_view load;
+  std::string_view sleep = {};  // whether the engine sleeps; empty: its servers do not say
 };
 
 // What differs between engine families: one implementation each, in a room of its own. Texts and

@@ -51,6 +51,14 @@ Result<std::vector<ServedModel>> parse_models(std::string body) {
   return models;
 }
 
+Result<bool> parse_sleep(std::string body, const std::string& path) {
+  const auto document = SL_TRY(parse_object(std::move(body), path));
+  const auto member = document.root().find("is_sleeping");
+  const auto is_asleep = member ? member->boolean() : std::nullopt;
+  if (!is_asleep) return corrupt(path + ": no flag 'is_sleeping'");
+  return *is_asleep;
+}
+
 bool ServedModel::operator==(const ServedModel& other) const {
   return id == other.id && parent == other.parent && owner == other.owner &&
          max_model_len == other.max_model_len && root == other.root;

@@ -15,4 +15,8 @@ namespace sightline::family {
 // Errors: Corrupt.
 Result<std::vector<ServedModel>> parse_models(std::string body);
 
+// Whether an engine sleeps: the "is_sleeping" of the object that the answer of this path is.
+// Errors: Corrupt.
+Result<bool> parse_sleep(std::string body, const std::string& path);
+
 }  // namespace sightline::family

@@ -19,6 +19,7 @@ inline constexpr std::size_t kNameBytesMax = 256;      // of a model id or an en
 inline constexpr std::size_t kRootBytesMax = 4096;     // of a model's path, as in Linux
 inline constexpr std::int64_t kModelLenMax = 1 << 30;  // tokens
 inline constexpr double kRequestsMax = 1e6;            // far more than any engine has at a time
+inline constexpr double kGeneratedMax = 1e15;          // tokens: a thousand years of any engine
 
 // Events of one rank as the engine configured them.
 struct EventSource {
@@ -42,6 +43,7 @@ struct ServerLoad {
   std::uint32_t running = 0;     // of all ranks
   std::uint32_t waiting = 0;     // of all ranks
   double kv_usage = 0;           // 0..1, the fullest rank
+  double generated_tokens = 0;   // since it started, of all ranks; 0: not told
   std::uint32_t block_size = 0;  // tokens, 0: not told or ranks disagree
   std::vector<RankLoad> ranks;   // by number
 };

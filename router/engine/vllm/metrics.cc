@@ -27,7 +27,7 @@ namespace {
 using contract::kRanksMax;
 
 // What is read; everything else an engine tells is skipped.
-enum class Metric { Running, Waiting, Usage, CacheConfig };
+enum class Metric { Running, Waiting, Usage, Generated, CacheConfig };
 
 struct MetricName {
   std::string_view name;
@@ -38,6 +38,7 @@ constexpr std::array kMetricNames{
     MetricName{"num_requests_running", Metric::Running},
     MetricName{"num_requests_waiting", Metric::Waiting},
     MetricName{"kv_cache_usage_perc", Metric::Usage},
+    MetricName{"generation_tokens_total", Metric::Generated},
     MetricName{"cache_config_info", Metric::CacheConfig},
 };
 
@@ -64,7 +65,7 @@ std::size_t labels_end(std::string_view line, std::size_t begin) {
 }
 
 // The metric of the name that the line begins with. A busy vLLM tells a thousand lines, of which
-// these are four: names are compared before anything is parsed.
+// these are five: names are compared before anything is parsed.
 const MetricName* metric_of(std::string_view line) {
   if (!line.starts_with(kPrefix)) return nullptr;
   line.remove_prefix(kPrefix.size());
@@ -115,6 +116,11 @@ std::string_view label_of(std::string_view labels, std::string_view name) {
 class LoadReader {
  public:
   void read(const Sample& sample) {
+    if (sample.metric == Metric::Generated) {
+      generated_ = std::min(generated_ + std::clamp(sample.value, 0.0, family::kGeneratedMax),
+                            family::kGeneratedMax);
+      return;
+    }
     const double count = std::clamp(sample.value, 0.0, kRequestsMax);
     Sums& sums = rank_of(sample);
     switch (sample.metric) {
@@ -126,6 +132,8 @@ class LoadReader {
         return;
       case Metric::Usage:
         sums.kv_usage = std::max(sums.kv_usage, std::clamp(sample.value, 0.0, 1.0));
+        return;
+      case Metric::Generated:
         return;
       case Metric::CacheConfig: {
         const auto size = whole_number(label_of(sample.labels, "block_size"), kBlockSizeMax);
@@ -154,6 +162,7 @@ class LoadReader {
       load.kv_usage = std::max(load.kv_usage, rank.kv_usage);
       load.ranks.push_back(rank);
     }
+    load.generated_tokens = generated_;
     if (block_sizes_.size() == 1) load.block_size = *block_sizes_.begin();
     return load;
   }
@@ -174,6 +183,7 @@ class LoadReader {
   }
 
   std::map<std::uint32_t, Sums> ranks_;  // by number
+  double generated_ = 0;
   std::set<std::uint32_t> block_sizes_;
 };
 

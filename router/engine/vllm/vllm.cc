@@ -36,7 +36,10 @@ class Vllm : public family::Family {
   }
 
   [[nodiscard]] family::Questions questions() const override {
-    return {.sources = "/kv_event_sources", .version = "/version", .load = "/metrics"};
+    return {.sources = "/kv_event_sources",
+            .version = "/version",
+            .load = "/metrics",
+            .sleep = "/is_sleeping"};
   }
   [[nodiscard]] Result<std::vector<family::EventSource>> parse_sources(
       std::string body) const override {

@@ -18,8 +18,9 @@ std::optional<std::uint32_t> Destination::rank_number() const {
   return rank().number;
 }
 
-std::vector<Destination> destinations_for(const fleet::FleetSnapshot& fleet, const Tried& tried,
-                                          const std::optional<std::string>& adapter) {
+std::vector<Destination> destinations_for(const fleet::FleetSnapshot& fleet,
+                                          const Inquiry& inquiry) {
+  const Tried& tried = inquiry.tried;
   std::vector<Destination> destinations;
   destinations.reserve(fleet.workers.size());
   for (const bool as_last_resort : {false, true}) {
@@ -28,7 +29,8 @@ std::vector<Destination> destinations_for(const fleet::FleetSnapshot& fleet, con
           as_last_resort ? worker->state == fleet::WorkerState::Suspect : worker->is_routable();
       if (!may_serve || is_tried(tried, worker->spec.name)) continue;
       // Names of the base model are the router's; an adapter must be loaded on the worker.
-      if (adapter && !worker->serves(*adapter)) continue;
+      if (inquiry.adapter && !worker->serves(*inquiry.adapter)) continue;
+      if (!worker->takes_prompt_of(inquiry.first_prompt_tokens)) continue;
       for (std::size_t i = 0; i < worker->ranks.size(); ++i) destinations.push_back({worker, i});
     }
     if (!destinations.empty()) break;
@@ -40,6 +42,18 @@ std::vector<Destination> destinations_for(const fleet::FleetSnapshot& fleet, con
     std::erase_if(destinations, is_other);
   }
   return destinations;
+}
+
+std::uint32_t too_short_for(const fleet::FleetSnapshot& fleet, const Inquiry& inquiry) {
+  Inquiry any = inquiry;
+  any.tried = {};
+  if (!destinations_for(fleet, any).empty()) return 0;
+  any.first_prompt_tokens = 0;
+  std::uint32_t longest = 0;
+  for (const Destination& destination : destinations_for(fleet, any)) {
+    longest = std::max(longest, destination.worker->max_model_len);
+  }
+  return longest;
 }
 
 std::optional<CacheId> precise_cache(const Destination& destination, std::uint32_t block_size) {

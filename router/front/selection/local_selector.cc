@@ -17,7 +17,15 @@ namespace sightline::selection {
 namespace {
 
 // What a request gets for which there is no destination.
-Error no_worker() {
+Error no_worker(const fleet::FleetSnapshot& fleet, const Inquiry& inquiry) {
+  if (const std::uint32_t longest = too_short_for(fleet, inquiry)) {
+    return limit_error(ErrorCode::InvalidArgument, "max-model-len",
+                       "This model's maximum context length is " + std::to_string(longest) +
+                           " tokens. However, your prompt contains " +
+                           std::to_string(inquiry.first_prompt_tokens) +
+                           ". Please reduce the length of the input prompt.",
+                       "input_tokens");
+  }
   return {ErrorCode::Unavailable,
           Blame::Internal,
           true,
@@ -41,6 +49,13 @@ std::uint64_t tokens_before(std::uint64_t end, const std::vector<TokenSpan>& spa
     if (span.start < end) tokens += std::min(span.length, end - span.start);
   }
   return tokens;
+}
+
+// Whole blocks of the prompt that the engine says it did not reuse.
+std::uint64_t computed_blocks(const routing::Job& job, const openai::Usage& usage) {
+  const std::uint64_t tokens = std::min(usage.prompt_tokens, job.prompt_tokens);
+  const std::uint64_t reused = std::min(usage.cached_tokens.value_or(0), tokens);
+  return tokens / job.block_size - reused / job.block_size;
 }
 
 // FNV-1a; 0 of an empty name.
@@ -84,12 +99,11 @@ Result<LocalSelector::Shortlist> LocalSelector::match(const Inquiry& inquiry) co
   // perhaps just been corrected.
   shortlist.fleet = sources_.fleet.snapshot();
   const index::Overlaps overlaps = sources_.index.match(*inquiry.keys);
-  for (Destination& destination :
-       destinations_for(*shortlist.fleet, inquiry.tried, inquiry.adapter)) {
+  for (Destination& destination : destinations_for(*shortlist.fleet, inquiry)) {
     shortlist.candidates.push_back(candidate_of(destination, inquiry, overlaps));
     shortlist.destinations.push_back(std::move(destination));
   }
-  if (shortlist.destinations.empty()) return no_worker();
+  if (shortlist.destinations.empty()) return no_worker(*shortlist.fleet, inquiry);
   return shortlist;
 }
 
@@ -163,13 +177,13 @@ Result<Selection> LocalSelector::least_loaded(const Inquiry& inquiry) {
   const auto fleet = sources_.fleet.snapshot();
   std::optional<Destination> chosen;
   std::uint32_t least = 0;
-  for (const Destination& destination : destinations_for(*fleet, inquiry.tried, inquiry.adapter)) {
+  for (const Destination& destination : destinations_for(*fleet, inquiry)) {
     const std::uint32_t in_flight = destination.rank().load->read(sources_.clock.now()).in_flight;
     if (chosen && in_flight >= least) continue;
     chosen = destination;
     least = in_flight;
   }
-  if (!chosen) return no_worker();
+  if (!chosen) return no_worker(*fleet, inquiry);
   Open attempt;
   attempt.worker = chosen->worker;
   Selection selection = open(*chosen, {}, std::move(attempt));
@@ -212,7 +226,9 @@ std::optional<Selection> LocalSelector::adopt(const Adoption& work) {
 void LocalSelector::first_token(ReservationId reservation) {
   const MutexLock lock(mutex_);
   const auto entry = open_.find(reservation);
-  if (entry != open_.end()) entry->second.booked.first_token();
+  if (entry == open_.end()) return;
+  entry->second.booked.first_token();
+  entry->second.worker->life->raise();
 }
 
 std::shared_ptr<fleet::LifeSign> LocalSelector::life(ReservationId reservation) {
@@ -245,6 +261,9 @@ void LocalSelector::end(ReservationId reservation, const Ending& ending) {
   // A 500 may be the request's own fault (vLLM 0.32: a media host that refuses), so it neither
   // proves nor disproves the worker's health.
   if (ending.status < 500) sources_.fleet.report_success(worker);
+  if (ending.status == 200 && ending.usage) {
+    attempt->worker->computed->add(computed_blocks(attempt->job, *ending.usage));
+  }
   compare(*attempt, ending);
 }
 

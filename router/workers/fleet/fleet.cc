@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/contract/metrics_workers.h"
+
 #include "router/workers/fleet/fleet_state.h"
 
 namespace sightline::fleet {
@@ -143,8 +145,39 @@ void Fleet::apply_load(const WorkerSpec& spec, const ServerLoad& load) {
     Member* member = state_->find(spec);
     if (member == nullptr) return;
     set_load(member->view, load);
+    note_generated(*member, load);
     member->view.load_read->set(state_->clock.now());
     state_->settle(*member, effects);
+    state_->publish();
+  }
+  state_->act(effects);
+}
+
+void Fleet::apply_sleep(const WorkerSpec& spec, bool is_asleep) {
+  Effects effects;
+  {
+    const MutexLock lock(state_->mutex);
+    Member* member = state_->find(spec);
+    if (member == nullptr || std::exchange(member->seen.is_asleep, is_asleep) == is_asleep) return;
+    state_->settle(*member, effects);
+    state_->publish();
+  }
+  state_->act(effects);
+}
+
+void Fleet::check_work() {
+  Effects effects;
+  {
+    const MutexLock lock(state_->mutex);
+    const Instant now = state_->clock.now();
+    for (Member& member : state_->members) {
+      const std::uint64_t before = unannounced_blocks(member);
+      if (note_work(member, now, state_->options)) state_->settle(member, effects);
+      const std::uint64_t blocks = unannounced_blocks(member);
+      if (blocks == before && blocks == 0) continue;
+      state_->metrics.gauge(contract::kWorkerUnannouncedBlocks, {member.view.spec.name})
+          .set(static_cast<double>(blocks));
+    }
     state_->publish();
   }
   state_->act(effects);

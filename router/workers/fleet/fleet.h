@@ -88,6 +88,11 @@ class Fleet {
   // `spec` is the one the probe was taken for: results for a replaced worker are ignored.
   void apply_probe(const contract::WorkerSpec& spec, const Probe& probe);
   void apply_load(const contract::WorkerSpec& spec, const ServerLoad& load);
+  // It says itself whether it sleeps.
+  void apply_sleep(const contract::WorkerSpec& spec, bool is_asleep);
+
+  // Looks at what the workers do with their requests, see note_work(). About once a second.
+  void check_work();
 
  private:
   class State;

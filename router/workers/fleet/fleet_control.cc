@@ -28,6 +28,8 @@ namespace {
 
 // Probes that do not ask for a version, after the worker told none and after it told one.
 constexpr std::uint32_t kProbesWithoutVersion = 11;
+// Likewise whether it sleeps, after it did not say.
+constexpr std::uint32_t kProbesWithoutSleep = 11;
 // Workers that are probed at the same time; each probe opens four or five connections. A long list
 // that is new must not take all descriptors of the process.
 constexpr std::size_t kProbesAtOnceMax = 512;
@@ -54,6 +56,9 @@ struct FleetControl::State : std::enable_shared_from_this<FleetControl::State> {
     Instant next_scrape{};
     bool is_scraped = false;                  // a reading is under way
     std::uint32_t probes_before_version = 0;  // until its version is asked for
+    bool is_sleep_asked = false;              // whether it sleeps, and not answered yet
+    bool tells_sleep = false;                 // it answered that
+    std::uint32_t probes_before_sleep = 0;    // until it is asked whether it sleeps
   };
 
   const contract::FleetSettings settings;
@@ -67,6 +72,7 @@ struct FleetControl::State : std::enable_shared_from_this<FleetControl::State> {
   ApiKeys keys;
   std::vector<Watched> workers;
   std::size_t probes = 0;                               // under way
+  Instant next_look{};                                  // at the work of all
   std::unordered_map<std::string, std::size_t> places;  // in `workers`, by the worker's name
 
   Mutex mutex;
@@ -97,7 +103,9 @@ struct FleetControl::State : std::enable_shared_from_this<FleetControl::State> {
     for (const WorkerSpec& spec : next) {
       const Watched* known = find(spec.name);
       watched.push_back(known != nullptr ? *known : Watched{});
-      if (!is_same_worker(watched.back().spec, spec)) watched.back().probes_before_version = 0;
+      if (!is_same_worker(watched.back().spec, spec)) {
+        watched.back().probes_before_version = watched.back().probes_before_sleep = 0;
+      }
       watched.back().spec = spec;
     }
     workers = std::move(watched);
@@ -154,9 +162,56 @@ struct FleetControl::State : std::enable_shared_from_this<FleetControl::State> {
     worker->next_scrape = clock.now() + settings.scrape_interval;
     if (!probe.health.ok()) {
       worker->probes_before_version = 0;  // another version may answer when it is well again
-    } else if (probe.version) {
+      worker->probes_before_sleep = 0;
+      return;
+    }
+    ask_sleep(*worker);
+    if (probe.version) {
       worker->probes_before_version = pause_after(*probe.version);
     }
+  }
+
+  // Beside the probe, which does not wait for it: few servers answer this.
+  void ask_sleep(Watched& watched) {
+    const WorkerSpec& spec = watched.spec;
+    const family::Family& family = families::family_of(spec.family);
+    if (family.questions().sleep.empty() || watched.is_sleep_asked) return;
+    if (watched.probes_before_sleep > 0) {
+      --watched.probes_before_sleep;
+      return;
+    }
+    watched.is_sleep_asked = true;
+    auto done = [self = shared_from_this(), spec](Result<bool> is_asleep) {
+      self->post([self, spec, is_asleep = std::move(is_asleep)] { self->told(spec, is_asleep); });
+    };
+    client.start_sleep({{spec.host, spec.port}, family, keys.of(spec, clock.now()).key},
+                       std::move(done));
+  }
+
+  void told(const WorkerSpec& spec, const Result<bool>& is_asleep) {
+    Watched* worker = find(spec.name);
+    if (worker == nullptr) return;
+    worker->is_sleep_asked = false;
+    if (is_asleep.ok()) {
+      worker->tells_sleep = true;
+      fleet.apply_sleep(spec, *is_asleep);
+      return;
+    }
+    // Without an answer it is as it was; a server that cannot sleep is never asleep.
+    const auto code = is_asleep.error().code;
+    const bool cannot = code == ErrorCode::NotFound || code == ErrorCode::Corrupt;
+    if (cannot) fleet.apply_sleep(spec, false);
+    if (cannot) worker->tells_sleep = false;
+    if (!worker->tells_sleep) worker->probes_before_sleep = kProbesWithoutSleep;
+  }
+
+  Instant look_at_work() {
+    const Instant now = clock.now();
+    if (next_look <= now) {
+      fleet.check_work();
+      next_look = now + settings.scrape_interval;
+    }
+    return next_look;
   }
 
   // Only workers that answer; the others' probes bring their load when they do.
@@ -216,6 +271,7 @@ struct FleetControl::State : std::enable_shared_from_this<FleetControl::State> {
       take_inbox();
       Instant next = start_probes();
       next = std::min(next, start_scrapes());
+      next = std::min(next, look_at_work());
       const MutexLock lock(mutex);
       changed.wait_until(mutex, stop, next, [this]() SL_REQUIRES(mutex) {
         return is_woken || !inbox.empty() || new_workers;

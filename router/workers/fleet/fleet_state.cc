@@ -75,6 +75,26 @@ void Fleet::State::settle(Member& member, Effects& effects) {
   const BlockSizeEvidence before = std::exchange(member.evidence, evidence_of(member));
   if (before != member.evidence || !member.published) compare_block_sizes(effects);
   settle_one(member, effects);
+  settle_renamed(effects);
+}
+
+void Fleet::State::settle_renamed(Effects& effects) {
+  if (!std::exchange(is_name_changed, false)) return;
+  adapter_names = std::make_shared<const AdapterNames>(meanings.adapters());
+  served_revision = revision + 1;
+  is_changed = true;
+  for (Member& m : members) settle_one(m, effects);
+}
+
+void Fleet::State::count_names(Member& member, bool counts) {
+  const auto& known = member.published;
+  if (known && known->models == member.view.models && member.ballot.counts == counts) return;
+  Ballot next = ballot_of(member.view.models, counts);
+  if (next == member.ballot) return;
+  const bool is_complete =
+      std::all_of(members.begin(), members.end(), [](const Member& m) { return m.view.was_asked; });
+  is_name_changed |= meanings.recast(member.ballot, next, is_complete);
+  member.ballot = std::move(next);
 }
 
 void Fleet::State::compare_block_sizes(Effects& effects) {
@@ -113,6 +133,11 @@ void Fleet::State::keep_slow(Effects& effects) {
 void Fleet::State::settle_one(Member& member, Effects& effects) {
   member.evidence = evidence_of(member);
   WorkerStatus status = judge(member.view, member.seen, block_size_of_most);
+  count_names(member, may_take_requests(status.state));
+  std::string conflict = meanings.conflict_of(member.ballot);
+  if (std::exchange(member.seen.name_conflict, std::move(conflict)) != member.seen.name_conflict) {
+    status = judge(member.view, member.seen, block_size_of_most);
+  }
   const bool is_new = !member.published;
   if (is_new || status.state != member.view.state || status.reason != member.view.reason) {
     if (is_new || status.state != member.view.state) set_state_metric(member, status.state);
@@ -142,6 +167,7 @@ void Fleet::State::publish() {
   auto next = std::make_shared<FleetSnapshot>();
   next->revision = ++revision;
   next->served_revision = served_revision;
+  next->adapter_names = adapter_names;
   for (const Member& member : members) next->workers.push_back(member.published);
   snapshot.publish(std::move(next));
 }
@@ -183,6 +209,7 @@ void Fleet::State::replace_members(const std::vector<WorkerSpec>& workers, Effec
     drop_feeds(old, effects);
     forget_failures(old);
     share.leave(old);
+    is_name_changed |= meanings.recast(old.ballot, {}, false);
     if (wanted.contains(old.view.spec.name)) continue;
     effects.gone_workers.push_back(old.view.spec.name);
     effects.tell(LogLevel::Info, "worker removed", {{"worker", old.view.spec.name}});
@@ -194,6 +221,7 @@ void Fleet::State::replace_members(const std::vector<WorkerSpec>& workers, Effec
   keep_slow(effects);
   compare_block_sizes(effects);
   for (Member& member : members) settle_one(member, effects);
+  settle_renamed(effects);
   is_changed = true;
   served_revision = revision + 1;
 }
@@ -235,7 +263,9 @@ void Fleet::State::probe_answered(Member& member, const Probe& probe, Effects& e
     set_ranks(member, found->ranks, effects);
   }
   take_load(member.view, probe);
-  if (probe.load.ok()) member.view.load_read->set(now);
+  if (!probe.load.ok()) return;
+  note_generated(member, *probe.load);
+  member.view.load_read->set(now);
 }
 
 void Fleet::State::take_block_size(Member& member, const AnnouncedBlockSize& latest,

@@ -44,6 +44,10 @@ class Fleet::State {
   SlowShare share SL_GUARDED_BY(mutex);
   bool slow_stay_routed SL_GUARDED_BY(mutex) = false;
   std::uint32_t block_size_of_most SL_GUARDED_BY(mutex) = 0;  // tokens, 0: none is known
+  std::shared_ptr<const AdapterNames> adapter_names SL_GUARDED_BY(mutex) =
+      std::make_shared<const AdapterNames>();  // of the snapshots
+  NameMeanings meanings SL_GUARDED_BY(mutex){options.base_names};
+  bool is_name_changed SL_GUARDED_BY(mutex) = false;  // since settle_renamed()
 
   Member* find(std::string_view name) SL_REQUIRES(mutex);
   // The member that a probe was taken for, unless it was replaced since.
@@ -61,6 +65,10 @@ class Fleet::State {
   // After the share of slow workers may have changed.
   void keep_slow(Effects& effects) SL_REQUIRES(mutex);
   void settle_one(Member& member, Effects& effects) SL_REQUIRES(mutex);
+  // What the member lists is counted anew, if that or whether it counts is another.
+  void count_names(Member& member, bool counts) SL_REQUIRES(mutex);
+  // After a name may have got another meaning.
+  void settle_renamed(Effects& effects) SL_REQUIRES(mutex);
   void set_state_metric(const Member& member, WorkerState now) const;
   void publish() SL_REQUIRES(mutex);
   void act(const Effects& effects) const SL_EXCLUDES(mutex);

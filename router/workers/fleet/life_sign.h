@@ -14,6 +14,12 @@ class LifeSign {
  public:
   void raise() {
     if (!raised_.load(std::memory_order_relaxed)) raised_.store(true, std::memory_order_relaxed);
+    if (!moved_.load(std::memory_order_relaxed)) moved_.store(true, std::memory_order_relaxed);
+  }
+  // True if it was raised since this was called last. From one thread at a time.
+  [[nodiscard]] bool take_moved() {
+    return moved_.load(std::memory_order_relaxed) &&
+           moved_.exchange(false, std::memory_order_relaxed);
   }
 
   // short_one: the period that ends was shorter than most, so the one before it counts as well.
@@ -32,6 +38,7 @@ class LifeSign {
  private:
   std::atomic<bool> raised_ = false;
   std::atomic<bool> raised_before_ = false;
+  std::atomic<bool> moved_ = false;
 };
 
 }  // namespace sightline::fleet

@@ -3,6 +3,7 @@
 #include "router/workers/fleet/member.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -48,6 +49,7 @@ BlockSizeEvidence evidence_of(const Member& member) {
 Member new_member(const contract::WorkerSpec& spec, Instant now, LoadBook& book) {
   Member member;
   member.next_probe = now;
+  member.moved_at = now;
   member.view = view_of(spec);
   for (Rank& rank : member.view.ranks) rank.load = book.open({spec.name, rank.number});
   return member;
@@ -164,6 +166,73 @@ void note_refused_calls(Member& member, const Probe& probe) {
     text.clear();
   }
   if (!probe.key_problem.empty()) text = probe.key_problem;
+}
+
+void note_generated(Member& member, const ServerLoad& load) {
+  const double before = std::exchange(member.generated_tokens, load.generated_tokens);
+  member.has_generated = member.has_generated || before != load.generated_tokens;
+}
+
+std::uint64_t unannounced_blocks(const Member& member) {
+  return member.view.computed->total() - member.announced_at;
+}
+
+namespace {
+
+std::string seconds_text(Duration time) {
+  const auto seconds = std::chrono::duration_cast<std::chrono::milliseconds>(time).count();
+  std::string text = std::to_string(seconds / 1000);
+  if (seconds % 1000 != 0) text += "." + std::to_string(seconds % 1000 + 1000).substr(1);
+  return text + " s";
+}
+
+void note_tokens(Member& member, Instant now, const FleetOptions& options) {
+  std::uint64_t held = 0;
+  for (const Rank& rank : member.view.ranks) held += rank.load->own(now).in_flight;
+  const bool has_generated = std::exchange(member.has_generated, false);
+  const bool has_moved = member.view.life->take_moved() || has_generated;
+  if (has_moved || options.wedge_timeout == Duration::zero()) member.wedged_until.reset();
+  if (has_moved || held == 0) member.moved_at = now;
+  const Duration still = now - member.moved_at;
+  if (options.wedge_timeout != Duration::zero() && still >= options.wedge_timeout) {
+    member.wedged_until = now + options.wedge_timeout;
+  }
+  if (member.wedged_until && now >= *member.wedged_until) member.wedged_until.reset();
+  member.seen.wedged = !member.wedged_until
+                           ? ""
+                           : "it holds requests and gave no token to anybody for " +
+                                 seconds_text(options.wedge_timeout) + " (fleet.wedge_timeout)";
+}
+
+void note_announcements(Member& member, Instant now) {
+  bool has_announced = false;
+  bool is_followed = false;
+  for (const Rank& rank : member.view.ranks) {
+    if (!rank.feed) continue;
+    has_announced = has_announced || rank.feed->block_size.tokens > 0;
+    is_followed = is_followed || rank.feed->unverified.empty();
+  }
+  if (has_announced || !is_followed) member.announced_at = member.view.computed->total();
+  if (unannounced_blocks(member) < kUnannouncedBlocksMin) {
+    member.unannounced_since.reset();
+  } else if (!member.unannounced_since) {
+    member.unannounced_since = now;
+  }
+  const bool is_silent =
+      member.unannounced_since && now - *member.unannounced_since >= kAnnounceTime;
+  member.seen.unannounced =
+      is_silent ? "its events are followed, and it announced no block although it computed some: "
+                  "start the engine with prefix caching, and see that these events are its own"
+                : "";
+}
+
+}  // namespace
+
+bool note_work(Member& member, Instant now, const FleetOptions& options) {
+  const auto before = std::pair(member.seen.wedged, member.seen.unannounced);
+  note_tokens(member, now, options);
+  note_announcements(member, now);
+  return before != std::pair(member.seen.wedged, member.seen.unannounced);
 }
 
 bool SlowShare::count(Member& member) {

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "common/base/clock.h"
 #include "common/base/error.h"
@@ -14,6 +16,7 @@
 #include "router/workers/fleet/block_size.h"
 #include "router/workers/fleet/discovery.h"
 #include "router/workers/fleet/load_book.h"
+#include "router/workers/fleet/name_meanings.h"
 #include "router/workers/fleet/worker.h"
 
 // One worker as the fleet keeps it, and what its probes and requests change about it.
@@ -36,6 +39,9 @@
 //   a request: broken off, garbage, 502, 504   looked at again at once; suspect when the next
 //                                              request fails before any succeeds
 //   a request: answer beyond a limit           nothing changes: who asked for it asked too much
+//   requests, and no token to anybody for      suspect            kept
+//     wedge_timeout
+//   it says that it sleeps                     draining           kept
 //
 // suspect: asked only where there is no other, until a probe after the back-off succeeds. A worker
 // that is suspect or down by timeouts alone stays routed while more than half of the workers are
@@ -47,8 +53,17 @@ struct FleetOptions {
   Duration probe_interval = std::chrono::seconds(5);
   Duration suspect_backoff = std::chrono::milliseconds(500);  // after the first failure
   Duration suspect_backoff_max = std::chrono::seconds(30);    // it doubles up to this
+  // So long may a worker hold requests and give no token to anybody; 0: for ever.
+  Duration wedge_timeout = std::chrono::seconds(60);
+  // Names that the operator gave to the base model.
+  std::vector<std::string> base_names = {};
   LoadBook::Options load = {};
 };
+
+// A worker that computed so many whole blocks, and announced none within the time after that, is
+// said to announce nothing.
+inline constexpr std::uint64_t kUnannouncedBlocksMin = 4;
+inline constexpr Duration kAnnounceTime = std::chrono::seconds(10);
 
 // All of a worker that the states of the others depend on.
 struct BlockSizeEvidence {
@@ -64,6 +79,7 @@ struct Member {
   std::shared_ptr<const Worker> published;
   Observations seen;
   BlockSizeEvidence evidence;         // as when it was last compared with the others'
+  Ballot ballot;                      // as it is counted among the others'
   bool is_counted_routed = false;     // in the fleet's SlowShare
   bool is_counted_slow = false;       // likewise
   bool is_probed = false;             // a probe is under way
@@ -73,6 +89,13 @@ struct Member {
   std::optional<Instant> suspect_until;
   std::optional<Discovery> told_otherwise;  // by the last probe, not believed yet
   Instant next_probe;
+  // Its work, see note_work().
+  Instant moved_at{};           // gave a token last, or held no request
+  double generated_tokens = 0;  // as it told last
+  bool has_generated = false;   // it told more since the last look
+  std::optional<Instant> wedged_until;
+  std::uint64_t announced_at = 0;            // its computed blocks when it last announced any
+  std::optional<Instant> unannounced_since;  // that there are kUnannouncedBlocksMin more
 };
 
 // When something was seen of a worker, and whether bytes of its answers or events came meanwhile.
@@ -102,6 +125,16 @@ RequestBlame note_failed_request(Member& member, const Error& error, Sighting mo
 // What the probe tells of event endpoints and ranks, where that is to be taken over now.
 std::optional<Discovery> news_of(Member& member, const Probe& probe, Instant now,
                                  const FleetOptions& options);
+
+// A look at what the worker does with the requests that this router sent it: whether it gives
+// tokens to anybody, as bytes of its answers or its own count tell, and whether it announces what
+// it computes. A worker that is wedged stays so until it gives a token, or wedge_timeout after it
+// held a request last. True: what is seen of it changed. To be called about once a second.
+bool note_work(Member& member, Instant now, const FleetOptions& options);
+// Takes over how many tokens it generated, as it tells.
+void note_generated(Member& member, const ServerLoad& load);
+// Whole blocks that it computed since it announced any.
+std::uint64_t unannounced_blocks(const Member& member);
 
 // Which of the worker's answers refuse the router's own calls, and what to do about it. Pure.
 void note_refused_calls(Member& member, const Probe& probe);

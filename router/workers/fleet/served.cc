@@ -26,14 +26,38 @@ std::optional<std::string> Served::adapter(const std::optional<std::string>& mod
   return found != nullptr && !found->parent.empty() ? model : std::nullopt;
 }
 
+namespace {
+
+// Of the workers that may take requests; where there are none, of the suspect ones: they are asked
+// then.
+std::uint32_t longest_prompt(const FleetSnapshot& fleet) {
+  for (const bool as_last_resort : {false, true}) {
+    std::uint32_t longest = 0;
+    bool is_told = true;
+    bool is_any = false;
+    for (const auto& worker : fleet.workers) {
+      const bool counts =
+          as_last_resort ? worker->state == WorkerState::Suspect : worker->is_routable();
+      if (!counts) continue;
+      is_any = true;
+      is_told = is_told && worker->max_model_len > 0;
+      longest = std::max(longest, worker->max_model_len);
+    }
+    if (is_any) return is_told ? longest : 0;
+  }
+  return 0;
+}
+
+}  // namespace
+
 Served served_by(const FleetSnapshot& fleet) {
   Served served;
+  served.prompt_tokens_max = longest_prompt(fleet);
   bool is_sure = false;  // of the block size
   for (const auto& worker : fleet.workers) {
-    for (const ServedModel& model : worker->models) served.models.add(model.id, model.parent);
-    const std::uint32_t tokens = worker->max_model_len;
-    if (tokens > 0 && (served.prompt_tokens_max == 0 || tokens < served.prompt_tokens_max)) {
-      served.prompt_tokens_max = tokens;
+    for (const ServedModel& model : worker->models) {
+      const bool is_adapter = fleet.adapter_names->contains(model.id);
+      served.models.add(model.id, is_adapter ? model.parent : "");
     }
     const std::uint32_t size = worker->block_size.tokens();
     // The fleet lets only workers of one block size be precise.
@@ -50,7 +74,10 @@ Served served_by(const FleetSnapshot& fleet) {
 }
 
 bool serve_alike(const Worker& a, const Worker& b) {
-  return a.models == b.models && a.max_model_len == b.max_model_len &&
+  const auto counts = [](const Worker& worker) {
+    return std::pair(worker.is_routable(), worker.state == WorkerState::Suspect);
+  };
+  return a.models == b.models && a.max_model_len == b.max_model_len && counts(a) == counts(b) &&
          a.is_precise() == b.is_precise() && a.block_size.tokens() == b.block_size.tokens() &&
          a.spec.family == b.spec.family;
 }

@@ -45,7 +45,8 @@ class ServedNames {
 // value, which can be told to a process that has no fleet.
 struct Served {
   ServedNames models;                            // in the order of the workers
-  std::uint32_t prompt_tokens_max = 0;           // that all of them take, 0: none tells
+  std::uint32_t prompt_tokens_max = 0;           // that one of those takes which may take requests;
+                                                 // 0: one of these does not tell
   std::optional<std::uint32_t> block_size;       // tokens, of the workers with precise events, else
                                                  // of the first that has any, even a guess
   std::vector<contract::EngineFamily> families;  // each once

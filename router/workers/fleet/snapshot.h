@@ -10,6 +10,7 @@
 #include "common/base/ids.h"
 #include "common/base/result.h"
 
+#include "router/workers/fleet/name_meanings.h"
 #include "router/workers/fleet/worker.h"
 
 namespace sightline::fleet {
@@ -21,6 +22,8 @@ struct FleetSnapshot {
   // never was one.
   std::uint64_t served_revision = 0;
   std::vector<std::shared_ptr<const Worker>> workers;  // in the order of the configuration
+  // Names that stand for adapters, as most workers list them; not null.
+  std::shared_ptr<const AdapterNames> adapter_names = std::make_shared<const AdapterNames>();
 
   // Nothing when there is no such worker.
   [[nodiscard]] std::shared_ptr<const Worker> find(std::string_view name) const;

@@ -107,7 +107,8 @@ void set_models(Worker& view, const std::vector<ServedModel>& models) {
   view.models = models;
   view.max_model_len = 0;
   for (const ServedModel& model : models) {
-    if (model.parent.empty()) view.max_model_len = model.max_model_len;
+    if (!model.parent.empty()) continue;
+    view.max_model_len = std::max(view.max_model_len, model.max_model_len);
   }
 }
 
@@ -142,16 +143,23 @@ WorkerStatus judge_blocks(const Worker& worker, const Observations& seen,
   if (!conflict.empty()) return {WorkerState::Excluded, std::move(conflict)};
   const Feed* first = worker.first_feed();
   if (first == nullptr) return {WorkerState::Unverified, seen.unknown_events};
+  const bool has_announced =
+      std::any_of(worker.ranks.begin(), worker.ranks.end(),
+                  [](const Rank& rank) { return rank.feed && rank.feed->block_size.tokens > 0; });
   const bool is_verified =
       std::any_of(worker.ranks.begin(), worker.ranks.end(),
                   [](const Rank& rank) { return rank.feed && rank.feed->unverified.empty(); });
   if (!is_verified) return {WorkerState::Unverified, first->unverified};
+  if (!has_announced && !seen.unannounced.empty()) {
+    return {WorkerState::Unverified, seen.unannounced};
+  }
   if (worker.block_size.tokens() == 0) {
     return {WorkerState::Unverified,
             "the engine does not tell its block size, and no event has come yet"};
   }
   std::string unlike = reason_unlike_most(worker.block_size, common_block_size);
   if (!unlike.empty()) return {WorkerState::Excluded, std::move(unlike)};
+  if (!seen.name_conflict.empty()) return {WorkerState::Excluded, seen.name_conflict};
   const auto incomplete =
       std::find_if(worker.ranks.begin(), worker.ranks.end(),
                    [](const Rank& rank) { return rank.feed && !rank.feed->incomplete.empty(); });
@@ -186,7 +194,11 @@ WorkerStatus judge(const Worker& worker, const Observations& seen,
   if (is_drained_by_agent(worker)) {
     return {WorkerState::Draining, "its agent was told to drain it: takes no new requests"};
   }
+  if (seen.is_asleep) {
+    return {WorkerState::Draining, "it sleeps (/is_sleeping): takes no requests until it is woken"};
+  }
   if (is_left_out(seen)) return {WorkerState::Suspect, seen.failure};
+  if (!seen.wedged.empty()) return {WorkerState::Suspect, seen.wedged};
   WorkerStatus status = judge_blocks(worker, seen, common_block_size);
   if (seen.is_silent || seen.is_suspect) {
     status.reason = joined(status.reason, seen.failure + ", as with most workers: it stays routed");

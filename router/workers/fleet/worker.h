@@ -19,6 +19,7 @@
 #include "router/engine/family/server_facts.h"
 #include "router/engine/family/version.h"
 #include "router/workers/fleet/block_size.h"
+#include "router/workers/fleet/computed_blocks.h"
 #include "router/workers/fleet/feed.h"
 #include "router/workers/fleet/life_sign.h"
 #include "router/workers/fleet/load_book.h"
@@ -43,6 +44,12 @@ inline constexpr std::array kWorkerStates = {
 
 // "starting", "ready", …: as in /v1/workers and metrics.
 std::string_view name_of(WorkerState state);
+
+// A worker in this state may take new requests.
+constexpr bool may_take_requests(WorkerState state) {
+  return state == WorkerState::Ready || state == WorkerState::Unverified ||
+         state == WorkerState::Excluded;
+}
 
 // At which a worker's entry into the state is logged.
 LogLevel level_of(WorkerState state);
@@ -96,19 +103,21 @@ struct Worker {
   // Likewise: when its load was read last, and what its answers tell of its speed.
   std::shared_ptr<ReadingTime> load_read = std::make_shared<ReadingTime>();
   std::shared_ptr<PrefillPace> pace = std::make_shared<PrefillPace>();
+  std::shared_ptr<ComputedBlocks> computed = std::make_shared<ComputedBlocks>();
 
   bool operator==(const Worker&) const = default;
 
   // May take new requests.
-  [[nodiscard]] bool is_routable() const {
-    return state == WorkerState::Ready || state == WorkerState::Unverified ||
-           state == WorkerState::Excluded;
-  }
+  [[nodiscard]] bool is_routable() const { return may_take_requests(state); }
   // Its index entries may be believed.
   [[nodiscard]] bool is_precise() const { return state == WorkerState::Ready; }
   // Likewise of this rank of it.
   [[nodiscard]] bool is_precise(const Rank& rank) const {
     return is_precise() && rank.feed && rank.feed->unverified.empty();
+  }
+  // False where the worker tells that its context is shorter.
+  [[nodiscard]] bool takes_prompt_of(std::uint64_t tokens) const {
+    return max_model_len == 0 || tokens <= max_model_len;
   }
   // True if a request must say which rank is to answer it.
   [[nodiscard]] bool has_several_ranks() const { return ranks.size() > 1; }
@@ -143,6 +152,10 @@ struct Observations {
   std::string refused_calls;              // what the worker answers 401, and the remedy
   std::string unknown_events;             // why no rank has a feed
   std::string rank_conflict;              // why its number of ranks is not sure, empty: it is
+  std::string name_conflict;              // what name it lists otherwise than most, empty: none
+  std::string wedged;                     // why it is taken to be stuck, empty: it is not
+  std::string unannounced;                // why its silence is none, empty: it may be
+  bool is_asleep = false;                 // it says so itself
 };
 
 // Takes over a reading of the worker's load. A single rank has the load of the whole worker,

@@ -245,6 +245,15 @@ void WorkerClient::start_load(const Asked& server, std::function<void(Result<Ser
               });
 }
 
+void WorkerClient::start_sleep(const Asked& server, std::function<void(Result<bool>)> done) {
+  const std::string path(server.family.questions().sleep);
+  state_->get({server.address, path, server.api_key},
+              [path, done = std::move(done)](Answer answer) {
+                auto& body = answer.body;
+                done(body.ok() ? family::parse_sleep(std::move(*body), path) : body.error());
+              });
+}
+
 void WorkerClient::stop() {
   if (!state_->pool.running()) return;
   asio::post(state_->pool.context(0), [state = state_.get()] { state->give_up_all(); });

@@ -44,6 +44,9 @@ class WorkerClient {
   void start_probe(const Asked& server, AskVersion ask_version, std::function<void(Probe)> done);
   // Asks for the load only.
   void start_load(const Asked& server, std::function<void(Result<ServerLoad>)> done);
+  // Asks whether the engine sleeps, a family that has the question. Errors: as of the parts of a
+  // probe; Corrupt for an answer that does not say.
+  void start_sleep(const Asked& server, std::function<void(Result<bool>)> done);
 
   // Gives up what runs and waits for its callbacks. Nothing may be started after it. Idempotent.
   void stop();

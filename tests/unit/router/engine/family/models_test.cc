@@ -49,5 +49,15 @@ TEST(EngineModels, ALengthThatCannotBeIsNotKnown) {
   }
 }
 
+TEST(EngineModels, AnEngineSaysWhetherItSleeps) {
+  EXPECT_EQ(*parse_sleep(R"({"is_sleeping": true})", "/is_sleeping"), true);
+  EXPECT_EQ(*parse_sleep(R"({"is_sleeping": false})", "/is_sleeping"), false);
+  for (const char* body : {"{}", "true", R"({"is_sleeping": 1})", "", R"({"is_sleeping": null})"}) {
+    const auto read = parse_sleep(body, "/is_sleeping");
+    ASSERT_FALSE(read.ok()) << body;
+    EXPECT_EQ(read.error().blame, Blame::Worker) << body;
+  }
+}
+
 }  // namespace
 }  // namespace sightline::family

@@ -250,6 +250,24 @@ TEST_P(LocalSelection, AWorkerThatFailedIsNotAskedAgain) {
   EXPECT_EQ(load("a").in_flight, 0U);
 }
 
+TEST_P(LocalSelection, APromptGoesToTheWorkersWhoseContextItFits) {
+  add_worker("small", "", {{"n", "", 100}});
+  add_worker("large", "", {{"n", "", 160}});
+  hold("small", 10);
+  EXPECT_EQ(chosen(inquiry(160)).worker, "large");
+  EXPECT_EQ(chosen(inquiry(100)).worker, "small");
+  Inquiry tried = inquiry(160);
+  tried.tried.failed = {"large"};
+  EXPECT_EQ(select(tried).error().code, ErrorCode::Unavailable) << "it fits one, which has failed";
+  const auto none = select(inquiry(161));
+  ASSERT_FALSE(none.ok());
+  EXPECT_EQ(none.error().code, ErrorCode::InvalidArgument);
+  EXPECT_EQ(none.error().blame, Blame::Client);
+  EXPECT_NE(none.error().message.find("160 tokens"), std::string::npos) << none.error().message;
+  add_worker("unknown");
+  EXPECT_EQ(chosen(inquiry(161)).worker, "unknown");
+}
+
 TEST_P(LocalSelection, AWorkerToBeAskedAgainIsAskedAgain) {
   add_worker("a");
   add_worker("b");

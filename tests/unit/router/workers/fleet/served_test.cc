@@ -7,8 +7,9 @@
 namespace sightline::fleet {
 namespace {
 
-FleetSnapshot fleet_of(std::vector<Worker> workers) {
+FleetSnapshot fleet_of(std::vector<Worker> workers, AdapterNames adapters = {}) {
   FleetSnapshot fleet;
+  fleet.adapter_names = std::make_shared<const AdapterNames>(std::move(adapters));
   for (Worker& worker : workers) {
     fleet.workers.push_back(std::make_shared<const Worker>(std::move(worker)));
   }
@@ -17,6 +18,7 @@ FleetSnapshot fleet_of(std::vector<Worker> workers) {
 
 Worker worker_of(std::vector<ServedModel> models, std::uint32_t max_model_len = 0) {
   Worker worker;
+  worker.state = WorkerState::Unverified;
   worker.models = std::move(models);
   worker.max_model_len = max_model_len;
   return worker;
@@ -24,7 +26,8 @@ Worker worker_of(std::vector<ServedModel> models, std::uint32_t max_model_len = 
 
 TEST(Served, ModelsAreListedOnceAndAnAdapterOfAnyWorkerIsOne) {
   const Served served = served_by(
-      fleet_of({worker_of({{"m", ""}, {"ad", ""}}), worker_of({{"ad", "m"}, {"other", "m"}})}));
+      fleet_of({worker_of({{"m", "x"}, {"ad", ""}}), worker_of({{"ad", "m"}, {"other", "m"}})},
+               {"ad", "other"}));
   EXPECT_EQ(served.models.all(),
             (std::vector<ServedNames::Model>{{"m", ""}, {"ad", "m"}, {"other", "m"}}));
   EXPECT_EQ(served.adapter("ad"), "ad");
@@ -34,11 +37,22 @@ TEST(Served, ModelsAreListedOnceAndAnAdapterOfAnyWorkerIsOne) {
   EXPECT_EQ(served.models.find("unknown"), nullptr);
 }
 
-TEST(Served, APromptMustFitTheSmallestContext) {
-  EXPECT_EQ(served_by(fleet_of({worker_of({}, 0), worker_of({}, 400), worker_of({}, 300)}))
-                .prompt_tokens_max,
-            300U);
-  EXPECT_EQ(served_by(fleet_of({worker_of({})})).prompt_tokens_max, 0U);
+TEST(Served, APromptMustFitTheLongestContextOfThoseThatMayTakeRequests) {
+  const auto longest = [](std::vector<std::pair<std::uint32_t, WorkerState>> told) {
+    std::vector<Worker> workers;
+    for (const auto& [tokens, state] : told) {
+      workers.push_back(worker_of({}, tokens));
+      workers.back().state = state;
+    }
+    return served_by(fleet_of(std::move(workers))).prompt_tokens_max;
+  };
+  using enum WorkerState;
+  EXPECT_EQ(longest({{400, Ready}, {300, Excluded}, {1, Unverified}}), 400U);
+  EXPECT_EQ(longest({{300, Ready}, {400, Down}, {500, Draining}, {600, Suspect}}), 300U);
+  EXPECT_EQ(longest({{300, Suspect}, {400, Down}, {500, Draining}}), 300U) << "the last resort";
+  EXPECT_EQ(longest({{400, Ready}, {0, Unverified}}), 0U) << "one may take more";
+  EXPECT_EQ(longest({{400, Down}}), 0U);
+  EXPECT_EQ(longest({}), 0U);
 }
 
 TEST(Served, TheBlockSizeIsThatOfWorkersWhoseEventsAreBelieved) {
@@ -94,7 +108,7 @@ TEST(Served, EachThingThatIsGatheredIsAChange) {
       [](Worker& worker) {
         worker.models.push_back({"ad", "m"});
       },
-      [](Worker& worker) { worker.max_model_len = 300; },
+      [](Worker& worker) { worker.max_model_len = 500; },
       [](Worker& worker) { worker.block_size = BlockSize(32); },
       [](Worker& worker) { worker.state = WorkerState::Unverified; },
       [](Worker& worker) { worker.spec.family = contract::EngineFamily::Sglang; }};
