@@ -84,6 +84,10 @@ void add_worker_requests(SettingTable& table, FleetSettings& s) {
   table.add_duration({"fleet.request_timeout", "fleet-request-timeout", "TIME",
                       "Silence of a worker within a request, before and after its first byte."},
                      s.request_timeout, {100ms, 24 * kHour});
+  table.add_duration({"fleet.wedge_timeout", "fleet-wedge-timeout", "TIME",
+                      "A worker that holds requests and gives no token to anybody for so long is "
+                      "suspect. 0: however long."},
+                     s.wedge_timeout, {0ms, 24 * kHour});
 }
 
 void add_ready(SettingTable& table, FleetSettings& s) {

@@ -56,6 +56,7 @@ struct FleetSettings {
   milliseconds connect_timeout{2'000};    // to a worker, for a request
   milliseconds request_timeout{600'000};  // silence of a worker within a request
   milliseconds ready_timeout{30'000};     // readiness waits for what can be learnt of the workers
+  milliseconds wedge_timeout{60'000};     // holding requests without a token; 0: for ever
 };
 
 // NATS, over which router replicas and agents hear each other.

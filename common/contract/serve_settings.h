@@ -43,7 +43,7 @@ struct ServerSettings {
 };
 
 struct ModelSettings : ModelNameSettings {
-  std::uint32_t max_model_len = 0;  // tokens; 0: the smallest that the engines report
+  std::uint32_t max_model_len = 0;  // tokens; 0: the longest that an engine reports
   // Memory for the token ids of text that came lately, in bytes; 0: all text is tokenized.
   std::uint64_t token_cache_bytes_max = 256 << 20;
 };

@@ -116,6 +116,7 @@ Result<Done> RouterRole::Parts::build() {
 fleet::FleetOptions RouterRole::Parts::fleet_options() {
   const auto settings = shared.settings.read();
   fleet::FleetOptions options{.probe_interval = settings->fleet.probe_interval,
+                              .wedge_timeout = settings->fleet.wedge_timeout,
                               .base_names = settings->model.served_names};
   if (shared.replicas == nullptr) return options;
   booked = std::make_shared<load_exchange::LoadQueue>();

@@ -3,9 +3,10 @@
 """One engine that tells something odd, or gives nothing, beside engines that are well."""
 
 import json
+import threading
 
 from fake_engine import FakeEngine, answer_ok, router
-from stack import post
+from stack import SLOWDOWN, post
 
 
 def chat(text):
@@ -48,3 +49,30 @@ def test_a_sleeping_engine_is_no_candidate_and_says_so(build, logs):
             assert post(stack.port, chat(f"question {number}")).headers[
                 "x-sightline-worker"] == "awake"
         assert not asleep.requests
+
+
+def test_an_engine_that_gives_no_token_to_anybody_is_suspect_and_others_are_asked(build, logs):
+    release = threading.Event()
+
+    def hold(connection, request):
+        release.wait(60 * SLOWDOWN)
+        return answer_ok(connection, request)
+
+    stuck, well = FakeEngine("stuck", hold), FakeEngine("well", answer_ok)
+    with router(build, logs, stuck, well, flags=["--fleet-wedge-timeout", "1s"]) as stack:
+        def state():
+            return {w["name"]: (w["state"], w["reason"]) for w in stack.worker_states()}["stuck"]
+        clients = [threading.Thread(target=post, args=(stack.port, chat(f"{n}"))) for n in range(4)]
+        for client in clients:
+            client.start()
+        stack.wait_until(lambda: state()[0] == "suspect")
+        assert "fleet.wedge_timeout" in state()[1]
+        held = len(stuck.requests)
+        for number in range(6):
+            assert post(stack.port, chat(f"later {number}")).headers[
+                "x-sightline-worker"] == "well"
+        assert len(stuck.requests) == held
+        release.set()
+        for client in clients:
+            client.join()
+        stack.wait_until(lambda: state()[0] != "suspect")
