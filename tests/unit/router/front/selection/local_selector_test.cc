@@ -203,7 +203,7 @@ TEST_P(LocalSelection, ADroppedReservationEndsUnused) {
 TEST_P(LocalSelection, AViewOfAnotherBlockSizeClaimsNoOverlap) {
   add_worker("a");
   hold("a", 10);
-  Inquiry asked = inquiry();
+  Inquiry asked = inquiry(320);
   asked.job.block_size = 32;
   const Selection selection = chosen(asked);
   EXPECT_EQ(selection.overlap_blocks, 0U);
@@ -255,7 +255,9 @@ TEST_P(LocalSelection, APromptGoesToTheWorkersWhoseContextItFits) {
   add_worker("large", "", {{"n", "", 160}});
   hold("small", 10);
   EXPECT_EQ(chosen(inquiry(160)).worker, "large");
-  EXPECT_EQ(chosen(inquiry(100)).worker, "small");
+  Inquiry short_one = inquiry(100);
+  short_one.keys = std::make_shared<const std::vector<BlockKey>>(keys->begin(), keys->begin() + 6);
+  EXPECT_EQ(chosen(short_one).worker, "small");
   Inquiry tried = inquiry(160);
   tried.tried.failed = {"large"};
   EXPECT_EQ(select(tried).error().code, ErrorCode::Unavailable) << "it fits one, which has failed";
