@@ -190,7 +190,8 @@ void note_tokens(Member& member, Instant now, const FleetOptions& options) {
   std::uint64_t held = 0;
   for (const Rank& rank : member.view.ranks) held += rank.load->own(now).in_flight;
   const bool has_generated = std::exchange(member.has_generated, false);
-  const bool has_moved = member.view.life->take_moved() || has_generated;
+  // A process that is gone is not stuck, and the next one begins anew.
+  const bool has_moved = member.view.life->take_moved() || has_generated || !member.seen.is_alive;
   if (has_moved || options.wedge_timeout == Duration::zero()) member.wedged_until.reset();
   if (has_moved || held == 0) member.moved_at = now;
   const Duration still = now - member.moved_at;

@@ -79,6 +79,20 @@ TEST_F(Work, AWorkerWithoutRequestsIsNotWedgedAndOneThatWasIsTriedAgain) {
   EXPECT_NE(state(), WorkerState::Suspect);
 }
 
+TEST_F(Work, AnEngineThatIsStartedAnewIsNotWedgedAnyMore) {
+  auto held = request();
+  watch(61);
+  EXPECT_EQ(state(), WorkerState::Suspect);
+  Probe refused;
+  refused.health = worker_error(ErrorCode::Unavailable, "connection refused", true);
+  refused.refused = true;
+  fleet_.apply_probe(spec_, refused);
+  watch(1);
+  EXPECT_EQ(state(), WorkerState::Down);
+  probe();
+  EXPECT_EQ(state(), WorkerState::Ready);
+}
+
 TEST_F(Work, ComputedBlocksThatNobodyAnnouncedAreSaid) {
   EXPECT_EQ(state(), WorkerState::Ready);
   worker()->computed->add(kUnannouncedBlocksMin - 1);
