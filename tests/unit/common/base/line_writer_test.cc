@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "common/base/check.h"
@@ -233,6 +234,19 @@ TEST(LogDeathTest, AFailedCheckEndsTheProcessWhereNobodyReads) {
     SL_CHECK(false);
   };
   EXPECT_EXIT(fail(), testing::KilledBySignal(SIGABRT), "");
+}
+
+// Of a user that has one process already; root has no such limit.
+TEST(LineWriterDeath, WithoutAThreadTheProcessEndsAndNamesItWithTheRemedy) {
+  const auto start = [] {
+    const rlimit one{1, 1};
+    constexpr uid_t kNobody = 65534;
+    if (setrlimit(RLIMIT_NPROC, &one) != 0 || (geteuid() == 0 && setuid(kNobody) != 0)) _exit(2);
+    const LineWriter writer({.fd = STDERR_FILENO, .thread_name = "sl-log", .dropped_line = {}});
+    _exit(0);
+  };
+  EXPECT_EXIT(start(), testing::ExitedWithCode(1),
+              "the thread sl-log cannot be started: .*ulimit -u");
 }
 
 }  // namespace
