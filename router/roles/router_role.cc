@@ -205,6 +205,9 @@ void RouterRole::Parts::share_load(process::ReplicaStack& replicas) {
       service->api().supersede({name.instance, name.number, name.attempt});
     }
   };
+  options.stands = [this](const load::ReservationName& name) {
+    return service->api().stands({name.instance, name.number, name.attempt});
+  };
   load.emplace(
       load_exchange::LoadExchange::Me{.instance = replicas.instance(), .name = replicas.name()},
       load_exchange::LoadExchange::Around{.connection = replicas.control(),

@@ -144,6 +144,11 @@ void SelectionApi::supersede(const leases::Name& name) {
   if (lease) end({*lease}, {}, "superseded");
 }
 
+bool SelectionApi::stands(const leases::Name& name) const {
+  const MutexLock lock(mutex_);
+  return book_.find(name).state != State::Free;
+}
+
 void SelectionApi::sweep() {
   Ended ended;
   {

@@ -86,6 +86,8 @@ class SelectionApi {
   // Another router has told in on_taken that it booked the name: what is held here under it, or an
   // earlier attempt of it, ends.
   void supersede(const leases::Name& name);
+  // False: what was told in on_taken ended since by supersede(), or was never booked.
+  [[nodiscard]] bool stands(const leases::Name& name) const;
 
   [[nodiscard]] std::size_t reservations() const;
 

@@ -63,18 +63,19 @@ struct LoadExchange::State {
     std::vector<BookCall> calls;
     std::vector<load::Ask> asks;
     std::vector<std::string> messages;
-    std::vector<ReservationName> superseded;
   };
 
   void run(const std::stop_token& stop);
   void end();
   [[nodiscard]] Instant due() const SL_EXCLUDES(mutex);
-  Outcome turn(std::optional<nats::Event> event, Instant now) SL_EXCLUDES(mutex);
-  void take(const nats::Event& event, Outcome& outcome, Instant now) SL_REQUIRES(mutex);
-  void hear(const nats::Message& message, Outcome& outcome, Instant now) SL_REQUIRES(mutex);
+  void hear_some(std::optional<nats::Event> event, Instant now) SL_EXCLUDES(mutex);
+  void take(const nats::Event& event, Instant now) SL_REQUIRES(mutex);
+  void hear(const nats::Message& message, Instant now) SL_REQUIRES(mutex);
   void connected(Instant now) SL_REQUIRES(mutex);
-  void drain(Instant now) SL_REQUIRES(mutex);
-  void tell(Outcome& outcome, Instant now) SL_REQUIRES(mutex);
+  Outcome turn(Instant now) SL_EXCLUDES(mutex);
+  [[nodiscard]] bool tells(Instant now) const SL_EXCLUDES(mutex);
+  [[nodiscard]] LoadQueue::Content take_booked() const;
+  void tell(LoadQueue::Content booked, Outcome& outcome, Instant now) SL_REQUIRES(mutex);
   void count(Instant now) SL_REQUIRES(mutex);
   void act(const Outcome& outcome, Instant now);
   void apply(const BookCall& call, Instant now);
@@ -97,6 +98,7 @@ struct LoadExchange::State {
   load::OwnLoad own SL_GUARDED_BY(mutex);
   load::OthersLoad others SL_GUARDED_BY(mutex);
   TakenNames taken SL_GUARDED_BY(mutex);
+  std::vector<ReservationName> superseded SL_GUARDED_BY(mutex);  // not told yet
 };
 
 void LoadExchange::State::run(const std::stop_token& stop) {
@@ -106,7 +108,10 @@ void LoadExchange::State::run(const std::stop_token& stop) {
     auto event = inbox->take(due());
     // One reading for all of a turn: the book and `others` judge alike who is silent.
     const Instant now = clock.now();
-    act(turn(std::move(event), now), now);
+    // What others took ends here before our own is sent: a booking that nobody has heard of is the
+    // earlier one, on whichever side.
+    hear_some(std::move(event), now);
+    act(turn(now), now);
   }
   end();
 }
@@ -133,15 +138,39 @@ Instant LoadExchange::State::due() const {
   return queue->is_empty() ? due : std::min(due, own.next_changes());
 }
 
-LoadExchange::State::Outcome LoadExchange::State::turn(std::optional<nats::Event> event,
-                                                       Instant now) {
+void LoadExchange::State::hear_some(std::optional<nats::Event> event, Instant now) {
+  std::vector<ReservationName> ended;
+  {
+    const MutexLock lock(mutex);
+    for (std::size_t i = 0; event && i < kEventsPerTurnMax; ++i) {
+      take(*event, now);
+      event = i + 1 < kEventsPerTurnMax ? inbox->take_now() : std::nullopt;
+    }
+    ended.swap(superseded);
+  }
+  if (!ended.empty() && options.supersede) options.supersede(ended);
+}
+
+bool LoadExchange::State::tells(Instant now) const {
+  const MutexLock lock(mutex);
+  return own.due() <= now || own.next_changes() <= now;
+}
+
+LoadQueue::Content LoadExchange::State::take_booked() const {
+  LoadQueue::Content booked = queue->take();
+  if (options.stands) {
+    std::erase_if(booked.taken, [this](const auto& name) { return !options.stands(name); });
+  }
+  return booked;
+}
+
+LoadExchange::State::Outcome LoadExchange::State::turn(Instant now) {
+  const bool is_telling = tells(now);
+  LoadQueue::Content booked;
+  if (is_telling) booked = take_booked();
   Outcome outcome;
   const MutexLock lock(mutex);
-  for (std::size_t i = 0; event && i < kEventsPerTurnMax; ++i) {
-    take(*event, outcome, now);
-    event = i + 1 < kEventsPerTurnMax ? inbox->take_now() : std::nullopt;
-  }
-  tell(outcome, now);
+  if (is_telling) tell(std::move(booked), outcome, now);
   auto theirs = others.turn(now);
   outcome.calls = std::move(theirs.calls);
   outcome.asks = std::move(theirs.asks);
@@ -149,9 +178,9 @@ LoadExchange::State::Outcome LoadExchange::State::turn(std::optional<nats::Event
   return outcome;
 }
 
-void LoadExchange::State::take(const nats::Event& event, Outcome& outcome, Instant now) {
+void LoadExchange::State::take(const nats::Event& event, Instant now) {
   if (const auto* message = std::get_if<nats::Message>(&event)) {
-    hear(*message, outcome, now);
+    hear(*message, now);
   } else if (std::holds_alternative<nats::Connected>(event)) {
     connected(now);
   } else if (std::holds_alternative<nats::Lost>(event)) {
@@ -161,7 +190,7 @@ void LoadExchange::State::take(const nats::Event& event, Outcome& outcome, Insta
   // While away nothing is heard: those that do not speak for too long do not count any more.
 }
 
-void LoadExchange::State::hear(const nats::Message& message, Outcome& outcome, Instant now) {
+void LoadExchange::State::hear(const nats::Message& message, Instant now) {
   const auto opened = sealer.open(message.subject, message.payload);
   if (const auto* refusal = std::get_if<envelope::Refusal>(&opened)) {
     return tallies.left_aside(envelope::name_of(*refusal));
@@ -176,7 +205,7 @@ void LoadExchange::State::hear(const nats::Message& message, Outcome& outcome, I
     others.hear(*gone, now);
   } else if (const auto& theirs = std::get<load::Taken>(*read); others.hear(theirs, now)) {
     auto names = taken.hear(theirs);
-    std::move(names.begin(), names.end(), std::back_inserter(outcome.superseded));
+    std::move(names.begin(), names.end(), std::back_inserter(superseded));
   }
 }
 
@@ -195,17 +224,10 @@ void LoadExchange::State::connected(Instant now) {
   others.connected(now);
 }
 
-void LoadExchange::State::drain(Instant now) {
-  LoadQueue::Content content = queue->take();
-  for (const auto& [rank, delta] : content.deltas) own.take(rank, delta, now);
-  taken.take(std::move(content.taken), now);
-  tallies.taken_left_out(content.taken_left_out);
-}
-
-void LoadExchange::State::tell(Outcome& outcome, Instant now) {
-  const bool is_due = own.due() <= now || own.next_changes() <= now;
-  if (!is_due) return;
-  drain(now);
+void LoadExchange::State::tell(LoadQueue::Content booked, Outcome& outcome, Instant now) {
+  for (const auto& [rank, delta] : booked.deltas) own.take(rank, delta, now);
+  taken.take(std::move(booked.taken), now);
+  tallies.taken_left_out(booked.taken_left_out);
   const auto before = own.statistics();
   outcome.messages = own.turn(now);
   const auto& after = own.statistics();
@@ -232,7 +254,6 @@ void LoadExchange::State::act(const Outcome& outcome, Instant now) {
   for (const BookCall& call : outcome.calls) apply(call, now);
   for (const std::string& message : outcome.messages) publish(load_subject, message);
   for (const load::Ask& ask : outcome.asks) publish(ask_subject, load::encode(ask));
-  if (!outcome.superseded.empty() && options.supersede) options.supersede(outcome.superseded);
 }
 
 // A rank that this router does not have yet is told again with the next snapshot.

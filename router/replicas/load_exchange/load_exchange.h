@@ -27,11 +27,16 @@ namespace sightline::load_exchange {
 // these attempts, ends. Called on sl-load without a lock; it returns at once.
 using Supersede = std::function<void(const std::vector<load::ReservationName>&)>;
 
+// Whether what was put into the queue as taken may still count here. False: what another router
+// took has ended it since, so it must not be sent as the later one. Called likewise.
+using Stands = std::function<bool(const load::ReservationName&)>;
+
 struct ExchangeOptions {
   load::OwnOptions own = {};
   load::OthersOptions others = {};
   load::TakenOptions taken = {};
   Supersede supersede = {};
+  Stands stands = {};  // empty: all of them
 };
 
 // Tells the other routers what this one has booked, and the book what they have. One thread of its

@@ -3,7 +3,9 @@
 #include "router/replicas/load_exchange/load_exchange.h"
 
 #include <algorithm>
+#include <barrier>
 #include <iostream>
+#include <map>
 
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -434,6 +436,80 @@ TEST(LoadExchange, ALossThatNatsTellsIsAGapAndEverythingIsAskedForAgain) {
       "users: [ { user: any, password: any } ] }\nno_auth_user: any");
   const Router router(server, std::string(kScope));
   EXPECT_TRUE(eventually([&] { return router.value(R"(load_gaps_total{seen_by="nats"})") >= 1; }));
+}
+
+// What a router holds for callers, with the part of its selection API that takings concern.
+class Held {
+ public:
+  explicit Held(const NatsServer& server)
+      : router(server, std::string(kScope),
+               {.supersede = [this](const auto& names) { supersede(names); },
+                .stands = [this](const auto& name) { return state(name) != State::Free; }}) {}
+
+  void book(const load::ReservationName& name) {
+    {
+      const MutexLock lock(mutex_);
+      leases_.add(lease_name(name), name.number, std::nullopt, kNow);
+    }
+    router.queue->put_taken({name});
+  }
+  [[nodiscard]] bool has(const load::ReservationName& name) const {
+    return state(name) == State::Open;
+  }
+
+ private:
+  using State = leases::LeaseBook::Found::State;
+  static constexpr Instant kNow{1'000s};
+
+  static leases::Name lease_name(const load::ReservationName& name) {
+    return {.instance = name.instance, .number = name.number, .attempt = name.attempt};
+  }
+  [[nodiscard]] State state(const load::ReservationName& name) const {
+    const MutexLock lock(mutex_);
+    return leases_.find(lease_name(name)).state;
+  }
+  void supersede(const std::vector<load::ReservationName>& names) {
+    const MutexLock lock(mutex_);
+    for (const auto& name : names) leases_.supersede(lease_name(name));
+  }
+
+  mutable Mutex mutex_;
+  leases::LeaseBook leases_ SL_GUARDED_BY(mutex_);
+
+ public:
+  const Router router;  // ends before what its exchange asks
+};
+
+// A booking whose taking waits to be sent meets the other's taking, in all orders.
+TEST(LoadExchange, AReservationTakenAtTwoRoutersAtOnceCountsAtOneExactly) {
+  constexpr std::uint64_t kNames = 2'000;
+  const NatsServer server;
+  Held a(server);
+  Held b(server);
+  ASSERT_TRUE(a.router.knows(1) && b.router.knows(1));
+  const auto name = [](std::uint64_t number) {
+    return load::ReservationName{.instance = "front", .number = number, .attempt = 1};
+  };
+  std::barrier together(2);
+  const auto book_all = [&](Held& held) {
+    for (std::uint64_t number = 1; number <= kNames; ++number) {
+      together.arrive_and_wait();
+      held.book(name(number));
+    }
+  };
+  {
+    const WorkerThread other("books", [&](const std::stop_token&) { book_all(b); });
+    book_all(a);
+  }
+  std::map<int, std::uint64_t> names_by_holders;
+  EXPECT_TRUE(eventually([&] {
+    names_by_holders.clear();
+    for (std::uint64_t number = 1; number <= kNames; ++number) {
+      ++names_by_holders[int{a.has(name(number))} + int{b.has(name(number))}];
+    }
+    return names_by_holders[1] == kNames;
+  })) << names_by_holders[0]
+      << " at neither, " << names_by_holders[2] << " at both";
 }
 
 // What nobody tells for good: the first router ends it by the caller's silence.

@@ -428,7 +428,9 @@ TEST_F(SelectionOverHttp, SeveralEventsOfReservationsComeAtOnce) {
 TEST_F(SelectionOverHttp, ALaterAttemptIsToldOfAndEndsTheEarlierElsewhere) {
   ASSERT_EQ(ask("POST", "/select_and_reserve", key_ask("key=1", 16, "f.1.0")).status, 200);
   EXPECT_TRUE(taken.empty());
+  EXPECT_TRUE(api.stands({"f", 1, 0}));
   api.supersede({"f", 1, 1});
+  EXPECT_FALSE(api.stands({"f", 1, 0})) << "it is not to be told as a taking any more";
   EXPECT_EQ(api.reservations(), 0U);
   EXPECT_EQ(load("b").in_flight, 0U);
   ASSERT_EQ(ask("POST", "/select_and_reserve", key_ask("key=1", 16, "f.1.2")).status, 200);
