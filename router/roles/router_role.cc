@@ -82,6 +82,7 @@ struct RouterRole::Parts {
   void tell_block_size();
   void share_load(process::ReplicaStack& replicas);
   Result<Done> listen();
+  [[nodiscard]] std::uint32_t ranks_known() const;
 };
 
 Result<Done> RouterRole::Parts::build() {
@@ -238,9 +239,30 @@ Result<Done> RouterRole::Parts::listen() {
   }
   std::function<std::string()> stale;
   if (followed) stale = [this] { return followed->nats().stale; };
-  service = SL_TRY(SelectionService::create(options, {shared.pool, *selector, *fleet, shared.scheme,
-                                                      shared.metrics, shared.ready, stale}));
+  service = SL_TRY(SelectionService::create(
+      options, {shared.pool, *selector, *fleet, shared.scheme, shared.metrics, shared.ready, stale,
+                [this] { return ranks_known(); }}));
   return Done{};
+}
+
+// On the threads that follow engines and agents.
+void RouterRole::Parts::take_facts(CacheId cache, const operations::CacheFacts& facts) {
+  fleet->take_facts(cache, facts);
+  if (shared.replicas != nullptr) tell_block_size();
+}
+
+// What an agent told is the past as soon as nothing more of it can be heard.
+std::uint32_t RouterRole::Parts::ranks_known() const {
+  const bool hears_agents = shared.replicas != nullptr && shared.replicas->events().connected();
+  std::uint32_t known = 0;
+  const auto snapshot = fleet->snapshot();
+  for (const auto& worker : snapshot->workers) {
+    for (const fleet::Rank& rank : worker->ranks) {
+      const bool is_heard = rank.feed && (hears_agents || !rank.feed->endpoints.by_agent);
+      if (is_heard && worker->is_precise(rank)) ++known;
+    }
+  }
+  return known;
 }
 
 // On the threads that follow engines and agents.

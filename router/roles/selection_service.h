@@ -44,8 +44,9 @@ class SelectionService {
     const fleet::Fleet& fleet;
     const keys::Scheme& scheme;
     runtime::Metrics& metrics;
-    std::function<Result<Done>()> ready;  // as SelectionApi::Sources
-    std::function<std::string()> stale;   // likewise
+    std::function<Result<Done>()> ready;   // as SelectionApi::Sources
+    std::function<std::string()> stale;    // likewise
+    std::function<std::uint32_t()> known;  // likewise
   };
   // Listens when it returns. Errors: of the token file and the port, naming the setting.
   static Result<std::unique_ptr<SelectionService>> create(const Options& options,

@@ -29,6 +29,18 @@ constexpr std::size_t kAddressesMax = 64;  // of one name
 // Looked up with each poll: a roll-out replaces all routers within seconds.
 constexpr std::chrono::milliseconds kAddressesAge{500};
 
+void log_standings(RouterTable& table) {
+  for (const auto& standing : table.take_standings()) {
+    log(standing.is_behind ? LogLevel::Warn : LogLevel::Info,
+        standing.is_behind ? "router knows less than others of what workers hold: others are asked"
+                           : "router knows again what workers hold",
+        {{"router", standing.router},
+         {"ranks_known", standing.known},
+         {"known_elsewhere", standing.most},
+         {"reason", standing.stale}});
+  }
+}
+
 }  // namespace
 
 void RemoteSelector::start() {
@@ -233,6 +245,7 @@ Task<bool> RemoteSelector::poll(const Router& router) {
     peer.list_due = true;
     move_held();
   }
+  log_standings(table_);
   publish_served();
   co_return true;
 }

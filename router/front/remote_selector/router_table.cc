@@ -26,6 +26,13 @@ std::string text_of(const http::ServerAddress& address) {
   return (is_v6 ? "[" + address.host + "]" : address.host) + ":" + std::to_string(address.port);
 }
 
+// A router is behind where it knows of fewer than three quarters of the ranks that another one
+// does: what changes everywhere is seen by each router some moments apart.
+bool is_behind_of(std::uint32_t most, std::uint32_t known) { return known < most - most / 4; }
+
+// Beyond it nobody reads them.
+constexpr std::size_t kStandingsMax = 1'024;
+
 Error nobody(const std::string& why) {
   return {ErrorCode::Unavailable, Blame::Internal, true, "no router can be asked: " + why, "", ""};
 }
@@ -33,8 +40,8 @@ Error nobody(const std::string& why) {
 }  // namespace
 
 std::string_view name_of(RouterState state) {
-  constexpr std::array<std::string_view, kRouterStates> kNames = {"unheard", "well", "unready",
-                                                                  "failed", "unfit"};
+  constexpr std::array<std::string_view, kRouterStates> kNames = {"unheard", "well",   "behind",
+                                                                  "unready", "failed", "unfit"};
   return kNames[static_cast<std::size_t>(state)];
 }
 
@@ -64,16 +71,43 @@ void RouterTable::set(const std::vector<http::ServerAddress>& addresses) {
   }
   std::sort(entries_.begin(), entries_.end(),
             [](const Entry& a, const Entry& b) { return a.rank < b.rank; });
+  compare();
+}
+
+// Only those that are well can be better: of one that does not answer it is not known what it
+// knows.
+void RouterTable::compare() {
+  std::uint32_t most = 0;
+  bool is_any_fresh = false;
+  for (const Entry& entry : entries_) {
+    if (entry.state != RouterState::Well) continue;
+    most = std::max(most, entry.known.value_or(0));
+    is_any_fresh |= entry.stale.empty();
+  }
+  for (Entry& entry : entries_) {
+    const bool is_old = is_any_fresh && !entry.stale.empty();
+    const bool knows_less = entry.known && is_behind_of(most, *entry.known);
+    const bool is_behind = entry.state == RouterState::Well && (is_old || knows_less);
+    const bool is_news = std::exchange(entry.is_behind, is_behind) != is_behind;
+    if (!is_news || standings_.size() >= kStandingsMax) continue;
+    standings_.push_back(
+        {entry.router.name, is_behind, entry.known.value_or(0), most, entry.stale});
+  }
+}
+
+std::vector<RouterTable::Standing> RouterTable::take_standings() {
+  const MutexLock lock(mutex_);
+  return std::exchange(standings_, {});
 }
 
 std::vector<Router> RouterTable::order() const {
   std::vector<Router> routers;
   const MutexLock lock(mutex_);
   routers.reserve(entries_.size());
-  for (const auto state :
-       {RouterState::Well, RouterState::Unready, RouterState::Unheard, RouterState::Failed}) {
+  for (const auto state : {RouterState::Well, RouterState::Behind, RouterState::Unready,
+                           RouterState::Unheard, RouterState::Failed}) {
     for (const Entry& entry : entries_) {
-      if (entry.state == state) routers.push_back(entry.router);
+      if (entry.standing() == state) routers.push_back(entry.router);
     }
   }
   return routers;
@@ -101,6 +135,8 @@ bool RouterTable::answered(std::uint64_t id, const selection_json::Told& told) {
   Entry* const entry = find(id);
   if (entry == nullptr) return false;
   entry->served = fits ? std::move(served) : nullptr;
+  entry->known = told.known;
+  entry->stale = told.stale;
   RouterState state = RouterState::Well;
   entry->trouble.clear();
   if (!fits) {
@@ -111,7 +147,9 @@ bool RouterTable::answered(std::uint64_t id, const selection_json::Told& told) {
     state = RouterState::Unready;
     entry->trouble = "is not ready: " + told.not_ready;
   }
-  return std::exchange(entry->state, state) != state;
+  const bool is_news = std::exchange(entry->state, state) != state;
+  compare();
+  return is_news;
 }
 
 bool RouterTable::failed(std::uint64_t id, const std::string& reason) {
@@ -119,13 +157,17 @@ bool RouterTable::failed(std::uint64_t id, const std::string& reason) {
   Entry* const entry = find(id);
   if (entry == nullptr || entry->state == RouterState::Unfit) return false;
   entry->trouble = reason;
-  return std::exchange(entry->state, RouterState::Failed) != RouterState::Failed;
+  const bool is_news = std::exchange(entry->state, RouterState::Failed) != RouterState::Failed;
+  compare();
+  return is_news;
 }
 
 std::shared_ptr<const fleet::Served> RouterTable::served() const {
   const MutexLock lock(mutex_);
-  for (const Entry& entry : entries_) {
-    if (entry.state == RouterState::Well && entry.served) return entry.served;
+  for (const auto state : {RouterState::Well, RouterState::Behind}) {
+    for (const Entry& entry : entries_) {
+      if (entry.standing() == state && entry.served) return entry.served;
+    }
   }
   return nullptr;
 }
@@ -147,7 +189,7 @@ Result<Done> RouterTable::check(Names names) const {
 std::array<std::size_t, kRouterStates> RouterTable::counts() const {
   std::array<std::size_t, kRouterStates> counts{};
   const MutexLock lock(mutex_);
-  for (const Entry& entry : entries_) ++counts[static_cast<std::size_t>(entry.state)];
+  for (const Entry& entry : entries_) ++counts[static_cast<std::size_t>(entry.standing())];
   return counts;
 }
 

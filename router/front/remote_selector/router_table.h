@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,11 +29,12 @@ struct Router {
 enum class RouterState : std::uint8_t {
   Unheard,  // has not answered yet
   Well,
+  Behind,   // well, but what it knows is older, or of fewer ranks, than what another one knows
   Unready,  // answers, but lacks workers, or has not learnt yet what they hold
   Failed,   // did not answer, or not with sense, when it was asked last
   Unfit,    // its block keys are others
 };
-inline constexpr std::size_t kRouterStates = 5;
+inline constexpr std::size_t kRouterStates = 6;
 std::string_view name_of(RouterState state);
 
 // Which routers there are, how they are, and in which order this frontend asks them. The order is
@@ -48,7 +50,8 @@ class RouterTable {
   // Those that there are now. One that was there before stays what it is.
   void set(const std::vector<http::ServerAddress>& addresses);
 
-  // Whom to ask, the best first: those that are well, then those that say that they are not ready,
+  // Whom to ask, the best first: those that are well, then those that are behind, as one is that is
+  // cut off from NATS, then those that say that they are not ready,
   // then those not heard of, then those that failed, who may be back; never one that is unfit.
   [[nodiscard]] std::vector<Router> order() const;
   [[nodiscard]] std::vector<Router> all() const;
@@ -58,6 +61,16 @@ class RouterTable {
   // What was learnt of a router; true if its state is another one now.
   bool answered(std::uint64_t id, const selection_json::Told& told);
   bool failed(std::uint64_t id, const std::string& reason);
+
+  // Those that are behind others since this was called last, or no more.
+  struct Standing {
+    std::string router;  // its name
+    bool is_behind = false;
+    std::uint32_t known = 0;  // ranks of which it knows what they hold
+    std::uint32_t most = 0;   // of which another one does
+    std::string stale;        // why what it knows is old; empty: it is not
+  };
+  std::vector<Standing> take_standings();
 
   // Of the first router that is well; null: of none. One that is not ready may lack workers.
   [[nodiscard]] std::shared_ptr<const fleet::Served> served() const;
@@ -74,13 +87,24 @@ class RouterTable {
     RouterState state = RouterState::Unheard;
     std::string trouble = "has not answered yet";
     std::shared_ptr<const fleet::Served> served;
+    std::optional<std::uint32_t> known;
+    std::string stale;
+    bool is_behind = false;
+
+    // `state`, or Behind.
+    [[nodiscard]] RouterState standing() const {
+      return state == RouterState::Well && is_behind ? RouterState::Behind : state;
+    }
   };
+  // After anything was learnt of a router.
+  void compare() SL_REQUIRES(mutex_);
   Entry* find(std::uint64_t id) SL_REQUIRES(mutex_);
 
   const std::string instance_;
   const std::string identity_;
-  mutable Mutex mutex_;                               // held for memory work only
-  std::vector<Entry> entries_ SL_GUARDED_BY(mutex_);  // by rank
+  mutable Mutex mutex_;                                    // held for memory work only
+  std::vector<Entry> entries_ SL_GUARDED_BY(mutex_);       // by rank
+  std::vector<Standing> standings_ SL_GUARDED_BY(mutex_);  // not told yet
   std::uint64_t next_id_ SL_GUARDED_BY(mutex_) = 1;
 };
 

@@ -102,11 +102,12 @@ http::Response SelectionApi::served(const http::Request& request) const {
     if (const auto ready = sources_.ready(); !ready.ok()) not_ready = ready.error().message;
   }
   if (not_ready.size() > selection_json::kReasonBytesMax) not_ready = "see /readyz?verbose there";
-  std::string body =
-      selection_json::write_told({.identity = options_.identity,
-                                  .served = *sources_.served(),
-                                  .not_ready = not_ready,
-                                  .stale = sources_.stale ? sources_.stale() : std::string()});
+  selection_json::Told told{.identity = options_.identity,
+                            .served = *sources_.served(),
+                            .not_ready = not_ready,
+                            .stale = sources_.stale ? sources_.stale() : std::string()};
+  if (sources_.known) told.known = sources_.known();
+  std::string body = selection_json::write_told(told);
   const std::string tag = "\"" + to_hex(std::hash<std::string>{}(body)) + "\"";
   const bool is_known = request.headers.find("if-none-match") == tag;
   auto response = is_known ? http::Response{.status = 304} : json_response(200, std::move(body));

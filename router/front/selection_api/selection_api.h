@@ -60,6 +60,8 @@ class SelectionApi {
     // As selection_json::Told::stale, at most kReasonBytesMax. Empty: always fresh. From any I/O
     // thread.
     std::function<std::string()> stale = {};
+    // As selection_json::Told::known. Empty: it is not told. From any I/O thread.
+    std::function<std::uint32_t()> known = {};
   };
   struct Options {
     // What the keys of this deployment depend on; keys come with the same text, or are refused.

@@ -47,6 +47,7 @@ std::string write_told(const Told& told) {
     out += (out.back() == '[' ? "" : ",") + json::to_quoted(contract::name_of(family));
   }
   out += "]";
+  if (told.known) out += R"(,"known":)" + std::to_string(*told.known);
   if (!told.not_ready.empty()) out += R"(,"not_ready":)" + json::to_quoted(told.not_ready);
   if (!told.stale.empty()) out += R"(,"stale":)" + json::to_quoted(told.stale);
   return out + "}";
@@ -65,6 +66,9 @@ Result<Told> read_told(std::string body) {
       static_cast<std::uint32_t>(fields.number("prompt_tokens_max", kNumber32Max, 0));
   const auto models = fields.list("models", kModelsMax);
   const auto families = fields.list("families", contract::kEngineFamilies.size());
+  if (fields.find("known")) {
+    told.known = static_cast<std::uint32_t>(fields.number("known", kNumber32Max));
+  }
   told.not_ready = fields.text("not_ready", kReasonBytesMax).value_or("");
   told.stale = fields.text("stale", kReasonBytesMax).value_or("");
   SL_TRY(fields.check());

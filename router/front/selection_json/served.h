@@ -2,6 +2,8 @@
 // Copyright The Sightline Authors
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "common/base/result.h"
@@ -14,10 +16,12 @@ namespace sightline::selection_json {
 struct Told {
   std::string identity;  // what the keys of the deployment depend on
   fleet::Served served;
-  std::string not_ready;  // why others should be asked if there are any; empty: it is ready
+  // Ranks of which the router knows at this moment what they hold; nothing: it does not tell.
+  std::optional<std::uint32_t> known = std::nullopt;
+  std::string not_ready = {};  // why others should be asked if there are any; empty: it is ready
   // Why what the router knows of blocks and of others' load is old, as it is cut off from NATS or
   // hears it late; empty: it is fresh. Stays the same while it is so.
-  std::string stale;
+  std::string stale = {};
 
   bool operator==(const Told&) const = default;
 };

@@ -54,7 +54,7 @@ TEST(RouterTable, ThoseThatAreWellAreAskedFirstAndUnfitOnesNever) {
   EXPECT_EQ(order[0].id, before[2].id);
   EXPECT_EQ(order[1].id, before[0].id);
   EXPECT_TRUE(table.check(RouterTable::Names::No).ok());
-  EXPECT_EQ(table.counts(), (std::array<std::size_t, kRouterStates>{0, 1, 0, 1, 1}));
+  EXPECT_EQ(table.counts(), (std::array<std::size_t, kRouterStates>{0, 1, 0, 0, 1, 1}));
 }
 
 TEST(RouterTable, ARefusalNamesBothKeys) {
@@ -87,6 +87,69 @@ TEST(RouterTable, ARouterThatIsNotReadyIsAskedAfterThoseThatAreAndNotBelievedOnW
   EXPECT_TRUE(table.answers(order[0].id)) << "it is told of what it has booked";
   EXPECT_EQ(table.served()->block_size, 32U);
   table.answered(order[0].id, told("k", 16));
+  EXPECT_EQ(table.order()[0].id, order[0].id);
+}
+
+TEST(RouterTable, ARouterThatKnowsLessOfTheWorkersThanAnotherIsAskedAfterIt) {
+  RouterTable table("f", "k");
+  table.set(addresses(3));
+  const auto order = table.order();
+  const auto tell = [&](std::size_t router, std::optional<std::uint32_t> known) {
+    auto word = told("k", 16 + static_cast<std::uint32_t>(router));
+    word.known = known;
+    table.answered(order[router].id, word);
+  };
+  for (std::size_t router = 0; router < 3; ++router) tell(router, 8);
+  EXPECT_TRUE(table.take_standings().empty());
+  tell(0, 6);
+  EXPECT_EQ(table.order()[0].id, order[0].id) << "what each sees some moments apart";
+  tell(0, 5);
+  EXPECT_EQ(table.order()[0].id, order[1].id);
+  EXPECT_EQ(table.order()[2].id, order[0].id);
+  EXPECT_TRUE(table.answers(order[0].id)) << "what it has booked stays there";
+  EXPECT_TRUE(table.check(RouterTable::Names::No).ok());
+  EXPECT_EQ(table.served()->block_size, 17U);
+  EXPECT_EQ(table.counts(), (std::array<std::size_t, kRouterStates>{0, 2, 1, 0, 0, 0}));
+  const auto standings = table.take_standings();
+  ASSERT_EQ(standings.size(), 1U);
+  EXPECT_TRUE(standings[0].is_behind);
+  EXPECT_EQ(standings[0].router, order[0].name);
+  EXPECT_EQ(standings[0].most, 8U);
+  tell(1, 0);
+  tell(2, 0);
+  EXPECT_EQ(table.order()[0].id, order[0].id) << "nobody knows more";
+  tell(0, 0);
+  EXPECT_EQ(table.order()[0].id, order[0].id);
+  EXPECT_EQ(table.order()[1].id, order[1].id);
+  tell(2, 8);
+  table.failed(order[2].id, "connection refused");
+  EXPECT_EQ(table.order()[0].id, order[0].id) << "nobody that answers knows more";
+}
+
+TEST(RouterTable, ARouterWhoseNatsIsStaleIsAskedAfterOneThatIsFresh) {
+  RouterTable table("f", "k");
+  table.set(addresses(2));
+  const auto order = table.order();
+  auto word = told("k");
+  table.answered(order[1].id, word);
+  word.stale = "NATS cannot be reached";
+  table.answered(order[0].id, word);
+  EXPECT_EQ(table.order()[0].id, order[1].id);
+  const auto standings = table.take_standings();
+  ASSERT_EQ(standings.size(), 1U);
+  EXPECT_EQ(standings[0].stale, "NATS cannot be reached");
+  table.answered(order[1].id, word);
+  EXPECT_EQ(table.order()[0].id, order[0].id) << "all are as old";
+}
+
+TEST(RouterTable, ARouterThatDoesNotTellWhatItKnowsIsNotBehind) {
+  RouterTable table("f", "k");
+  table.set(addresses(2));
+  const auto order = table.order();
+  auto word = told("k");
+  table.answered(order[0].id, word);
+  word.known = 8;
+  table.answered(order[1].id, word);
   EXPECT_EQ(table.order()[0].id, order[0].id);
 }
 
