@@ -77,6 +77,23 @@ inline constexpr MetricSpec kIndexKeys{
 inline constexpr MetricSpec kIndexRefusedBlocksTotal{
     "sightline_index_refused_blocks_total", MetricType::Counter,
     "Announced blocks that found no room in the index."};
+inline constexpr MetricSpec kIndexLackedBlocks{
+    "sightline_index_lacked_blocks",
+    MetricType::Gauge,
+    "Announced blocks of the worker that the index has not taken since it last learnt them all.",
+    {kWorkerLabel},
+    {},
+    Combine::Max};
+inline constexpr MetricSpec kIndexGaveWayTotal{
+    "sightline_index_gave_way_total",
+    MetricType::Counter,
+    "Times that a full index dropped the worker's blocks, which were more than its bound.",
+    {kWorkerLabel}};
+inline constexpr MetricSpec kIndexAskedAgainTotal{
+    "sightline_index_asked_again_total",
+    MetricType::Counter,
+    "Times that the worker's blocks were asked for again, as a full index had room again.",
+    {kWorkerLabel}};
 inline constexpr MetricSpec kEventsAppliedTotal{"sightline_events_applied_total",
                                                 MetricType::Counter,
                                                 "KV events of the worker applied to the index.",
@@ -163,6 +180,9 @@ inline constexpr std::array kWorkersMetrics = {
     &kIndexBlocks,
     &kIndexKeys,
     &kIndexRefusedBlocksTotal,
+    &kIndexLackedBlocks,
+    &kIndexGaveWayTotal,
+    &kIndexAskedAgainTotal,
     &kEventsAppliedTotal,
     &kEventGapsTotal,
     &kEventConnectionsLostTotal,

@@ -19,8 +19,8 @@ audit::Dependencies audit_wiring(const AuditSources& sources) {
                 const auto snapshot = sources.fleet.snapshot();
                 for (const auto& worker : snapshot->workers) {
                   for (const fleet::Rank& rank : worker->ranks) {
-                    const std::uint64_t blocks = rank.cache_blocks();
-                    if (blocks > 0) rooms.push_back({rank.feed->cache, worker->spec.name, blocks});
+                    if (!rank.feed) continue;
+                    rooms.push_back({rank.feed->cache, worker->spec.name, rank.cache_blocks()});
                   }
                 }
                 return rooms;
@@ -29,6 +29,24 @@ audit::Dependencies audit_wiring(const AuditSources& sources) {
               [sources](CacheId cache, audit::Relearn how) {
                 sources.feeds.relearn(cache, how == audit::Relearn::FromReplay);
               }};
+}
+
+audit::RoomWatch::Dependencies room_wiring(const RoomSources& sources) {
+  return {.index = sources.index,
+          .facts = [sources](CacheId cache) { return sources.feeds.facts(cache); },
+          .set_bounds =
+              [sources](const std::vector<audit::CacheRoom>& rooms) {
+                std::vector<index::ExactIndex::Bound> bounds;
+                for (const audit::CacheRoom& room : rooms) {
+                  const auto facts = sources.feeds.facts(room.cache);
+                  // Where claims are an upper bound they may be more than the engine has.
+                  const bool is_bound = facts && !facts->upper_bound && room.blocks > 0;
+                  if (is_bound) bounds.push_back({room.cache, room.blocks});
+                }
+                sources.index.set_bounds(bounds);
+              },
+          .take_gave_way = [sources] { return sources.index.take_gave_way(); },
+          .ask_again = [sources](CacheId cache) { return sources.feeds.ask_again(cache); }};
 }
 
 }  // namespace sightline::roles

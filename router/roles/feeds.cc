@@ -28,6 +28,18 @@ void Feeds::relearn(CacheId cache, bool from_replay) const {
   if (by_agents_ != nullptr) by_agents_->relearn(cache);
 }
 
+bool Feeds::ask_again(CacheId cache) const {
+  if (const auto status = here_.status(cache)) {
+    // Without a replay what is held would be lost as well.
+    if (!status->facts.has_replay || status->facts.replay_silent) return false;
+    here_.relearn(cache, true);
+    return true;
+  }
+  if (by_agents_ == nullptr || !by_agents_->status(cache)) return false;
+  by_agents_->ask_again(cache);
+  return true;
+}
+
 void Feeds::remove(CacheId cache) const {
   here_.remove(cache);
   if (by_agents_ != nullptr) by_agents_->remove(cache);

@@ -29,6 +29,8 @@ class Feeds {
   void look(CacheId cache) const;
   // Have its blocks forgotten and learnt anew; how, is up to an agent.
   void relearn(CacheId cache, bool from_replay) const;
+  // Have all that it holds told to the index again, soon after the return. False: nobody can.
+  [[nodiscard]] bool ask_again(CacheId cache) const;
   // It is not followed any more.
   void remove(CacheId cache) const;
 

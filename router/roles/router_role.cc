@@ -16,6 +16,7 @@
 #include "common/runtime/entropy.h"
 
 #include "router/cache/audit/audit.h"
+#include "router/cache/audit/room_watch.h"
 #include "router/cache/index/exact_index.h"
 #include "router/cache/index/indexed_cache.h"
 #include "router/cache/subscriber/zmq_subscriber.h"
@@ -53,7 +54,8 @@ std::uint32_t common_block_size(const fleet::FleetSnapshot& fleet) {
 
 // Declared in the order of making; the destructor goes backwards.
 struct RouterRole::Parts {
-  explicit Parts(const Shared& given) : shared(given) {}
+  explicit Parts(const Shared& given)
+      : shared(given), index(index::kBlocksMax, &given.memory.share(MemoryShare::Index)) {}
 
   const Shared shared;
   index::RemovalJournal removals;
@@ -63,6 +65,7 @@ struct RouterRole::Parts {
   std::unique_ptr<subscriber::EventSubscriber> subscriber;
   std::optional<followed::FollowedFeeds> followed;  // where there are replicas
   std::optional<Feeds> feeds;
+  std::optional<audit::RoomWatch> rooms;  // on the audit's thread
   std::optional<audit::Audit> audit;
   std::optional<FeedWatch> watch;
   std::optional<fleet::FleetControl> control;
@@ -91,8 +94,12 @@ Result<Done> RouterRole::Parts::build() {
   SL_TRY(read_events());
   if (shared.replicas != nullptr) hear_agents(*shared.replicas);
   feeds.emplace(*subscriber, followed ? &*followed : nullptr);
-  audit.emplace(audit::Audit::Options{}, audit_wiring({*feeds, *fleet, index, removals}),
-                shared.metrics, system_clock());
+  rooms.emplace(audit::RoomWatch::Options{}, room_wiring({*feeds, index}), shared.metrics);
+  audit::Dependencies audited = audit_wiring({*feeds, *fleet, index, removals});
+  audited.watch_rooms = [this](const std::vector<audit::CacheRoom>& all) {
+    rooms->look(all, system_clock().now());
+  };
+  audit.emplace(audit::Audit::Options{}, std::move(audited), shared.metrics, system_clock());
   watch.emplace(*feeds, shared.model, proxy::scope_model(settings));
   control.emplace(settings.fleet, fleet::FleetControl::Dependencies{.fleet = *fleet,
                                                                     .names = shared.names,
@@ -108,7 +115,7 @@ Result<Done> RouterRole::Parts::build() {
       .clock = system_clock(),
       .replica = shared.replicas != nullptr ? shared.replicas->name() : std::string()});
   workers_view.emplace(admin::WorkersView::Sources{*fleet, *subscriber, feeds->by_agents(), index,
-                                                   *audit, system_clock()},
+                                                   *audit, *rooms, system_clock()},
                        shared.metrics);
   index_view.emplace(admin::IndexView{.fleet = *fleet, .index = index, .scheme = shared.scheme});
   return Done{};
@@ -243,12 +250,6 @@ Result<Done> RouterRole::Parts::listen() {
       options, {shared.pool, *selector, *fleet, shared.scheme, shared.metrics, shared.ready, stale,
                 [this] { return ranks_known(); }}));
   return Done{};
-}
-
-// On the threads that follow engines and agents.
-void RouterRole::Parts::take_facts(CacheId cache, const operations::CacheFacts& facts) {
-  fleet->take_facts(cache, facts);
-  if (shared.replicas != nullptr) tell_block_size();
 }
 
 // What an agent told is the past as soon as nothing more of it can be heard.

@@ -148,7 +148,9 @@ void Audit::judge_until_stopped(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     for (const CacheId cache : waiting_.wait(next_look)) visit(cache);
     if (stop.stop_requested() || clock_.now() < next_look) continue;
-    look_for_overfull();
+    const auto rooms = router_.rooms();
+    look_for_overfull(rooms);
+    if (router_.watch_rooms) router_.watch_rooms(rooms);
     next_look = clock_.now() + options_.overfull_interval;
   }
 }
@@ -240,11 +242,11 @@ void Audit::learn_anew(CacheId cache, const std::string& worker, Relearn how,
 }
 
 // Of one look alone it might be that the rank began anew, with more room than it told before.
-void Audit::look_for_overfull() {
+void Audit::look_for_overfull(const std::vector<CacheRoom>& rooms) {
   std::unordered_map<CacheId, std::uint32_t> looks;
-  for (const CacheRoom& found : router_.rooms()) {
+  for (const CacheRoom& found : rooms) {
     const std::uint64_t claimed = router_.index.blocks(found.cache);
-    if (claimed <= found.blocks) continue;
+    if (found.blocks == 0 || claimed <= found.blocks) continue;
     const auto facts = router_.facts(found.cache);
     if (!is_sound(facts) || is_upper_bound(facts)) continue;
     const std::uint32_t in_a_row = looks[found.cache] = overfull_looks_[found.cache] + 1;

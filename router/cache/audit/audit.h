@@ -19,6 +19,7 @@
 #include "common/runtime/worker_thread.h"
 
 #include "router/cache/audit/judge.h"
+#include "router/cache/audit/room_watch.h"
 #include "router/cache/audit/waiting_claims.h"
 #include "router/cache/index/prefix_index.h"
 #include "router/cache/operations/facts.h"
@@ -61,13 +62,6 @@ struct Tally {
   std::string_view relearned_because;  // of the last time: "unexplained", "overfull"; empty: none
 };
 
-// Blocks that a cache has on its GPU, as its rank tells.
-struct CacheRoom {
-  CacheId cache;
-  std::string worker;
-  std::uint64_t blocks = 0;
-};
-
 // What the audit needs of the rest of the router.
 struct Dependencies {
   const index::RemovalJournal& journal;
@@ -76,8 +70,10 @@ struct Dependencies {
   std::function<std::optional<operations::CacheFacts>(CacheId)> facts;
   // Have it found out, soon after the return, how far a rank's announcements are applied.
   std::function<void(CacheId)> look;
-  // Of each cache whose rank tells it.
+  // Of each cache that is followed.
   std::function<std::vector<CacheRoom>()> rooms;
+  // Sees to what found no room in the index; called with the above every overfull_interval.
+  std::function<void(const std::vector<CacheRoom>&)> watch_rooms = {};
   // Forget the rank's blocks and learn them anew: from a replay of its events, or from those
   // that are still to come.
   std::function<void(CacheId, Relearn)> relearn;
@@ -125,7 +121,7 @@ class Audit {
   void visit(CacheId cache);
   void judge(const WaitingClaim& waiting);
   void count_unjudged(const WaitingClaim& waiting, OverCause cause);
-  void look_for_overfull();
+  void look_for_overfull(const std::vector<CacheRoom>& rooms);
   void learn_anew(CacheId cache, const std::string& worker, Relearn how, std::string_view because);
   // Notes the rank's count and returns it. Nothing: it told none, or has left.
   std::optional<std::uint64_t> count(const Answered& answered, Instant now);

@@ -158,8 +158,13 @@ std::size_t ExactIndex::store_some(const Holder& self, Tier tier,
   Contents& contents = contents_[self.cache];
   sweep(kSweepPerStore + kSweepPerStored * blocks.size());
   std::size_t count = 0;
+  may_claim_ = true;
+  bool may_make_room = true;  // looked for once a step
   while (count < blocks.size() && !table_.take_has_grown()) {
-    if (table_.size() >= blocks_max_ && sweep(kSweepBlocks)) break;  // there may be room yet
+    const bool lacks_room = is_full() && needs_room(self, blocks[count]);
+    if (lacks_room && sweep(kSweepBlocks)) break;  // there may be room yet
+    const bool is_still_full = lacks_room && is_full();
+    if (is_still_full && std::exchange(may_make_room, false) && make_room_for(self.cache)) break;
     store_one(self, tier, contents, blocks[count++]);
   }
   return count;
@@ -168,18 +173,16 @@ std::size_t ExactIndex::store_some(const Holder& self, Tier tier,
 void ExactIndex::store_one(const Holder& self, Tier tier, Contents& contents,
                            keys::BlockKey block) {
   auto entry = table_.find(block);
-  if (!entry) {
-    if (table_.size() >= blocks_max_) {
-      ++refused_;
-      ++contents.refused;
-      return;
-    }
-    entry = table_.insert(block);
-  }
+  const bool is_held_to_bound =
+      contents.gave_way && beyond_bound(self.cache, contents, {.tier = tier, .blocks = 1}) > 0;
+  if (is_held_to_bound || (!entry && is_full())) return refuse(contents);
+  if (!entry) entry = table_.insert(block);
   Holders& holders = entry.value();
   auto holder = std::lower_bound(holders.begin(), holders.end(), self, comes_before);
   if (holder == holders.end() || comes_before(self, *holder)) {
+    if (!claim_memory()) return refuse(contents);  // of a key that others hold
     holder = holders.insert(holder, self);
+    ++holders_;
   }
   if ((holder->tiers & bit_of(tier)) == 0) contents.digest.of(tier).add(block);
   holder->tiers |= bit_of(tier);
@@ -188,9 +191,9 @@ void ExactIndex::store_one(const Holder& self, Tier tier, Contents& contents,
 void ExactIndex::remove(CacheId cache, Tier tier, std::span<const keys::BlockKey> blocks) {
   in_steps(blocks, [&](std::span<const keys::BlockKey> step) SL_REQUIRES(mutex_) {
     const Holder self{.cache = cache, .life = life_of(cache)};
-    if (self.life == kNoLife) return step.size();
-    Contents& contents = contents_[cache];
-    for (const auto block : step) remove_one(self, tier, contents, block);
+    const auto contents = contents_.find(cache);
+    if (self.life == kNoLife || contents == contents_.end()) return step.size();
+    for (const auto block : step) remove_one(self, tier, contents->second, block);
     return step.size();
   });
 }
@@ -216,7 +219,9 @@ std::optional<ExactIndex::Held> ExactIndex::find_held(const Holder& wanted, keys
 void ExactIndex::erase(const Held& held) {
   Holders& holders = held.entry.value();
   holders.erase(held.holder);
+  --holders_;
   if (holders.empty()) table_.erase(held.entry);
+  give_memory_back();
 }
 
 std::uint32_t ExactIndex::end_life(CacheId cache) {
@@ -267,15 +272,16 @@ bool ExactIndex::sweep(std::size_t entries_max) {
     swept_to_ = {};
   }
   // Visits end before the lock does.
-  const auto visit = [table = &table_, swept = &swept_](Table::Part& part,
-                                                        Table::Part::iterator entry) {
+  const auto visit = [table = &table_, swept = &swept_, all = &holders_](
+                         Table::Part& part, Table::Part::iterator entry) {
     Holders& holders = entry->second;
-    std::erase_if(holders, [swept](const Holder& holder) {
+    *all -= std::erase_if(holders, [swept](const Holder& holder) {
       return std::binary_search(swept->begin(), swept->end(), holder.life);
     });
     return holders.empty() ? table->erase({&part, entry}) : std::next(entry);
   };
   Table::walk(table_, swept_to_, entries_max, visit);
+  give_memory_back();
   if (swept_to_.is_end()) swept_.clear();
   return !swept_.empty() || !cleared_.empty();
 }

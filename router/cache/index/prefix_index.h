@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -68,6 +69,19 @@ class IndexWriter {
   virtual bool reclaim_some() = 0;
 };
 
+// What an index may take of a cache, and whether it did.
+struct CacheLimits {
+  // Blocks that its engine has room for on the GPU; nothing: not known, and its bound is an equal
+  // share of the index.
+  std::optional<std::uint64_t> engine_blocks;
+  std::uint64_t refused = 0;  // as IndexStatistics::refused()
+  // Since it was last cleared: all that it held gave way, being more than its bound, and it may not
+  // go beyond that any more.
+  bool gave_way = false;
+
+  bool operator==(const CacheLimits&) const = default;
+};
+
 // What an index has, for metrics, dumps and comparisons.
 // Thread safety: all methods from any thread.
 class IndexStatistics {
@@ -85,6 +99,9 @@ class IndexStatistics {
   [[nodiscard]] virtual std::uint64_t refused_total() const = 0;
   // Of these, the cache's since it was last cleared.
   [[nodiscard]] virtual std::uint64_t refused(CacheId cache) const = 0;
+  [[nodiscard]] virtual CacheLimits limits(CacheId cache) const = 0;
+  // So much is free that what was refused is worth being asked for again.
+  [[nodiscard]] virtual bool has_room() const = 0;
 
   // Everything held, in ascending order: walks the whole index. Each was held at some moment of the
   // call; what is stored and removed meanwhile may be there or not.

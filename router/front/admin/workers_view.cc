@@ -77,8 +77,13 @@ std::string audit_json(const audit::Tally& tally) {
          text_or_null(std::string(tally.relearned_because)) + "}";
 }
 
+// Why the index has not all blocks of the rank, where nothing worse is to be said of it.
+std::string lack_of(const fleet::Rank& rank, const Sources& view) {
+  return rank.feed ? std::string(view.rooms.lack_of(rank.feed->cache)) : std::string();
+}
+
 // A rank is as its worker is, but for what is known of its own events.
-std::string state_json(const Worker& worker, const fleet::Rank& rank) {
+std::string state_json(const Worker& worker, const fleet::Rank& rank, const Sources& view) {
   auto state = worker.state;
   std::string reason = worker.reason;
   if (state == fleet::WorkerState::Ready && rank.feed) {
@@ -88,6 +93,7 @@ std::string state_json(const Worker& worker, const fleet::Rank& rank) {
     state = fleet::WorkerState::Unverified;
     reason = "the engine tells no event endpoint of this rank";
   }
+  if (reason.empty()) reason = lack_of(rank, view);
   return R"("state":)" + json::to_quoted(name_of(state)) + R"(,"reason":)" + text_or_null(reason);
 }
 
@@ -100,7 +106,7 @@ std::uint32_t others_in_flight(const fleet::Rank& rank) {
 
 std::string rank_json(const Worker& worker, const fleet::Rank& rank, const Sources& view) {
   const std::string out =
-      R"({"rank":)" + std::to_string(rank.number) + "," + state_json(worker, rank) +
+      R"({"rank":)" + std::to_string(rank.number) + "," + state_json(worker, rank, view) +
       R"(,"in_flight":)" + std::to_string(rank.load->own({}).in_flight) +
       R"(,"others_in_flight":)" + std::to_string(others_in_flight(rank)) + R"(,"running":)" +
       std::to_string(rank.running) + R"(,"waiting":)" + std::to_string(rank.waiting) +
@@ -132,7 +138,9 @@ std::uint32_t in_flight_of(const Worker& worker) {
 std::string worker_json(const Worker& worker, const Sources& view) {
   std::uint64_t blocks = 0;
   std::string ranks;
+  std::string reason = worker.reason;
   for (const fleet::Rank& rank : worker.ranks) {
+    if (reason.empty()) reason = lack_of(rank, view);
     if (rank.feed) blocks += view.index.blocks(rank.feed->cache);
     ranks += (ranks.empty() ? "" : ",") + rank_json(worker, rank, view);
   }
@@ -140,7 +148,7 @@ std::string worker_json(const Worker& worker, const Sources& view) {
   return R"({"name":)" + json::to_quoted(worker.spec.name) + R"(,"url":)" +
          json::to_quoted(worker.spec.url) + R"(,"state":)" +
          json::to_quoted(name_of(worker.state)) + R"(,"ready":)" +
-         (worker.is_precise() ? "true" : "false") + R"(,"reason":)" + text_or_null(worker.reason) +
+         (worker.is_precise() ? "true" : "false") + R"(,"reason":)" + text_or_null(reason) +
          R"(,"family":)" + json::to_quoted(name_of(worker.spec.family)) + R"(,"version":)" +
          text_or_null(worker.version ? worker.version->text : "") + R"(,"block_size":)" +
          count_or_null(worker.block_size.tokens()) + R"(,"block_size_configured":)" +

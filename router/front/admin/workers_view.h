@@ -8,6 +8,7 @@
 #include "common/runtime/metrics.h"
 
 #include "router/cache/audit/audit.h"
+#include "router/cache/audit/room_watch.h"
 #include "router/cache/index/prefix_index.h"
 #include "router/cache/subscriber/zmq_subscriber.h"
 #include "router/front/admin/event_metrics.h"
@@ -26,6 +27,7 @@ class WorkersView {
     const followed::FollowedFeeds* followed;  // null: no agent is heard
     const index::IndexStatistics& index;
     const audit::Audit& audit;
+    const audit::RoomWatch& rooms;
     const Clock& clock;
   };
 

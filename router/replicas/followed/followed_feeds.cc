@@ -38,7 +38,7 @@ constexpr char kLate[] =
     "NATS is late: what this router sends takes longer than replica.stale_after to come back to it";
 
 struct Command {
-  enum class Kind : std::uint8_t { Follow, Forget, Look, Relearn };
+  enum class Kind : std::uint8_t { Follow, Forget, Look, Relearn, AskAgain };
   Kind kind = Kind::Follow;
   CacheId cache;
   frames::StreamName stream = {};  // to follow
@@ -207,6 +207,7 @@ void FollowedFeeds::State::carry_out(Command& command) {
   const Instant now = around.clock.now();
   if (command.kind == Command::Kind::Look) stream.look(now);
   if (command.kind == Command::Kind::Relearn) stream.relearn(now);
+  if (command.kind == Command::Kind::AskAgain) stream.ask_again(now);
   settle(command.cache, entry->second);
 }
 
@@ -222,6 +223,7 @@ void FollowedFeeds::State::follow(CacheId cache, frames::StreamName stream) {
                                 .reader = around.reader + "-" + std::to_string(cache.value),
                                 .seed = around.draw(),
                                 .options = options.follower};
+  setup.options.held = budget.get();
   one.stream = std::make_unique<FollowedStream>(
       cache, std::move(setup),
       FollowedStream::Around{
@@ -351,6 +353,10 @@ void FollowedFeeds::look(CacheId cache) {
 
 void FollowedFeeds::relearn(CacheId cache) {
   if (state_->is_wanted(cache)) state_->push({.kind = Command::Kind::Relearn, .cache = cache});
+}
+
+void FollowedFeeds::ask_again(CacheId cache) {
+  if (state_->is_wanted(cache)) state_->push({.kind = Command::Kind::AskAgain, .cache = cache});
 }
 
 std::optional<FollowedStatus> FollowedFeeds::status(CacheId cache) const {

@@ -81,6 +81,10 @@ class FollowedFeeds {
   // FollowerOptions::relearn_pause_min. Unknown: nothing.
   void relearn(CacheId cache);
 
+  // Has the agent asked for all that its engine holds, for there is room for it in the index now.
+  // Unknown: nothing.
+  void ask_again(CacheId cache);
+
   // As of its last message or deadline; nothing when it is not followed.
   [[nodiscard]] std::optional<FollowedStatus> status(CacheId cache) const;
   // Of all, in the order of their ids.

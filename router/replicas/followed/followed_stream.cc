@@ -111,6 +111,10 @@ void FollowedStream::relearn(Instant now) {
   if (follower_) follower_->relearn(now);
 }
 
+void FollowedStream::ask_again(Instant now) {
+  if (follower_) follower_->ask_again(now);
+}
+
 void FollowedStream::forget() {
   sink_.take({.worker = setup_.stream.worker, .rank = setup_.stream.rank}, operations::Clear{});
 }

@@ -54,6 +54,7 @@ class FollowedStream : private follower::HeldBlocks {
   // As FrameFollower.
   void look(Instant now);
   void relearn(Instant now);
+  void ask_again(Instant now);
   // Clears the cache; nothing is to follow.
   void forget();
 
@@ -64,6 +65,9 @@ class FollowedStream : private follower::HeldBlocks {
     return around_.held.digest(cache_);
   }
   [[nodiscard]] std::uint64_t refused() const override { return around_.held.refused(cache_); }
+  [[nodiscard]] std::optional<std::uint64_t> engine_blocks() const override {
+    return around_.held.limits(cache_).engine_blocks;
+  }
 
   void hear(const nats::Message& message, Instant now);
   void connected(const nats::Connected& connected, Instant now);

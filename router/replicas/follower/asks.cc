@@ -144,6 +144,8 @@ std::string_view name_of(Drop drop) {
       return "malformed";
     case Drop::OtherReader:
       return "other-reader";
+    case Drop::TooMuch:
+      return "too-much";
   }
   return "";
 }

@@ -11,14 +11,24 @@ namespace sightline::follower {
 
 namespace {
 
-// Stores only: a dump says what is held, and the ends of it are compared as a set.
-bool is_dump(const std::vector<operations::Operation>& operations, std::size_t bytes_max) {
+// Far above what a tier holds, and far from overflow.
+constexpr std::uint64_t kTierBlocksMax = 1ULL << 40U;
+
+// As encoded. Nothing: it is no part of a dump. Stores only: a dump says what is held, and the ends
+// of it are compared as a set.
+std::optional<std::size_t> encoded_bytes_of(const std::vector<operations::Operation>& operations) {
   std::size_t bytes = 0;
   for (const auto& operation : operations) {
-    if (!std::holds_alternative<operations::Store>(operation)) return false;
+    if (!std::holds_alternative<operations::Store>(operation)) return std::nullopt;
     bytes += frames::encoded_bytes(operation);
   }
-  return bytes <= bytes_max;
+  return bytes;
+}
+
+std::uint64_t blocks_in(const std::vector<operations::Operation>& stores) {
+  std::uint64_t blocks = 0;
+  for (const auto& operation : stores) blocks += std::get<operations::Store>(operation).keys.size();
+  return blocks;
 }
 
 }  // namespace
@@ -26,15 +36,21 @@ bool is_dump(const std::vector<operations::Operation>& operations, std::size_t b
 void DumpPull::begin(const frames::Offer& offer, Instant now) {
   end();
   offer_ = offer;
+  blocks_offered_ = 0;
+  for (const auto& tier : offer.digest.tiers) {
+    blocks_offered_ += std::min(tier.count, kTierBlocksMax);
+  }
   heard_at_ = now;
 }
 
 void DumpPull::end() {
   offer_.reset();
+  blocks_ = 0;
   given_ = 0;
   asked_ = 0;
   open_.clear();
   waiting_.clear();
+  held_.clear();
   sum_ = {};
 }
 
@@ -42,17 +58,29 @@ std::optional<Drop> DumpPull::hear(frames::Chunk chunk, Instant now) {
   if (!is_on() || chunk.dump != offer_->dump) return Drop::OtherDump;
   const auto open = open_.find(chunk.chunk);
   if (open == open_.end()) return Drop::Repeated;
-  if (!is_dump(chunk.operations, options_.chunk_bytes_max)) return Drop::Malformed;
+  const auto encoded_bytes = encoded_bytes_of(chunk.operations);
+  if (!encoded_bytes || *encoded_bytes > options_.chunk_bytes_max) return Drop::Malformed;
+  const std::uint64_t blocks = blocks_in(chunk.operations);
+  blocks_ += blocks;
+  if (is_too_long()) return Drop::TooMuch;
+  // In memory, about.
+  const std::size_t bytes =
+      *encoded_bytes + chunk.operations.size() * sizeof(operations::Operation);
+  if (!held_.add(bytes)) {
+    blocks_ -= blocks;
+    return Drop::NoRoom;  // it is asked for again
+  }
   open_.erase(open);
   heard_at_ = now;
-  waiting_.emplace(chunk.chunk, std::move(chunk.operations));
+  waiting_.emplace(chunk.chunk, Waiting{std::move(chunk.operations), bytes});
   return std::nullopt;
 }
 
 std::optional<std::vector<operations::Operation>> DumpPull::next() {
   const auto found = waiting_.find(given_);
   if (found == waiting_.end()) return std::nullopt;
-  std::vector<operations::Operation> operations = std::move(found->second);
+  std::vector<operations::Operation> operations = std::move(found->second.operations);
+  held_.remove(found->second.bytes);
   waiting_.erase(found);
   ++given_;
   for (const auto& operation : operations) sum_.add(operation);

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/byte_budget.h"
 #include "common/base/clock.h"
 #include "common/base/rng.h"
 
@@ -25,7 +26,7 @@ namespace sightline::follower {
 class DumpPull {
  public:
   DumpPull(const FollowerOptions& options, std::string reader)
-      : options_(options), reader_(std::move(reader)) {}
+      : options_(options), reader_(std::move(reader)), held_(options.held) {}
 
   void begin(const frames::Offer& offer, Instant now);
   void end();
@@ -42,6 +43,11 @@ class DumpPull {
   [[nodiscard]] bool is_whole() const { return is_on() && given_ == offer_->chunks; }
   // They are those that were offered.
   [[nodiscard]] bool is_as_offered() const { return sum_.value() == offer_->checksum; }
+  // It brings more blocks than were offered, or more chunks than it offers blocks: it may have no
+  // end.
+  [[nodiscard]] bool is_too_long() const {
+    return is_on() && std::max<std::uint64_t>(blocks_, offer_->chunks) > blocks_offered_;
+  }
   // Nothing new came for too long.
   [[nodiscard]] bool is_silent(Instant now) const {
     return is_on() && now - heard_at_ >= options_.dump_silent_after;
@@ -57,10 +63,17 @@ class DumpPull {
   const FollowerOptions& options_;
   const std::string reader_;
   std::optional<frames::Offer> offer_;
+  std::uint64_t blocks_offered_ = 0;  // on all tiers
+  std::uint64_t blocks_ = 0;          // in the chunks that came
   std::uint32_t given_ = 0;
   std::uint32_t asked_ = 0;  // chunks in front of this were asked for at least once
   std::map<std::uint32_t, Retry> open_;
-  std::map<std::uint32_t, std::vector<operations::Operation>> waiting_;
+  struct Waiting {
+    std::vector<operations::Operation> operations;
+    std::size_t bytes = 0;
+  };
+  std::map<std::uint32_t, Waiting> waiting_;
+  HeldBytes held_;  // by these
   frames::Checksum sum_;
   Instant heard_at_{};
 };

@@ -11,6 +11,11 @@ namespace {
 
 constexpr std::size_t kCatchingUpMax = 8;
 
+constexpr std::string_view kDumpTooLong =
+    "its agent dumps more blocks than it offered: they are not taken";
+constexpr std::string_view kDumpBeyondEngine =
+    "its agent offers more blocks than its engine has (gpu_blocks): they are not taken";
+
 }  // namespace
 
 FrameFollower::FrameFollower(FollowerSetup setup, HeldBlocks& held, operations::OperationSink& sink,
@@ -22,7 +27,7 @@ FrameFollower::FrameFollower(FollowerSetup setup, HeldBlocks& held, operations::
       sink_(sink),
       rng_(setup.seed),
       agents_(options_),
-      waiting_(options_.waiting_bytes_max),
+      waiting_(options_.waiting_bytes_max, options_.held),
       pull_(options_, reader_),
       good_at_(now),
       next_question_(now),
@@ -155,22 +160,36 @@ void FrameFollower::start_dump(Instant now) {
   dump_.start(now + part_of(options_.gap_spread));
 }
 
-void FrameFollower::fail_dump(Instant now) {
+void FrameFollower::fail_dump(Instant now, std::string_view why) {
   ++statistics_.dumps_failed;
+  dump_trouble_ = why;
   start_dump(now);
+}
+
+void FrameFollower::ask_again(Instant now) {
+  if (position_) start_dump(now);
 }
 
 void FrameFollower::hear_one(frames::Offer& offer, Instant now) {
   if (!followed_ || offer.epoch != followed_->epoch) return drop(Drop::OtherEpoch);
   if (position_ || pull_.is_on()) return drop(Drop::OtherDump);
   dump_.stop();
+  const auto engine_blocks = held_.engine_blocks();
+  if (engine_blocks && offer.digest.of(operations::Tier::Gpu).count > *engine_blocks) {
+    return fail_dump(now, kDumpBeyondEngine);
+  }
   pull_.begin(offer, now);
+  if (pull_.is_too_long()) return fail_dump(now, kDumpTooLong);
   waiting_.drop_through(offer.seq);
   if (pull_.is_whole()) finish_dump(now);
 }
 
 void FrameFollower::hear_one(frames::Chunk& chunk, Instant now) {
-  if (const auto why = pull_.hear(std::move(chunk), now)) return drop(*why);
+  if (const auto why = pull_.hear(std::move(chunk), now)) {
+    drop(*why);
+    if (pull_.is_too_long()) fail_dump(now, kDumpTooLong);
+    return;
+  }
   apply_chunks(now);
 }
 
@@ -207,6 +226,7 @@ void FrameFollower::finish_dump(Instant now) {
     digest_equal_at_ = now;
   }
   ++statistics_.dumps;
+  dump_trouble_ = {};
   is_doubted_ = false;
   position_ = offer.seq;
   waiting_.drop_through(offer.seq);
@@ -323,6 +343,7 @@ std::string FrameFollower::doubt() const {
     return state_->trouble.empty() ? "its agent does not hear it" : state_->trouble;
   }
   if (is_stale_) return "its agent is silent";
+  if (!position_ && !dump_trouble_.empty()) return std::string(dump_trouble_);
   if (!position_) return "its blocks are being learnt from its agent";
   if (has_gap()) return "messages of its agent are missing";
   if (is_doubted_) return "not compared with its agent since it was last in doubt";

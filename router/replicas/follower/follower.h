@@ -32,6 +32,8 @@ class HeldBlocks {
   [[nodiscard]] virtual operations::CacheDigest digest() const = 0;
   // Blocks for which there was no room since the last Clear.
   [[nodiscard]] virtual std::uint64_t refused() const = 0;
+  // That its engine has room for on the GPU; nothing: not known.
+  [[nodiscard]] virtual std::optional<std::uint64_t> engine_blocks() const = 0;
 };
 
 struct FollowerSetup {
@@ -70,6 +72,10 @@ class FrameFollower {
   // or nothing is followed; to be said again.
   bool relearn(Instant now);
 
+  // Asks for a dump although nothing is missing: there is room now for what was refused. While one
+  // is to come, nothing.
+  void ask_again(Instant now);
+
   // What is to be sent now, in this order. Where sending fails, they are asked again in time.
   std::vector<frames::Body> turn(Instant now);
   [[nodiscard]] Instant deadline() const;
@@ -106,7 +112,7 @@ class FrameFollower {
   void unfollow();
   void forget(Instant now);
   void start_dump(Instant now);
-  void fail_dump(Instant now);
+  void fail_dump(Instant now, std::string_view why = {});
   void apply_chunks(Instant now);
   void empty_held();
   void finish_dump(Instant now);
@@ -144,6 +150,7 @@ class FrameFollower {
   std::uint64_t head_ = 0;
   WaitingFrames waiting_;
   DumpPull pull_;
+  std::string_view dump_trouble_;  // why the last dump was given up; empty: it was not
 
   std::optional<frames::Beat> state_;  // the last that was heard, applied or not
   std::uint64_t state_seq_ = 0;

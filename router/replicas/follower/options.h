@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "common/base/byte_budget.h"
 #include "common/base/clock.h"
 
 namespace sightline::follower {
@@ -47,6 +48,9 @@ struct FollowerOptions {
   Duration heal_spread = std::chrono::seconds(1);
   // Frames that came before those in front of them, in bytes of memory.
   std::size_t waiting_bytes_max = std::size_t{16} << 20U;
+  // What these, and a dump's chunks that wait, are charged to besides; null: nothing. It outlives
+  // the follower.
+  ByteBudget* held = nullptr;
   // Longest chunk that is taken, as encoded; agents make them of 128 KiB.
   std::size_t chunk_bytes_max = std::size_t{1} << 20U;
   std::uint32_t chunk_window = 8;  // chunks asked for and not yet applied

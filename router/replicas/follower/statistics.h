@@ -26,8 +26,9 @@ enum class Drop : std::uint8_t {
   OtherDump,    // an offer, a chunk or a refusal that was not asked for
   Malformed,    // breaks the rules of its kind
   OtherReader,  // what only routers say
+  TooMuch,      // a dump's chunk beyond the blocks that it offered
 };
-inline constexpr std::size_t kDropCount = 9;
+inline constexpr std::size_t kDropCount = 10;
 
 // As a metric's label: "other-agent", ...
 std::string_view name_of(Drop drop);

@@ -28,8 +28,7 @@ std::size_t bytes_of(const frames::Frame& frame) {
 std::optional<Drop> WaitingFrames::keep(frames::Frame frame) {
   if (frames_.contains(frame.seq)) return Drop::Repeated;
   const std::size_t bytes = bytes_of(frame);
-  if (bytes > bytes_max_ - bytes_) return Drop::NoRoom;
-  bytes_ += bytes;
+  if (bytes > bytes_max_ - held_.bytes() || !held_.add(bytes)) return Drop::NoRoom;
   const std::uint64_t seq = frame.seq;
   frames_.emplace(seq, Waiting{std::move(frame), bytes});
   return std::nullopt;
@@ -38,7 +37,7 @@ std::optional<Drop> WaitingFrames::keep(frames::Frame frame) {
 std::optional<frames::Frame> WaitingFrames::take(std::uint64_t seq) {
   const auto found = frames_.find(seq);
   if (found == frames_.end()) return std::nullopt;
-  bytes_ -= found->second.bytes;
+  held_.remove(found->second.bytes);
   frames::Frame frame = std::move(found->second.frame);
   frames_.erase(found);
   return frame;
@@ -46,14 +45,14 @@ std::optional<frames::Frame> WaitingFrames::take(std::uint64_t seq) {
 
 void WaitingFrames::drop_through(std::uint64_t seq) {
   while (!frames_.empty() && frames_.begin()->first <= seq) {
-    bytes_ -= frames_.begin()->second.bytes;
+    held_.remove(frames_.begin()->second.bytes);
     frames_.erase(frames_.begin());
   }
 }
 
 void WaitingFrames::clear() {
   frames_.clear();
-  bytes_ = 0;
+  held_.clear();
 }
 
 std::optional<std::uint64_t> WaitingFrames::first() const {

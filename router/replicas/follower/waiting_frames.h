@@ -7,6 +7,8 @@
 #include <map>
 #include <optional>
 
+#include "common/base/byte_budget.h"
+
 #include "router/replicas/follower/statistics.h"
 #include "router/replicas/frames/message.h"
 
@@ -16,7 +18,8 @@ namespace sightline::follower {
 // Thread safety: none.
 class WaitingFrames {
  public:
-  explicit WaitingFrames(std::size_t bytes_max) : bytes_max_(bytes_max) {}
+  // held: what they are charged to besides; null: nothing.
+  WaitingFrames(std::size_t bytes_max, ByteBudget* held) : bytes_max_(bytes_max), held_(held) {}
 
   // Why it was not kept; nothing: it is.
   std::optional<Drop> keep(frames::Frame frame);
@@ -26,7 +29,7 @@ class WaitingFrames {
   void clear();
 
   [[nodiscard]] std::optional<std::uint64_t> first() const;
-  [[nodiscard]] std::size_t bytes() const { return bytes_; }
+  [[nodiscard]] std::size_t bytes() const { return held_.bytes(); }
 
  private:
   struct Waiting {
@@ -34,7 +37,7 @@ class WaitingFrames {
     std::size_t bytes = 0;
   };
   std::size_t bytes_max_;
-  std::size_t bytes_ = 0;
+  HeldBytes held_;
   std::map<std::uint64_t, Waiting> frames_;
 };
 

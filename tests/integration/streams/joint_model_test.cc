@@ -44,6 +44,7 @@ class Reader final : public follower::HeldBlocks {
 
   [[nodiscard]] operations::CacheDigest digest() const override { return index.digest(kCache); }
   [[nodiscard]] std::uint64_t refused() const override { return index.refused(kCache); }
+  [[nodiscard]] std::optional<std::uint64_t> engine_blocks() const override { return {}; }
   [[nodiscard]] Content content() const {
     Content content;
     for (std::size_t t = 0; t < operations::kTierCount; ++t) {

@@ -40,6 +40,8 @@ class Claimed : public index::IndexStatistics {
   [[nodiscard]] operations::CacheDigest digest(CacheId) const override { return {}; }
   [[nodiscard]] std::uint64_t refused_total() const override { return refused_blocks; }
   [[nodiscard]] std::uint64_t refused(CacheId) const override { return refused_blocks; }
+  [[nodiscard]] index::CacheLimits limits(CacheId) const override { return {}; }
+  [[nodiscard]] bool has_room() const override { return true; }
   [[nodiscard]] std::vector<BlockKey> held(CacheId, index::Tier) const override { return {}; }
 };
 

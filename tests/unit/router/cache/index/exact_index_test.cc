@@ -129,10 +129,17 @@ std::vector<BlockKey> held_by(const IndexStatistics& index, CacheId cache) {
 }
 
 // One seeded history of operations on both indexes, compared after every step.
-void compare_over_history(std::uint64_t seed) {
+void compare_over_history(std::uint64_t seed, std::size_t blocks_max) {
   Rng rng(seed);
-  ExactIndex exact;
-  NaiveIndex naive;
+  ExactIndex exact(blocks_max);
+  NaiveIndex naive(blocks_max);
+  // Of some engines it is known what they have room for.
+  std::vector<ExactIndex::Bound> bounds;
+  for (std::uint32_t engine = 0; engine < 2; ++engine) {
+    bounds.push_back({.cache = CacheId{engine}, .engine_blocks = 1 + rng.below(12)});
+    naive.set_bound(bounds.back().cache, bounds.back().engine_blocks);
+  }
+  exact.set_bounds(bounds);
   // Few keys in a tree of shared prefixes, so that engines and prompts meet often.
   std::vector<std::vector<BlockKey>> prompts;
   for (std::uint64_t p = 0; p < 8; ++p) {
@@ -154,6 +161,7 @@ void compare_over_history(std::uint64_t seed) {
     if (action < 11) {
       naive.store(cache, tier, keys);
       exact.apply(cache, operations::Store{.tier = tier, .parent = {}, .keys = keys});
+      if (!exact.take_gave_way().empty()) reclaimed = false;
     } else if (action < 19) {
       naive.remove(cache, tier, keys);
       exact.apply(cache, operations::Remove{.tier = tier, .keys = keys});
@@ -167,12 +175,16 @@ void compare_over_history(std::uint64_t seed) {
       if (action == 20) clear.held = held_by(exact, cache);
       exact.apply(cache, clear);
     }
-    for (const auto& query : prompts) {
-      ASSERT_EQ(exact.match(query).caches, naive.match(query).caches) << "step " << step;
+    for (std::uint32_t each = 0; each < 5; ++each) {
+      const CacheId one{each};
+      ASSERT_EQ(exact.digest(one), naive.digest(one)) << "step " << step << ", cache " << each;
+      ASSERT_EQ(exact.limits(one), naive.limits(one)) << "step " << step << ", cache " << each;
     }
     ASSERT_EQ(exact.blocks(cache), naive.blocks(cache));
     ASSERT_EQ(exact.held(cache, tier), naive.held(cache, tier));
-    ASSERT_EQ(exact.digest(cache), naive.digest(cache));
+    for (const auto& query : prompts) {
+      ASSERT_EQ(exact.match(query).caches, naive.match(query).caches) << "step " << step;
+    }
     ASSERT_GE(exact.blocks_total(), naive.blocks_total());
     reclaimed = reclaimed || (rng.below(4) == 0 && !exact.reclaim_some());
     if (reclaimed) {
@@ -184,7 +196,15 @@ void compare_over_history(std::uint64_t seed) {
 TEST(ExactIndex, AgreesWithTheNaiveIndexOverRandomHistories) {
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     SCOPED_TRACE(seed);
-    compare_over_history(seed);
+    compare_over_history(seed, kBlocksMax);
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST(ExactIndex, AgreesWithTheNaiveIndexWhileItIsFullAgainAndAgain) {
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    SCOPED_TRACE(seed);
+    compare_over_history(seed, 10 + seed % 30);
     if (HasFatalFailure()) return;
   }
 }

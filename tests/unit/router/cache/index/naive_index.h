@@ -2,7 +2,9 @@
 // Copyright The Sightline Authors
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <limits>
 #include <map>
 #include <set>
 #include <span>
@@ -12,9 +14,14 @@
 
 namespace sightline::index {
 
-// A set per engine and tier, walked block by block: the definition of what an index answers.
+// A set per engine and tier, walked block by block: the definition of what an index answers, and of
+// who gives way when it is full.
 class NaiveIndex : public IndexReader, public IndexStatistics {
  public:
+  explicit NaiveIndex(std::size_t blocks_max = std::numeric_limits<std::size_t>::max())
+      : blocks_max_(blocks_max) {}
+
+  void set_bound(CacheId cache, std::uint64_t engine_blocks) { bounds_[cache] = engine_blocks; }
   [[nodiscard]] Overlaps match(std::span<const keys::BlockKey> prompt) const override {
     Overlaps overlaps;
     for (const auto& [cache, tiers] : engines_) {
@@ -26,12 +33,31 @@ class NaiveIndex : public IndexReader, public IndexStatistics {
     return overlaps;
   }
   void store(CacheId cache, Tier tier, std::span<const keys::BlockKey> blocks) {
-    for (const auto block : blocks) engines_[cache][static_cast<std::size_t>(tier)].insert(block);
+    if (blocks.empty()) return;
+    auto& tiers = engines_[cache];
+    bool may_make_room = true;
+    for (const auto block : blocks) {
+      while (!is_known(block) && blocks_total() >= blocks_max_ && may_make_room) {
+        may_make_room = make_room_for(cache);
+      }
+      const bool has_no_room = !is_known(block) && blocks_total() >= blocks_max_;
+      const bool is_held_to_bound = limits_[cache].gave_way && beyond(cache, tier, 1) > 0;
+      if (has_no_room || is_held_to_bound) {
+        ++limits_[cache].refused;
+      } else {
+        tiers[static_cast<std::size_t>(tier)].insert(block);
+      }
+    }
   }
   void remove(CacheId cache, Tier tier, std::span<const keys::BlockKey> blocks) {
-    for (const auto block : blocks) engines_[cache][static_cast<std::size_t>(tier)].erase(block);
+    const auto found = engines_.find(cache);
+    if (found == engines_.end()) return;
+    for (const auto block : blocks) found->second[static_cast<std::size_t>(tier)].erase(block);
   }
-  void drop(CacheId cache) { engines_.erase(cache); }
+  void drop(CacheId cache) {
+    engines_.erase(cache);
+    limits_.erase(cache);
+  }
   [[nodiscard]] std::uint64_t blocks(CacheId cache) const override {
     return held(cache, Tier::Gpu).size();
   }
@@ -50,7 +76,19 @@ class NaiveIndex : public IndexReader, public IndexStatistics {
     return digest;
   }
   [[nodiscard]] std::uint64_t refused_total() const override { return 0; }
-  [[nodiscard]] std::uint64_t refused(CacheId /*engine*/) const override { return 0; }
+  [[nodiscard]] std::uint64_t refused(CacheId cache) const override {
+    return limits(cache).refused;
+  }
+  [[nodiscard]] CacheLimits limits(CacheId cache) const override {
+    const auto found = limits_.find(cache);
+    CacheLimits limits = found == limits_.end() ? CacheLimits{} : found->second;
+    const auto bound = bounds_.find(cache);
+    if (bound != bounds_.end()) limits.engine_blocks = bound->second;
+    return limits;
+  }
+  [[nodiscard]] bool has_room() const override {
+    return blocks_total() + std::max<std::size_t>(blocks_max_ / 16, 1) <= blocks_max_;
+  }
   [[nodiscard]] std::vector<keys::BlockKey> held(CacheId cache, Tier tier) const override {
     const auto found = engines_.find(cache);
     if (found == engines_.end()) return {};
@@ -72,7 +110,52 @@ class NaiveIndex : public IndexReader, public IndexStatistics {
     return from;
   }
 
+  [[nodiscard]] bool is_known(keys::BlockKey block) const {
+    for (const auto& [cache, tiers] : engines_) {
+      for (const auto& tier : tiers) {
+        if (tier.contains(block)) return true;
+      }
+    }
+    return false;
+  }
+  [[nodiscard]] std::uint64_t held(CacheId cache) const {
+    std::uint64_t all = 0;
+    for (const auto& tier : engines_.at(cache)) all += tier.size();
+    return all;
+  }
+  // With so many more on the tier: blocks on the GPU beyond what its engine has room for, those
+  // elsewhere beyond an equal share.
+  [[nodiscard]] std::uint64_t beyond(CacheId cache, Tier tier, std::uint64_t more) const {
+    const std::uint64_t share = blocks_max_ / engines_.size();
+    const auto bound = bounds_.find(cache);
+    std::uint64_t gpu = blocks(cache);
+    std::uint64_t elsewhere = held(cache) - gpu;
+    (tier == Tier::Gpu ? gpu : elsewhere) += more;
+    const std::uint64_t room = bound == bounds_.end() ? share : bound->second;
+    return (gpu > room ? gpu - room : 0) + (elsewhere > share ? elsewhere - share : 0);
+  }
+  // Whoever is farthest beyond its bound, by more than an eighth of the rest, loses all.
+  bool make_room_for(CacheId wanting) {
+    if (beyond(wanting, Tier::Gpu, 0) > 0) return false;
+    CacheId farthest;
+    std::uint64_t most = 0;
+    for (const auto& [cache, tiers] : engines_) {
+      const std::uint64_t by = beyond(cache, Tier::Gpu, 0);
+      if (by > most && by > (held(cache) - by) / 8) {
+        farthest = cache;
+        most = by;
+      }
+    }
+    if (most == 0) return false;
+    limits_[farthest] = {.engine_blocks = {}, .refused = held(farthest), .gave_way = true};
+    engines_.at(farthest) = {};
+    return true;
+  }
+
   std::map<CacheId, Tiers> engines_;
+  const std::size_t blocks_max_;
+  std::map<CacheId, std::uint64_t> bounds_;
+  std::map<CacheId, CacheLimits> limits_;
 };
 
 }  // namespace sightline::index

@@ -292,6 +292,61 @@ TEST_F(FrameFollowerTest, AnIndexThatRefusedBlocksIsCappedAndNotDiverged) {
   EXPECT_EQ(follower->statistics().digests_capped, 2U);
 }
 
+TEST_F(FrameFollowerTest, ADumpWithoutEndIsEndedAtItsFirstBlockTooManyAndNamed) {
+  make();
+  is_lost = [&](const Body& answer) {
+    if (auto* offer = const_cast<frames::Offer*>(std::get_if<frames::Offer>(&answer))) {
+      offer->digest.of(operations::Tier::Gpu).count = 2;  // of the three that come
+    }
+    return false;
+  };
+  wait(seconds(10), true);
+  EXPECT_TRUE(held.of(operations::Tier::Gpu).empty());
+  EXPECT_EQ(reason(), "its agent dumps more blocks than it offered: they are not taken");
+  EXPECT_EQ(dropped(Drop::TooMuch), count<frames::ChunkAsk>()) << "one chunk a dump";
+  EXPECT_LE(count<frames::DumpAsk>(), 5U);
+  is_lost = [&](const Body& answer) {
+    if (auto* offer = const_cast<frames::Offer*>(std::get_if<frames::Offer>(&answer))) {
+      offer->chunks = 4;
+    }
+    return false;
+  };
+  const std::size_t asked_before = count<frames::ChunkAsk>();
+  wait(seconds(40), true);
+  EXPECT_EQ(count<frames::ChunkAsk>(), asked_before) << "three blocks are at most three chunks";
+  is_lost = nullptr;
+  wait(seconds(60), true);
+  EXPECT_TRUE(is_verified()) << reason();
+}
+
+TEST_F(FrameFollowerTest, ADumpOfMoreBlocksThanItsEngineHasIsNotAskedForAndNamed) {
+  make();
+  held.room = 2;
+  wait(seconds(5), true);
+  EXPECT_EQ(count<frames::ChunkAsk>(), 0U);
+  EXPECT_EQ(reason(),
+            "its agent offers more blocks than its engine has (gpu_blocks): they are not taken");
+  held.room = 3;
+  wait(seconds(60), true);
+  EXPECT_TRUE(is_verified()) << reason();
+  EXPECT_TRUE(is_equal());
+}
+
+TEST_F(FrameFollowerTest, WhatWasRefusedIsDumpedAgainWhenItIsAskedFor) {
+  make({}, 2);
+  settle();
+  EXPECT_EQ(held.refused(), 1U);
+  held.make_room();
+  follower->ask_again(now);
+  EXPECT_FALSE(is_verified()) << "until the dump is there";
+  follower->ask_again(now);
+  wait(seconds(2));  // a dump was asked for just now
+  EXPECT_TRUE(is_verified()) << reason();
+  EXPECT_TRUE(is_equal());
+  EXPECT_FALSE(follower->facts().missing.no_room);
+  EXPECT_EQ(count<frames::DumpAsk>(), 2U);
+}
+
 TEST_F(FrameFollowerTest, TwoAgentsAreNamedUntilOneIsSilent) {
   make();
   settle();

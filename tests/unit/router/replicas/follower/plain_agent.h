@@ -44,6 +44,7 @@ class PlainCache : public operations::OperationSink, public follower::HeldBlocks
   }
   [[nodiscard]] operations::CacheDigest digest() const override { return digest_; }
   [[nodiscard]] std::uint64_t refused() const override { return refused_; }
+  [[nodiscard]] std::optional<std::uint64_t> engine_blocks() const override { return room; }
   [[nodiscard]] bool is_part_of(const PlainCache& whole) const {
     for (std::size_t t = 0; t < blocks.size(); ++t) {
       const auto& all = whole.blocks[t];
@@ -51,11 +52,13 @@ class PlainCache : public operations::OperationSink, public follower::HeldBlocks
     }
     return true;
   }
+  void make_room() { blocks_max_ = SIZE_MAX; }
   std::set<std::uint64_t>& of(operations::Tier tier) {
     return blocks[static_cast<std::size_t>(tier)];
   }
 
   std::array<std::set<std::uint64_t>, operations::kTierCount> blocks;
+  std::optional<std::uint64_t> room;  // of its engine
   operations::CacheName name;
   std::uint64_t clears = 0;
 

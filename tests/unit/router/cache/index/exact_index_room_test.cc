@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include <gtest/gtest.h>
+
+#include "common/base/byte_budget.h"
+
+#include "router/cache/index/exact_index.h"
+
+namespace sightline::index {
+namespace {
+
+using keys::BlockKey;
+
+constexpr CacheId kA{1};
+constexpr CacheId kB{2};
+
+std::vector<BlockKey> chain(std::uint64_t from, std::size_t count) {
+  std::vector<BlockKey> keys;
+  for (std::size_t i = 0; i < count; ++i) keys.push_back({from + i});
+  return keys;
+}
+
+TEST(ExactIndexRoom, WhoHoldsMoreThanItsEngineHasGivesWayToOneThatDoesNot) {
+  ExactIndex index(20'000);
+  index.set_bounds({{.cache = kA, .engine_blocks = 1'000}, {.cache = kB, .engine_blocks = 8'000}});
+  index.store(kB, Tier::Gpu, chain(1'000'000, 1'000));
+  index.store(kA, Tier::Gpu, chain(0, 30'000));
+  EXPECT_EQ(index.blocks(kA), 19'000U) << "nobody needs the room";
+  EXPECT_EQ(index.limits(kA), (CacheLimits{.engine_blocks = 1'000, .refused = 11'000}));
+  EXPECT_FALSE(index.has_room());
+  index.store(kB, Tier::Gpu, chain(1'001'000, 7'000));
+  EXPECT_EQ(index.blocks(kB), 8'000U);
+  EXPECT_EQ(index.refused(kB), 0U);
+  EXPECT_EQ(index.blocks(kA), 0U);
+  EXPECT_TRUE(index.limits(kA).gave_way);
+  EXPECT_EQ(index.take_gave_way(), std::vector{kA});
+  EXPECT_TRUE(index.take_gave_way().empty());
+  index.store(kA, Tier::Gpu, chain(0, 30'000));
+  EXPECT_EQ(index.blocks(kA), 1'000U) << "from now on it is held to its bound";
+  index.drop(kA);
+  EXPECT_EQ(index.limits(kA), CacheLimits{.engine_blocks = 1'000});
+}
+
+TEST(ExactIndexRoom, WhoseRoomIsNotKnownIsBoundToAnEqualShareWhileItIsFull) {
+  ExactIndex index(8'000);
+  index.store(kA, Tier::Gpu, chain(0, 8'000));
+  index.store(kB, Tier::Cpu, chain(1'000'000, 4'000));
+  EXPECT_EQ(index.digest(kB).of(Tier::Cpu).count, 4'000U);
+  EXPECT_TRUE(index.limits(kA).gave_way);
+  index.store(kA, Tier::Gpu, chain(0, 8'000));
+  EXPECT_EQ(index.blocks(kA), 4'000U);
+  EXPECT_EQ(index.digest(kB).of(Tier::Cpu).count, 4'000U);
+}
+
+TEST(ExactIndexRoom, WithoutMemoryItIsFullAndGivesBackWhatItNoLongerNeeds) {
+  ByteBudget memory(std::size_t{2} << 20U);
+  ExactIndex index(1'000'000, &memory);
+  index.store(kA, Tier::Gpu, chain(0, 100'000));
+  const std::uint64_t held = index.blocks(kA);
+  EXPECT_GT(held, 15'000U);
+  EXPECT_LT(held, 40'000U);
+  EXPECT_EQ(index.refused(kA), 100'000U - held);
+  EXPECT_FALSE(index.has_room());
+  EXPECT_EQ(memory.room(), 0U);
+  index.store(kB, Tier::Gpu, chain(0, 100));
+  EXPECT_TRUE(index.limits(kA).gave_way) << "a holder takes memory too";
+  EXPECT_EQ(index.blocks(kB), 100U);
+  index.drop(kA);
+  index.drop(kB);
+  EXPECT_GE(memory.room(), std::size_t{1} << 20U);
+}
+
+TEST(ExactIndexRoom, WhereNobodyIsBeyondItsBoundNobodyLosesAnything) {
+  ExactIndex index(1'000);
+  index.set_bounds({{.cache = kA, .engine_blocks = 900}, {.cache = kB, .engine_blocks = 900}});
+  index.store(kA, Tier::Gpu, chain(0, 900));
+  index.store(kB, Tier::Gpu, chain(1'000'000, 900));
+  EXPECT_EQ(index.blocks(kA), 900U);
+  EXPECT_EQ(index.blocks(kB), 100U);
+  EXPECT_EQ(index.refused(kB), 800U);
+  EXPECT_TRUE(index.take_gave_way().empty());
+}
+
+}  // namespace
+}  // namespace sightline::index
