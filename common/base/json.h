@@ -6,10 +6,12 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "common/base/byte_budget.h"
 #include "common/base/result.h"
 
 namespace sightline::json {
@@ -80,9 +82,22 @@ class Value {
 // The limit that an error of too many values names.
 inline constexpr std::string_view kValuesLimit = "json-values-max";
 
+// What becomes of the values within a member of the root. All are checked the same.
+enum class Inside : std::uint8_t {
+  Kept,
+  First,    // of an array the first value, without what is within that
+  Dropped,  // the member knows its kind, size and text; find() finds nothing in it
+};
+
 struct ParseLimits {
   std::size_t depth_max = 64;
   std::size_t values_max = 4'000'000;
+  std::size_t kept_max = 4'000'000;  // of them that are not dropped: 36 bytes each
+  // By the member's name; null: all are kept.
+  Inside (*inside_of)(std::string_view name) = nullptr;
+  // What the document takes besides its text is charged here, for as long as the caller lets it
+  // stand; null: nowhere. While it is parsed, a long text takes up to four times its bytes more.
+  HeldBytes* memory = nullptr;
 };
 
 // A parsed JSON text that keeps the text itself, so that editors can splice it byte-exactly.
@@ -101,13 +116,25 @@ class Document {
 
   [[nodiscard]] Value root() const { return {state_.get(), 0}; }
   [[nodiscard]] const std::string& text() const;
-  // All of them, containers included: what counts towards ParseLimits::values_max.
+  // All of them, containers and dropped ones included: what counts towards values_max.
   [[nodiscard]] std::size_t value_count() const;
+
+  // Those that are not dropped.
+  [[nodiscard]] std::size_t kept_count() const;
+
+  // Drops what is within the root's members, but for these values and what is within them, which
+  // are views of it as before. Gives the bytes of memory that are free now. All other views but
+  // those of the root end.
+  std::size_t drop_but(std::span<Value* const> kept);
 
  private:
   explicit Document(std::unique_ptr<DocumentState> state);
   std::unique_ptr<DocumentState> state_;
 };
+
+// The elements of an array of non-negative integers up to 2^32-1, also where they were dropped.
+// Nothing: it holds something else.
+std::optional<std::vector<std::uint32_t>> unsigned_integers(const Value& array);
 
 // Appends text as a JSON string, quotes included; input must be valid UTF-8.
 void append_quoted(std::string& out, std::string_view text);

@@ -97,7 +97,10 @@ Error memory_error(const ByteBudget& budget, std::size_t bytes, Claim claim,
 }
 
 Error memory_error(const HeldBytes& holder, std::size_t bytes, std::string_view what) {
-  return memory_error(*holder.budget(), bytes, holder.claim(), what);
+  const ByteBudget& budget = *holder.budget();
+  const std::size_t together = holder.bytes() + bytes;
+  const bool is_never = together > budget.most(holder.claim());
+  return memory_error(budget, is_never ? together : bytes, holder.claim(), what);
 }
 
 }  // namespace sightline

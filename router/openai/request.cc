@@ -4,7 +4,8 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
+
+#include "common/base/memory_ledger.h"
 
 #include "router/openai/content.h"
 
@@ -73,20 +74,26 @@ Result<ChatBody> parse_chat(const Value& root, const RequestLimits& limits) {
   return chat;
 }
 
-Result<std::vector<TokenId>> token_ids(const Value& prompt) {
-  std::vector<TokenId> ids;
-  ids.reserve(prompt.size());
-  for (const Value id : prompt) {
-    const auto integer = id.integer();
-    if (!integer || *integer < 0 || *integer > std::numeric_limits<TokenId>::max()) {
-      return bad("prompt: token ids must be non-negative 32-bit integers", "prompt");
-    }
-    ids.push_back(static_cast<TokenId>(*integer));
-  }
-  return ids;
+// What the router looks into, or writes into; the rest of a body it only passes on.
+json::Inside inside_of(std::string_view member) {
+  constexpr std::array kKept = {"messages",       "tools",     "documents", "chat_template_kwargs",
+                                "stream_options", "vllm_xargs"};
+  if (member == "prompt") return json::Inside::First;
+  const bool is_kept = std::find(kKept.begin(), kKept.end(), member) != kKept.end();
+  return is_kept ? json::Inside::Kept : json::Inside::Dropped;
 }
 
-Result<CompletionBody> parse_completion(const Value& root) {
+Result<std::vector<TokenId>> token_ids(const Value& prompt, HeldBytes* memory) {
+  const std::size_t bytes = prompt.size() * sizeof(TokenId);
+  if (memory != nullptr && !memory->add(bytes)) {
+    return memory_error(*memory, bytes, "the prompt of the request");
+  }
+  auto ids = json::unsigned_integers(prompt);
+  if (!ids) return bad("prompt: token ids must be non-negative 32-bit integers", "prompt");
+  return std::move(*ids);
+}
+
+Result<CompletionBody> parse_completion(const Value& root, HeldBytes* memory) {
   const auto prompt = root.find("prompt");
   if (!prompt || prompt->is(Kind::Null)) return bad("prompt is required", "prompt");
   if (const auto string = prompt->string()) return CompletionBody{*string};
@@ -95,8 +102,10 @@ Result<CompletionBody> parse_completion(const Value& root) {
   }
   const Value first = *prompt->begin();
   if (const auto string = first.string()) return CompletionBody{*string, prompt->size()};
-  if (first.is(Kind::Array)) return CompletionBody{SL_TRY(token_ids(first)), prompt->size()};
-  return CompletionBody{SL_TRY(token_ids(*prompt))};
+  if (first.is(Kind::Array)) {
+    return CompletionBody{SL_TRY(token_ids(first, memory)), prompt->size()};
+  }
+  return CompletionBody{SL_TRY(token_ids(*prompt, memory))};
 }
 
 Result<Done> read_options(const Value& root, ApiRequest& request) {
@@ -153,8 +162,9 @@ std::string_view name_of(Modality modality) {
 
 Result<ApiRequest> parse_request(Endpoint endpoint, std::string body, const RequestLimits& limits) {
   if (body.empty()) return bad("the request has no body; send a JSON object", "");
-  json::ParseLimits json_limits;
+  json::ParseLimits json_limits{.inside_of = inside_of, .memory = limits.memory};
   if (endpoint == Endpoint::Chat) json_limits.values_max = kChatValuesMax;
+  if (endpoint == Endpoint::Completions) json_limits.kept_max = kCompletionValuesMax;
   json::Document document = SL_TRY(json::Document::parse(std::move(body), json_limits));
   if (!document.root().is(Kind::Object)) return bad("the request body must be a JSON object", "");
   ApiRequest request{
@@ -165,9 +175,30 @@ Result<ApiRequest> parse_request(Endpoint endpoint, std::string body, const Requ
   if (endpoint == Endpoint::Chat) {
     request.body = SL_TRY(parse_chat(root, limits));
   } else {
-    request.body = SL_TRY(parse_completion(root));
+    request.body = SL_TRY(parse_completion(root, limits.memory));
   }
   return request;
+}
+
+void drop_prompt(ApiRequest& request, HeldBytes* memory) {
+  std::size_t free = 0;
+  std::vector<Value*> kept;
+  if (auto* const chat = std::get_if<ChatBody>(&request.body)) {
+    chat->messages = request.document.root();
+    chat->tools.reset();
+    chat->documents.reset();
+    chat->template_kwargs.reset();
+    for (MediaPart& part : chat->media) {
+      kept.push_back(&part.part);
+      if (part.url) kept.push_back(&*part.url);
+    }
+  } else if (auto* const ids = std::get_if<std::vector<TokenId>>(
+                 &std::get<CompletionBody>(request.body).first_prompt)) {
+    free += ids->size() * sizeof(TokenId);
+    *ids = std::vector<TokenId>();
+  }
+  free += request.document.drop_but(kept);
+  if (memory != nullptr) memory->remove(free);
 }
 
 }  // namespace sightline::openai

@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "common/base/byte_budget.h"
 #include "common/base/ids.h"
 #include "common/base/json.h"
 #include "common/base/result.h"
@@ -79,17 +80,28 @@ struct ApiRequest {
   }
 };
 
-// JSON values of a chat body: a hundred thousand messages. Each is held in some 40 bytes while the
-// request runs. Completions may have one for every token of a prompt.
+// JSON values of a chat body: a hundred thousand messages. Those that are kept take some 40 bytes
+// each until the prompt is made. Completions may have one for every token of a prompt.
 inline constexpr std::size_t kChatValuesMax = 500'000;
+
+// Values of a completions body that are kept: those outside of its prompt.
+inline constexpr std::size_t kCompletionValuesMax = 100'000;
 
 struct RequestLimits {
   std::size_t images_max = 64;  // media items of a request
+  // What the request takes besides its body is charged here; outlives it. Null: nowhere.
+  HeldBytes* memory = nullptr;
 };
 
 // Parses a request body. Errors: InvalidArgument with the field's name in param, TooLarge for
 // nesting and the number of values; all blamed on the client. A type error of a field that the
-// router does not need is left to the engine.
+// router does not need is left to the engine. TooLarge, and Overloaded, where memory has no room.
+// Of members of the body that the router does not look into only kind, size and text are kept.
 Result<ApiRequest> parse_request(Endpoint endpoint, std::string body, const RequestLimits& limits);
+
+// Drops what only the making of the prompt needs: what is within messages, tools, documents and
+// template_kwargs, and a prompt's token ids. Members of the root and media parts stay. `memory`: as
+// it was parsed with.
+void drop_prompt(ApiRequest& request, HeldBytes* memory);
 
 }  // namespace sightline::openai

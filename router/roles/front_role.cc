@@ -90,7 +90,8 @@ struct FrontRole::Parts {
                  .fetcher = fetcher,
                  .served = shared.served,
                  .selector = shared.selector,
-                 .metrics = shared.metrics},
+                 .metrics = shared.metrics,
+                 .memory = shared.memory.share(MemoryShare::Requests)},
         proxy(services),
         api(services, proxy, to_workers),
         explain(services, proxy.pipeline()) {

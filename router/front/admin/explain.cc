@@ -109,7 +109,8 @@ std::string choice_json(const Explanation::Entry& chosen) {
 openai::Endpoint endpoint_of(const std::string& body) {
   if (body.find("\"messages\"") == std::string::npos) return openai::Endpoint::Completions;
   if (body.find("\"prompt\"") == std::string::npos) return openai::Endpoint::Chat;
-  const auto document = json::Document::parse(body);
+  const auto none = [](std::string_view) { return json::Inside::Dropped; };
+  const auto document = json::Document::parse(body, {.inside_of = none});
   const bool completion = document.ok() && document->root().is(json::Kind::Object) &&
                           !document->root().find("messages");
   return completion ? openai::Endpoint::Completions : openai::Endpoint::Chat;
@@ -126,9 +127,10 @@ runtime::AdminResponse response_of(Result<std::string> result) {
 Task<Result<std::string>> Explain::explain(std::string body) const {
   const auto endpoint = endpoint_of(body);
   const auto served = services_.served();
-  auto request = co_await pipeline_.parse(endpoint, std::move(body), *served, {});
+  proxy::Requester requester{{}, pipeline_.memory_for(body.size())};
+  auto request = co_await pipeline_.parse(endpoint, std::move(body), *served, requester);
   if (!request.ok()) co_return std::move(request).error();
-  auto prepared = co_await pipeline_.prepare(*request, *served, {});
+  auto prepared = co_await pipeline_.prepare(*request, *served, requester);
   if (!prepared.ok()) co_return std::move(prepared).error();
   const proxy::Keyed keyed = pipeline_.key(*request, *prepared, *served);
   const auto explained = co_await services_.selector.explain(keyed.inquiry);

@@ -6,6 +6,8 @@
 #include <span>
 #include <utility>
 
+#include "common/base/memory_ledger.h"
+
 #include "router/engine/families/families.h"
 #include "router/prompt/prepare/weights.h"
 
@@ -40,6 +42,11 @@ std::size_t batch_tokens(const openai::ApiRequest& request, std::size_t first_to
                   bytes / (is_text ? kBytesPerTokenGuess : kBytesPerIdGuess));
 }
 
+// Until the request ends.
+std::size_t held_by(const prepare::Prepared& prepared) {
+  return prepared.text.capacity() + prepared.prompt.tokens.capacity() * sizeof(TokenId);
+}
+
 std::vector<keys::MediaSpan> spans_of(const prepare::Prepared& prepared) {
   std::vector<keys::MediaSpan> spans;
   spans.reserve(prepared.prompt.spans.size());
@@ -59,16 +66,21 @@ Pipeline::Pipeline(const Services& services)
                 ? services.settings.read()->routing.seed
                 : static_cast<std::uint64_t>(services.clock.wall().time_since_epoch().count())) {}
 
+HeldBytes Pipeline::memory_for(std::size_t body_bytes) const {
+  return HeldBytes(&services_.memory, claim_of(body_bytes));
+}
+
 Task<Result<openai::ApiRequest>> Pipeline::parse(openai::Endpoint endpoint, std::string body,
                                                  const fleet::Served& served,
-                                                 std::stop_token left) const {
-  const openai::RequestLimits limits{.images_max = services_.settings.read()->media.images_max};
+                                                 Requester& requester) const {
+  const openai::RequestLimits limits{.images_max = services_.settings.read()->media.images_max,
+                                     .memory = &requester.memory};
   const auto now = static_cast<std::uint64_t>(services_.clock.now().time_since_epoch().count());
   const std::size_t weight = prepare::parse_weight(body, Rng(seed_ ^ now));
   auto work = [endpoint, &body, &limits] {
     return openai::parse_request(endpoint, std::move(body), limits);
   };
-  auto request = co_await offload(services_.pool, weight, left, std::move(work));
+  auto request = co_await offload(services_.pool, weight, requester.left, std::move(work));
   if (!request.ok()) co_return std::move(request).error();
   SL_CO_TRY(check_model(*request, served));
   co_return std::move(request).value();
@@ -94,27 +106,34 @@ std::size_t Pipeline::prompt_tokens_max(const fleet::Served& served) const {
   return services_.model->profile.tokens_max.value_or(kPromptTokensMax);
 }
 
-Task<Result<prepare::Prepared>> Pipeline::prepare(const openai::ApiRequest& request,
+Task<Result<prepare::Prepared>> Pipeline::prepare(openai::ApiRequest& request,
                                                   const fleet::Served& served,
-                                                  std::stop_token left) const {
+                                                  Requester& requester) const {
   const auto settings = services_.settings.read();
   const prepare::LoadedModel& model = *services_.model;
   const prepare::MediaRules rules{.profile = model.profile,
                                   .key = services_.identity,
                                   .image_bytes_max = settings->media.image_bytes_max,
                                   .fetched_bytes_max = settings->server.body_bytes_max};
-  auto downloads = co_await prepare::download_media(request, services_.fetcher, rules, left);
+  auto downloads =
+      co_await prepare::download_media(request, services_.fetcher, rules, requester.left);
   if (!downloads.ok()) co_return std::move(downloads).error();
   const prepare::PromptOptions prompt_options{.token_cache = &services_.token_cache,
                                               .tokens_max = prompt_tokens_max(served),
                                               .now = services_.clock.wall(),
-                                              .left = left};
+                                              .left = requester.left};
+  HeldBytes& memory = requester.memory;
+  const std::size_t bytes = prepare::prepare_bytes(request, prompt_options.tokens_max);
+  if (!memory.add(bytes)) co_return memory_error(memory, bytes, "the prompt of the request");
   auto work = [&]() -> Result<prepare::Prepared> {
     auto media = SL_TRY(prepare::resolve_media(request, *downloads, rules));
     return prepare::prepare_prompt(model, request, std::move(media), prompt_options);
   };
   const std::size_t weight = prepare::prepare_weight(request, *downloads);
-  auto prepared = co_await offload(services_.pool, weight, left, std::move(work));
+  auto prepared = co_await offload(services_.pool, weight, requester.left, std::move(work));
+  memory.remove(bytes);
+  openai::drop_prompt(request, &memory);
+  if (prepared.ok()) memory.charge(held_by(*prepared));
   co_return prepared;
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/byte_budget.h"
 #include "common/base/result.h"
 #include "common/runtime/task.h"
 
@@ -28,6 +29,12 @@ struct Keyed {
   bool prompt_estimated = false;  // job.prompt_tokens is a guess, wholly or in part
 };
 
+// On whose behalf a request's steps work.
+struct Requester {
+  std::stop_token left;  // stopped when nobody waits for the result any more
+  HeldBytes memory;      // charged with what the steps take; outlives their results
+};
+
 // The first three steps of a request's life: parse, prepare, key. They change nothing outside the
 // request and know the workers only by what they serve, so explaining a request and serving it run
 // the same code.
@@ -36,14 +43,18 @@ class Pipeline {
  public:
   explicit Pipeline(const Services& services);
 
-  // 1: the body as values; the model must be served. `left`, here and in 2: stopped when nobody
-  // waits for the result any more; what has not begun then is not done: Cancelled.
-  Task<Result<openai::ApiRequest>> parse(openai::Endpoint endpoint, std::string body,
-                                         const fleet::Served& served, std::stop_token left) const;
+  // For the requester of a body of so many bytes.
+  [[nodiscard]] HeldBytes memory_for(std::size_t body_bytes) const;
 
-  // 2: media resolved, template rendered, text tokenized, placeholders expanded.
-  Task<Result<prepare::Prepared>> prepare(const openai::ApiRequest& request,
-                                          const fleet::Served& served, std::stop_token left) const;
+  // 1: the body as values; the model must be served. What has not begun when the requester has
+  // left is not done, here and in 2: Cancelled. Where memory has no room: TooLarge, Overloaded.
+  Task<Result<openai::ApiRequest>> parse(openai::Endpoint endpoint, std::string body,
+                                         const fleet::Served& served, Requester& requester) const;
+
+  // 2: media resolved, template rendered, text tokenized, placeholders expanded. Of the request
+  // what only that needs is dropped (openai::drop_prompt).
+  Task<Result<prepare::Prepared>> prepare(openai::ApiRequest& request, const fleet::Served& served,
+                                          Requester& requester) const;
 
   // 3: block keys, and with them what is asked of the router role.
   [[nodiscard]] Keyed key(const openai::ApiRequest& request, const prepare::Prepared& prepared,

@@ -6,29 +6,39 @@
 #include <string>
 #include <utility>
 
+#include "common/base/memory_ledger.h"
 #include "common/contract/metrics_requests.h"
 #include "common/runtime/io_pool.h"
 
 #include "router/engine/families/families.h"
 
 namespace sightline::proxy {
+namespace {
+
+constexpr std::size_t base64_bytes(std::size_t bytes) { return (bytes + 2) / 3 * 4; }
+
+}  // namespace
 
 bool RequestBodies::asks_for_usage() const {
   return request_.stream && !request_.include_usage &&
          settings_->audit.usage == contract::AuditUsage::Inject;
 }
 
-Task<Result<Done>> RequestBodies::edit(const fleet::Served& served, std::stop_token left) {
+Task<Result<Done>> RequestBodies::edit(const fleet::Served& served, Requester& requester) {
   std::size_t bytes = 0;
   for (const prepare::ResolvedMedia& item : prepared_.media) {
     services_.metrics.counter(contract::kMediaItemsTotal, {item.outcome}).add();
     bytes += item.fetched ? item.fetched->size() : 0;
   }
+  const std::size_t written = base64_bytes(bytes) * served.families.size();
+  if (!requester.memory.add(written)) {
+    co_return memory_error(requester.memory, written, "the pictures of the request, as base64,");
+  }
   auto work = [&]() -> Result<Done> {
     for (const auto family : served.families) bodies_.emplace(family, edited(family));
     return Done{};
   };
-  auto done = co_await offload(services_.pool, bytes, std::move(left), std::move(work));
+  auto done = co_await offload(services_.pool, bytes, requester.left, std::move(work));
   co_return done;
 }
 

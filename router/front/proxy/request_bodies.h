@@ -4,7 +4,6 @@
 
 #include <map>
 #include <memory>
-#include <stop_token>
 #include <string_view>
 #include <vector>
 
@@ -13,6 +12,7 @@
 #include "common/contract/worker_spec.h"
 #include "common/runtime/task.h"
 
+#include "router/front/proxy/pipeline.h"
 #include "router/front/proxy/services.h"
 #include "router/openai/edits.h"
 #include "router/openai/request.h"
@@ -36,8 +36,8 @@ class RequestBodies {
   [[nodiscard]] bool asks_for_usage() const;
 
   // For the families that there are; downloaded images of many bytes are written into it on the
-  // compute threads. Error: Cancelled.
-  [[nodiscard]] Task<Result<Done>> edit(const fleet::Served& served, std::stop_token left);
+  // compute threads. Errors: Cancelled; TooLarge and Overloaded where memory has no room.
+  [[nodiscard]] Task<Result<Done>> edit(const fleet::Served& served, Requester& requester);
   // Edits the body once more where the first worker of a family has joined just now.
   [[nodiscard]] std::vector<std::string_view> pieces_for(contract::EngineFamily family);
 

@@ -25,18 +25,19 @@ Task<Result<Done>> Proxy::serve(openai::Endpoint endpoint, http::Request& http, 
   std::stop_source left;
   relay.on_leave([left]() mutable { left.request_stop(); });
   const auto served = services_.served();
+  Requester requester{left.get_token(), pipeline_.memory_for(http.body.size())};
 
   // 1 parse: OpenAI JSON to values; the client's bytes are kept.
-  auto parsed = co_await pipeline_.parse(endpoint, std::move(http.body), *served, left.get_token());
+  auto parsed = co_await pipeline_.parse(endpoint, std::move(http.body), *served, requester);
   if (!parsed.ok()) co_return std::move(parsed).error();
-  const openai::ApiRequest& request = *parsed;
+  openai::ApiRequest& request = *parsed;
   trace.parsed(request.stream);
   Attempts attempts(services_, retries_, trace,
                     {{http.method, http.target, request.document.text()}});
   SL_CO_TRY(attempts.recall());
 
   // 2 prepare: media to identities and sizes, text to tokens, placeholders expanded.
-  auto prepared = co_await pipeline_.prepare(request, *served, left.get_token());
+  auto prepared = co_await pipeline_.prepare(request, *served, requester);
   if (!prepared.ok()) co_return std::move(prepared).error();
 
   // 3 key: tokens and media to block keys.
@@ -46,9 +47,8 @@ Task<Result<Done>> Proxy::serve(openai::Endpoint endpoint, http::Request& http, 
   const auto rekeyed = [&] {
     return pipeline_.key(request, *prepared, *services_.served()).inquiry;
   };
-
   RequestBodies bodies(services_, request, *prepared);
-  const auto edited = co_await bodies.edit(*served, left.get_token());
+  const auto edited = co_await bodies.edit(*served, requester);
   if (!edited.ok()) co_return edited.error();
   for (;;) {
     // 4 match, 5 select, 6 reserve: leading blocks that each worker holds, the rank of a worker

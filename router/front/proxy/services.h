@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 
+#include "common/base/byte_budget.h"
 #include "common/base/clock.h"
 #include "common/base/published.h"
 #include "common/contract/identity_key.h"
@@ -37,6 +38,7 @@ struct Services {
   std::function<std::shared_ptr<const fleet::Served>()> served;
   selection::Selector& selector;
   runtime::Metrics& metrics;
+  ByteBudget& memory;  // what requests take besides their bodies is charged here
 };
 
 }  // namespace sightline::proxy

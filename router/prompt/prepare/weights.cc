@@ -15,9 +15,29 @@ constexpr std::size_t kMediaBytesPerTextByte = 32;
 // take 5 ms to inflate, so that at most two images are looked at on an I/O thread.
 constexpr std::size_t kImageWeight = 24U << 10U;
 
+// The text as it is rendered, and as it grows.
+constexpr std::size_t kTextCopies = 2;
+// Token ids as they come from the tokenizer, and with placeholders expanded.
+constexpr std::size_t kTokenCopies = 2;
+// Of text of single letters or digits, each with a comma or blank.
+constexpr std::size_t kBytesPerTokenMin = 2;
+// A value of the template language with its place in a dict.
+constexpr std::size_t kValueBytes = 128;
+
 bool is_base64(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '+' ||
          c == '/';
+}
+
+// Of inline images, as URLs.
+std::size_t inline_bytes(const openai::ApiRequest& request) {
+  std::size_t bytes = 0;
+  const openai::ChatBody* chat = request.chat();
+  if (chat == nullptr) return bytes;
+  for (const openai::MediaPart& part : chat->media) {
+    if (part.url) bytes += part.url->raw().size();
+  }
+  return bytes;
 }
 
 }  // namespace
@@ -35,16 +55,19 @@ std::size_t parse_weight(std::string_view body, Rng places) {
 }
 
 std::size_t prepare_weight(const openai::ApiRequest& request, const Downloads& downloads) {
-  std::size_t text = request.document.text().size();
   const openai::ChatBody* chat = request.chat();
+  std::size_t media = inline_bytes(request);
+  const std::size_t text = request.document.text().size() - media;
   if (chat == nullptr) return text;
-  std::size_t media = 0;
-  for (const openai::MediaPart& part : chat->media) {
-    if (part.url) media += part.url->raw().size();
-  }
-  text -= media;
   for (const auto& download : downloads) media += download ? download->size() : 0;
   return text + media / kMediaBytesPerTextByte + chat->media.size() * kImageWeight;
+}
+
+std::size_t prepare_bytes(const openai::ApiRequest& request, std::size_t tokens_max) {
+  const std::size_t text = request.document.text().size() - inline_bytes(request);
+  const std::size_t tokens = std::min(text / kBytesPerTokenMin, tokens_max);
+  const std::size_t values = request.chat() != nullptr ? request.document.kept_count() : 0;
+  return text * kTextCopies + tokens * sizeof(TokenId) * kTokenCopies + values * kValueBytes;
 }
 
 }  // namespace sightline::prepare

@@ -24,4 +24,8 @@ std::size_t parse_weight(std::string_view body, Rng places);
 // of a nanosecond each, but whose headers may hold compressed text (image/png.cc).
 std::size_t prepare_weight(const openai::ApiRequest& request, const Downloads& downloads);
 
+// Bytes of memory that preparing takes at most, about, besides what the token cache and downloads
+// take: the rendered text, its tokens, and the values that templates work with.
+std::size_t prepare_bytes(const openai::ApiRequest& request, std::size_t tokens_max);
+
 }  // namespace sightline::prepare

@@ -2,7 +2,12 @@
 // Copyright The Sightline Authors
 #include "router/openai/request.h"
 
+#include <variant>
+#include <vector>
+
 #include <gtest/gtest.h>
+
+#include "router/openai/edits.h"
 
 namespace sightline::openai {
 namespace {
@@ -96,6 +101,59 @@ TEST(ApiRequest, TheValuesOfAChatBodyAreBounded) {
   ASSERT_FALSE(chat.ok());
   EXPECT_EQ(chat.error().code, ErrorCode::TooLarge);
   EXPECT_TRUE(parse_request(Endpoint::Completions, R"({"prompt":[)" + zeros + "]}", {}).ok());
+}
+
+TEST(ApiRequest, MembersThatNobodyLooksIntoTakeNoMemory) {
+  std::string zeros = "0";
+  for (int i = 1; i < 400'000; ++i) zeros += ",0";
+  ByteBudget budget(std::size_t{64} << 20U);
+  for (const auto endpoint : {Endpoint::Chat, Endpoint::Completions}) {
+    HeldBytes held(&budget);
+    const auto request = parse_request(
+        endpoint, R"({"messages":[],"prompt":"x","junk":[)" + zeros + "]}", {.memory = &held});
+    ASSERT_TRUE(request.ok()) << request.error().message;
+    EXPECT_LT(held.bytes(), 10'000U);
+  }
+}
+
+TEST(ApiRequest, TokenIdsTakeFourBytesEach) {
+  std::string zeros = "0";
+  for (int i = 1; i < 100'000; ++i) zeros += ",0";
+  ByteBudget budget(std::size_t{64} << 20U);
+  for (const std::string& prompt : {"[" + zeros + "]", "[[" + zeros + "],[1]]"}) {
+    HeldBytes held(&budget);
+    const auto request =
+        parse_request(Endpoint::Completions, R"({"prompt":)" + prompt + "}", {.memory = &held});
+    ASSERT_TRUE(request.ok()) << request.error().message;
+    const auto* ids = std::get_if<std::vector<TokenId>>(&request->completion()->first_prompt);
+    ASSERT_NE(ids, nullptr);
+    EXPECT_EQ(ids->size(), 100'000U);
+    EXPECT_LT(held.bytes(), 410'000U);
+  }
+}
+
+TEST(ApiRequest, ItsBodyCanBeEditedAsBeforeOnceThePromptIsDropped) {
+  const std::string body =
+      R"({"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"http://a/b"},"uuid":"mine"}]}],"stream":true,"stream_options":{"x":1},"tools":[{"a":1}]})";
+  const auto edited = [&body](bool drops) {
+    ByteBudget budget(std::size_t{1} << 20U);
+    HeldBytes held(&budget);
+    auto request = parse_request(Endpoint::Chat, body, {.memory = &held});
+    EXPECT_TRUE(request.ok());
+    const std::size_t before = held.bytes();
+    if (drops) {
+      drop_prompt(*request, &held);
+      EXPECT_LT(held.bytes(), before);
+    }
+    EditedBody edit(request->document.text());
+    set_uuid(edit, request->chat()->media.at(0), "ours");
+    set_url(edit, request->chat()->media.at(0), "data:x");
+    set_member(edit, request->document.root(), "extra", "1");
+    std::string text;
+    for (const std::string_view piece : edit.pieces()) text += piece;
+    return text;
+  };
+  EXPECT_EQ(edited(true), edited(false));
 }
 
 }  // namespace

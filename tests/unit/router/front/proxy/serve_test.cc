@@ -11,6 +11,7 @@
 
 #include <gtest/gtest.h>
 
+#include "common/base/byte_budget.h"
 #include "common/contract/identity_key.h"
 #include "common/contract/names.h"
 
@@ -213,6 +214,7 @@ class Serving : public testing::TestWithParam<bool> {
   IoPool pool{{.io_threads = 1, .compute_threads = 1}};
   test::ManualClock clock;
   runtime::Metrics metrics;
+  ByteBudget memory{std::size_t{64} << 20U, {.limit = "memory-bytes-max"}};
   Published<contract::ServeSettings> settings{std::make_shared<const contract::ServeSettings>()};
   fleet::Served served;
   FakeSelector selector{clock};
@@ -234,7 +236,8 @@ class Serving : public testing::TestWithParam<bool> {
                     .fetcher = fetcher,
                     .served = [this] { return std::make_shared<const fleet::Served>(served); },
                     .selector = apart ? static_cast<selection::Selector&>(*apart) : selector,
-                    .metrics = metrics};
+                    .metrics = metrics,
+                    .memory = memory};
   Proxy proxy{services};
 };
 
@@ -255,6 +258,32 @@ TEST_P(Serving, ARequestGoesToTheChosenWorkerAndEndsWithItsAnswer) {
   EXPECT_EQ(selector.endings[0].status, 200);
   EXPECT_EQ(selector.endings[0].usage->prompt_tokens, 9U);
   EXPECT_EQ(selector.endings[0].request_id, "req-1");
+}
+
+TEST_P(Serving, WhatARequestTakesIsLittleOnceItsPromptIsMadeAndGivenBackAtItsEnd) {
+  std::string values = "0";
+  for (int i = 1; i < 100'000; ++i) values += ",0";
+  std::size_t held = 0;
+  selector.before = [&](const selection::Inquiry&) -> std::optional<Error> {
+    held = memory.held();
+    return std::nullopt;
+  };
+  ASSERT_TRUE(serve(chat(R"(,"chat_template_kwargs":{"x":[)" + values + "]}")).ok());
+  EXPECT_GT(held, 0U);
+  EXPECT_LT(held, 1'000'000U);
+  EXPECT_EQ(memory.held(), 0U);
+}
+
+TEST_P(Serving, ARequestForWhichThereIsNoMemoryIsRefusedByTheLimitsName) {
+  std::size_t others = 0;
+  ASSERT_TRUE(memory.add(others, memory.bytes_max()));
+  const auto refused = serve(chat());
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::Overloaded);
+  EXPECT_EQ(refused.error().limit, "memory-bytes-max");
+  EXPECT_TRUE(relay.sent.empty());
+  memory.release(others);
+  EXPECT_TRUE(serve(chat()).ok());
 }
 
 Error out_of_date() {
