@@ -60,6 +60,9 @@ inline constexpr MetricSpec kMemoryRefusedTotal{
     MetricType::Counter,
     "Claims that found no room in the share; all: that found room there, but none in the whole.",
     {"share"}};
+inline constexpr MetricSpec kAllocationFailuresTotal{
+    "sightline_allocation_failures_total", MetricType::Counter,
+    "Times the system gave no memory; each ended one request or connection."};
 inline constexpr MetricSpec kNameLookupsTotal{
     "sightline_name_lookups_total",
     MetricType::Counter,
@@ -90,6 +93,7 @@ inline constexpr std::array kProcessMetrics = {
     &kMemoryRefusedTotal,
     &kNameLookupsTotal,
     &kMetricOverflowTotal,
+    &kAllocationFailuresTotal,
     &kBuildInfo,
 };
 

@@ -27,7 +27,7 @@ inline constexpr std::array kLimitsBorn = {
     LabelValues{"media-held-bytes-max"}, LabelValues{"max-model-len"},
     LabelValues{"reservations"},         LabelValues{"explains"},
     LabelValues{"list-answers"},         LabelValues{"routers"},
-    LabelValues{"memory-bytes-max"},
+    LabelValues{"memory-bytes-max"},     LabelValues{"allocation"},
 };
 // Wrong claims; all other misses have causes that are no fault of the index.
 inline constexpr std::array<LabelValues, 1> kMissesBorn = {LabelValues{"", "over", "unexplained"}};

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
 #include <array>
+#include <new>
 #include <utility>
 
+#include "common/base/out_of_memory.h"
 #include "common/http/server_connection.h"
 
 namespace sightline::http {
@@ -10,6 +12,14 @@ namespace {
 
 Error client_left() {
   return client_error(ErrorCode::Cancelled, "the client closed the connection");
+}
+
+// Where a handler returned without an answer.
+Response left_response(const ServerOptions& options, bool is_cut_off) {
+  if (is_cut_off) {
+    return refusal_response(options, 503, stopping_error("the request was answered"));
+  }
+  return refusal_response(options, 500, internal_error("the request was left without an answer"));
 }
 
 }  // namespace
@@ -38,13 +48,17 @@ Task<void> ServerConnection::answer() {
   context_.active_requests.fetch_add(1, std::memory_order_relaxed);
   receive_ahead();
   ResponseWriter writer(*this);
-  co_await context_.handler(request_, writer);
+  bool is_out_of_memory = false;
+  try {
+    co_await context_.handler(request_, writer);
+  } catch (const std::bad_alloc&) {
+    is_out_of_memory = true;
+  }
   wire_->watch({});
   on_disconnect_ = nullptr;
   if (phase_ == Phase::Handling && !broken_ && !disconnected_) {
-    const auto error = cut_off_ ? stopping_error("the request was answered")
-                                : internal_error("the request was left without an answer");
-    auto response = refusal_response(context_.options, cut_off_ ? 503 : 500, error);
+    auto response = is_out_of_memory ? refusal_response(context_.options, 503, out_of_memory())
+                                     : left_response(context_.options, cut_off_);
     static_cast<void>(co_await send(std::move(response)));
   }
   if (phase_ == Phase::Streaming) abort();

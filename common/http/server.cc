@@ -3,6 +3,7 @@
 #include "common/http/server.h"
 
 #include <array>
+#include <new>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -15,6 +16,7 @@
 
 #include "common/base/log.h"
 #include "common/base/mutex.h"
+#include "common/base/out_of_memory.h"
 #include "common/http/server_connection.h"
 
 namespace sightline::http {
@@ -138,8 +140,13 @@ void admit(const std::shared_ptr<Listener>& listener, Wire::Socket socket) {
   }
   asio::error_code ignored;
   socket.set_option(tcp::no_delay(true), ignored);
-  spawn(listener->pool.context(listener->index).get_executor(),
-        serve_connection(listener, std::move(socket)));
+  try {
+    spawn(listener->pool.context(listener->index).get_executor(),
+          serve_connection(listener, std::move(socket)));
+  } catch (const std::bad_alloc&) {
+    count_allocation_failure();
+    context.connections.fetch_sub(1);
+  }
 }
 
 // Serves those that are connected already: closing the listener would reset them.

@@ -3,10 +3,12 @@
 #include "common/http/server_connection.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "common/base/json.h"
 #include "common/base/memory_ledger.h"
+#include "common/base/out_of_memory.h"
 
 namespace sightline::http {
 namespace {
@@ -68,8 +70,7 @@ Task<void> ServerConnection::run() {
   bool goes_on = true;
   while (goes_on) {
     begin_request();
-    bool readable = co_await read_head();
-    if (readable) readable = co_await read_body();
+    const bool readable = co_await read_request();
     if (!readable) break;
     co_await answer();
     // What the answer said counts: a drain may have begun since.
@@ -78,6 +79,18 @@ Task<void> ServerConnection::run() {
   release_body();
   wire_->watch({});
   wire_->close();
+}
+
+Task<bool> ServerConnection::read_request() {
+  try {
+    bool readable = co_await read_head();
+    if (readable) readable = co_await read_body();
+    co_return readable;
+  } catch (const std::bad_alloc&) {
+    request_.body = std::string();
+  }
+  auto error = out_of_memory();
+  co_return co_await refuse(503, std::move(error));
 }
 
 void ServerConnection::begin_request() {

@@ -71,6 +71,7 @@ class ServerConnection {
  private:
   enum class Phase { Idle, Reading, Handling, Streaming, Answered, Lingering };
 
+  Task<bool> read_request();
   Task<bool> read_head();
   Task<bool> read_body();
   Task<bool> read_known_body(std::size_t bytes);

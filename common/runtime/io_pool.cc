@@ -30,6 +30,18 @@ struct IoThread {
   Guard guard{context.get_executor()};
 };
 
+// Until the context is stopped, which returns without an exception.
+void run_context(asio::io_context& context) {
+  for (bool is_over = false; !is_over;) {
+    try {
+      context.run();
+      is_over = true;
+    } catch (...) {
+      end_escaped(std::current_exception());
+    }
+  }
+}
+
 }  // namespace
 
 struct IoPool::State {
@@ -60,13 +72,13 @@ IoPool::IoPool(const IoPoolOptions& options) : state_(std::make_unique<State>())
     state_->io_threads.emplace_back(options.name + "-io-" + std::to_string(i),
                                     [state = state_.get(), i](std::stop_token) {
                                       here = {state, i};
-                                      state->io[i]->context.run();
+                                      run_context(state->io[i]->context);
                                     });
   }
   for (std::size_t i = 0; i < options.compute_threads; ++i) {
     state_->compute_threads.emplace_back(
         options.name + "-compute-" + std::to_string(i),
-        [compute = state_->compute.get()](std::stop_token) { compute->run(); });
+        [compute = state_->compute.get()](std::stop_token) { run_context(*compute); });
   }
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -60,8 +61,8 @@ class IoPool {
   std::unique_ptr<State> state_;
 };
 
-// Runs work() on a compute thread and resumes the caller on its own I/O thread. References that
-// the work captures must outlive the co_await. An exception that escapes it ends the process.
+// Runs work() on a compute thread and resumes the caller on its own I/O thread, with the exception
+// that escaped the work, if one did. References that the work captures must outlive the co_await.
 //   auto parse = [&body] { return parse_body(body); };
 //   const auto parsed = co_await run_on_compute(pool, std::move(parse));
 template <class Work>
@@ -69,11 +70,16 @@ Task<std::invoke_result_t<Work&>> run_on_compute(IoPool& pool, Work work) {
   using Value = std::invoke_result_t<Work&>;
   using Slot = std::conditional_t<std::is_void_v<Value>, std::monostate, std::optional<Value>>;
   Slot slot{};
+  std::exception_ptr escaped;
   auto call = [&]() noexcept {
-    if constexpr (std::is_void_v<Value>) {
-      work();
-    } else {
-      slot.emplace(work());
+    try {
+      if constexpr (std::is_void_v<Value>) {
+        work();
+      } else {
+        slot.emplace(work());
+      }
+    } catch (...) {
+      escaped = std::current_exception();
     }
   };
   auto start = [&pool, &call](auto resume) {
@@ -85,6 +91,7 @@ Task<std::invoke_result_t<Work&>> run_on_compute(IoPool& pool, Work work) {
     asio::post(pool.compute(), std::move(job));
   };
   co_await asio::async_initiate<const asio::use_awaitable_t<Executor>&, void()>(start, use_task);
+  if (escaped) std::rethrow_exception(escaped);
   if constexpr (!std::is_void_v<Value>) co_return std::move(*slot);
 }
 

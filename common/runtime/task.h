@@ -26,11 +26,15 @@ using Task = asio::awaitable<T, Executor>;
 // Completion token for awaiting Asio operations inside a Task.
 inline constexpr asio::use_awaitable_t<Executor> use_task{};
 
-// Starts a coroutine that nobody awaits. An exception that escapes it ends the process.
+// An exception that escaped a coroutine, or a callback of an I/O thread: where the system had no
+// memory only that ends, and is counted; anything else ends the process.
+void end_escaped(const std::exception_ptr& escaped) noexcept;
+
+// Starts a coroutine that nobody awaits; of an exception that escapes it: end_escaped().
 // Thread safety: from any thread; the coroutine runs on the executor's thread.
 inline void spawn(const Executor& executor, Task<void> task) {
   asio::co_spawn(executor, std::move(task), [](const std::exception_ptr& escaped) noexcept {
-    if (escaped) std::rethrow_exception(escaped);
+    if (escaped) end_escaped(escaped);
   });
 }
 

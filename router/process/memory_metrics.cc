@@ -5,11 +5,13 @@
 #include <string_view>
 #include <utility>
 
+#include "common/base/out_of_memory.h"
 #include "common/contract/metrics_process.h"
 
 namespace sightline::process {
 
-MemoryMetrics::MemoryMetrics(const MemoryLedger& ledger, runtime::Metrics& metrics) {
+MemoryMetrics::MemoryMetrics(const MemoryLedger& ledger, runtime::Metrics& metrics)
+    : failures_(metrics.counter(contract::kAllocationFailuresTotal)) {
   for (std::size_t i = 0; i < rows_.size(); ++i) {
     const bool is_share = i < kMemoryShares.size();
     const std::string_view name = is_share ? name_of(kMemoryShares[i]) : std::string_view("all");
@@ -21,6 +23,8 @@ MemoryMetrics::MemoryMetrics(const MemoryLedger& ledger, runtime::Metrics& metri
 }
 
 void MemoryMetrics::refresh() {
+  const std::uint64_t failures = allocation_failures();
+  failures_.add(static_cast<double>(failures - std::exchange(failures_counted_, failures)));
   for (Row& row : rows_) {
     row.held.set(static_cast<double>(row.budget->held()));
     row.limit.set(static_cast<double>(row.budget->bytes_max()));

@@ -29,6 +29,8 @@ class MemoryMetrics {
     std::uint64_t counted = 0;  // of the budget's refusals
   };
 
+  const runtime::Counter failures_;
+  std::uint64_t failures_counted_ = 0;
   std::array<Row, kMemoryShares.size() + 1> rows_;  // the last: all shares
 };
 

@@ -2,12 +2,15 @@
 // Copyright The Sightline Authors
 #include "router/front/proxy/client_api.h"
 
+#include <new>
+#include <optional>
 #include <set>
 #include <utility>
 
 #include "common/base/bytes.h"
 #include "common/base/json.h"
 #include "common/base/log.h"
+#include "common/base/out_of_memory.h"
 #include "common/base/rng.h"
 #include "common/contract/metrics_requests.h"
 #include "common/contract/names.h"
@@ -53,6 +56,19 @@ void add_advice(http::Response& response, const Advice& advice) {
   }
   if (advice.is_useless_again) response.headers.set(contract::kShouldRetryHeader, "false");
   if (!advice.body.empty()) response.body = advice.body;
+}
+
+// What the system has no memory for ends with an error, and nothing else does.
+Task<Result<Done>> contained(Task<Result<Done>> life) {
+  std::optional<Result<Done>> ended;
+  try {
+    auto result = co_await std::move(life);
+    ended.emplace(std::move(result));
+  } catch (const std::bad_alloc&) {
+    ended.reset();
+  }
+  if (!ended) co_return out_of_memory();
+  co_return std::move(*ended);
 }
 
 struct ModelEntry {
@@ -150,7 +166,8 @@ Task<void> ClientApi::generate(openai::Endpoint endpoint, http::Request& http,
                      request_id_of(http));
   auto result = admit(active.number());
   relay::HttpRelay relay(to_workers_, client);
-  if (result.ok()) result = co_await proxy_.serve(endpoint, http, relay, trace);
+  auto life = proxy_.serve(endpoint, http, relay, trace);
+  if (result.ok()) result = co_await contained(std::move(life));
   co_await conclude(std::move(result), trace, client);
 }
 
@@ -159,7 +176,8 @@ Task<void> ClientApi::pass(http::Request& http, http::ResponseWriter& client) {
   RequestTrace trace(services_, "other", request_id_of(http));
   auto result = admit(active.number());
   relay::HttpRelay relay(to_workers_, client);
-  if (result.ok()) result = co_await proxy_.serve_unread(http, relay, trace);
+  auto life = proxy_.serve_unread(http, relay, trace);
+  if (result.ok()) result = co_await contained(std::move(life));
   co_await conclude(std::move(result), trace, client);
 }
 

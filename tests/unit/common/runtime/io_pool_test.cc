@@ -2,11 +2,17 @@
 // Copyright The Sightline Authors
 #include "common/runtime/io_pool.h"
 
+#include <exception>
+#include <future>
 #include <memory>
+#include <new>
 #include <thread>
 #include <vector>
 
+#include <asio/post.hpp>
 #include <gtest/gtest.h>
+
+#include "common/base/out_of_memory.h"
 
 #include "tests/fakes/run_task.h"
 
@@ -76,6 +82,38 @@ Task<void> wait_for_ever(Gate& gate, bool* gone, std::promise<void>& waiting) {
   const Tell tell(gone);
   waiting.set_value();
   co_await gate.wait();
+}
+
+void find_no_memory() { std::rethrow_exception(std::make_exception_ptr(std::bad_alloc())); }
+
+TEST(IoPool, WorkThatTheSystemHasNoMemoryForEndsItsCallerOnly) {
+  IoPool pool({.io_threads = 1, .compute_threads = 1});
+  const std::uint64_t before = allocation_failures();
+  std::promise<bool> caught;
+  auto task = [&]() -> Task<void> {
+    bool was_caught = false;
+    try {
+      auto work = [] { find_no_memory(); };
+      co_await run_on_compute(pool, std::move(work));
+    } catch (const std::bad_alloc&) {
+      was_caught = true;
+    }
+    caught.set_value(was_caught);
+  };
+  spawn(pool.context(0).get_executor(), task());
+  EXPECT_TRUE(caught.get_future().get());
+
+  auto alone = []() -> Task<void> {
+    find_no_memory();
+    co_return;
+  };
+  spawn(pool.context(0).get_executor(), alone());
+  asio::post(pool.context(0), [] { find_no_memory(); });
+  // The thread goes on with what comes after.
+  while (allocation_failures() < before + 2) {
+    run_task(pool, []() -> Task<void> { co_return; });
+  }
+  EXPECT_EQ(allocation_failures(), before + 2);
 }
 
 TEST(IoPool, DestroysSuspendedCoroutinesAtItsEnd) {
