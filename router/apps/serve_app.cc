@@ -14,6 +14,7 @@
 #include "common/hosts/lookup.h"
 #include "common/runtime/admin_server.h"
 #include "common/runtime/io_pool.h"
+#include "common/runtime/memory_keeper.h"
 #include "common/runtime/metrics.h"
 
 #include "router/apps/pushes.h"
@@ -59,6 +60,7 @@ struct ServeApp::Parts {
   keys::Scheme scheme;
   std::shared_ptr<const prepare::LoadedModel> model;
   MemoryLedger memory;
+  runtime::MemoryKeeper memory_keeper{memory.whole()};
   runtime::Metrics metrics;
   hosts::Lookup names{system_clock(), &metrics};
   std::unique_ptr<process::ReplicaStack> replicas;  // with --nats

@@ -6,6 +6,7 @@
 #include "common/base/log.h"
 #include "common/command/command.h"
 #include "common/contract/load_settings.h"
+#include "common/runtime/memory_keeper.h"
 #include "common/runtime/shutdown.h"
 
 #include "router/apps/serve_app.h"
@@ -53,6 +54,7 @@ int serve_command(const Invocation& invocation) {
   if (!checked.ok()) return fail(command, checked.error().message, 2);
   const auto logging = start_log(settings.log.level);
   if (!logging.ok()) return fail(command, logging.error().message, 2);
+  runtime::tune_allocator();
   const std::size_t open_files = process::raise_open_files();
   const process::OpenFilesPlan plan = process::plan_open_files(
       open_files, settings, apps::threads_or_cores(settings.server.io_threads));

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "common/runtime/memory_keeper.h"
+
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <chrono>
+#include <new>
+#include <string>
+
+#include <malloc.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/base/mutex.h"
+#include "common/runtime/small_file.h"
+#include "common/runtime/worker_thread.h"
+
+namespace sightline::runtime {
+namespace {
+
+constexpr std::chrono::seconds kInterval{1};
+// Resident beyond what is charged, and beyond what stayed after the last time, before freed memory
+// is looked for: that takes each of the allocator's locks for a while.
+constexpr std::size_t kSlackBytes = std::size_t{24} << 20U;
+// Looks from one time to the next; sooner only where it is this part of what may be held.
+constexpr std::size_t kLooksBetween = 4;
+constexpr std::size_t kUrgentPart = 16;
+constexpr std::size_t kStatmBytesMax = 4096;
+// Address space only; it has no memory behind it.
+constexpr std::size_t kHeldBackBytes = std::size_t{32} << 20U;
+
+std::atomic<void*> held_back = nullptr;
+
+void hold_back() {
+  if (held_back.load() != nullptr) return;
+  void* const space = ::mmap(nullptr, kHeldBackBytes, PROT_NONE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (space != MAP_FAILED) held_back.store(space);
+}
+
+// Called by operator new when it gets nothing: it tries again if this returns, and throws once
+// there is no handler any more.
+void give_way() {
+  void* const space = held_back.exchange(nullptr);
+  if (space == nullptr) {
+    std::set_new_handler(nullptr);
+    return;
+  }
+  ::munmap(space, kHeldBackBytes);
+}
+
+// Resident bytes of this process: the second number of /proc/self/statm, in pages (proc(5)).
+std::size_t resident_bytes() {
+  const auto text = read_small_file("/proc/self/statm", kStatmBytesMax);
+  if (!text.ok()) return 0;
+  const std::size_t at = text->find(' ') + 1;
+  std::size_t pages = 0;
+  std::from_chars(text->data() + at, text->data() + text->size(), pages);
+  return pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+}
+
+}  // namespace
+
+void tune_allocator() {
+  // With a threshold of its own choice glibc would keep blocks of up to 32 MiB after the first one
+  // was freed.
+  mallopt(M_MMAP_THRESHOLD, static_cast<int>(kOwnMappingBytes));
+  mallopt(M_TRIM_THRESHOLD, static_cast<int>(2 * kOwnMappingBytes));
+}
+
+struct MemoryKeeper::State {
+  explicit State(const ByteBudget& budget) : whole(budget) {}
+
+  void look();
+  [[nodiscard]] std::size_t beyond() const {
+    const std::size_t resident = resident_bytes();
+    return resident - std::min(resident, whole.held());
+  }
+
+  const ByteBudget& whole;
+  std::size_t looks = 0;   // since the last time
+  std::size_t stayed = 0;  // beyond what is held, when it was least lately
+  Mutex mutex;
+  StopCondVar changed;
+  std::unique_ptr<WorkerThread> thread;
+};
+
+void MemoryKeeper::State::look() {
+  hold_back();
+  std::set_new_handler(give_way);
+  const std::size_t before = beyond();
+  stayed = stayed == 0 ? before : std::min(stayed, before);
+  if (before < stayed + kSlackBytes) return;
+  const bool is_urgent = before > stayed + std::max(kSlackBytes, whole.bytes_max() / kUrgentPart);
+  if (++looks < kLooksBetween && !is_urgent) return;
+  looks = 0;
+  malloc_trim(0);
+  stayed = beyond();
+}
+
+MemoryKeeper::MemoryKeeper(const ByteBudget& whole) : state_(std::make_unique<State>(whole)) {
+  State* const state = state_.get();
+  state->look();
+  state->thread = std::make_unique<WorkerThread>("memory", [state](std::stop_token stop) {
+    while (!stop.stop_requested()) {
+      {
+        const MutexLock lock(state->mutex);
+        state->changed.wait_until(state->mutex, stop, system_clock().now() + kInterval,
+                                  [] { return false; });
+      }
+      state->look();
+    }
+  });
+}
+
+MemoryKeeper::~MemoryKeeper() {
+  state_->thread.reset();
+  std::set_new_handler(nullptr);
+  give_way();
+}
+
+}  // namespace sightline::runtime
