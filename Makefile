@@ -11,7 +11,7 @@ BUILD := build/$(PRESET)
 PYTHON := build/venv/bin/python
 LINT := /usr/bin/python3 hack/lint
 
-.PHONY: help setup build demo-build test-build demo demo-replicas demo-cluster serve test test-packaging test-packaging-full test-cluster test-goldens lint format bench bench-peers bench-tokenizer bench-replays chaos chaos-replicas fairness soak stream-model coverage fuzz release test-asan test-tsan instrumented-build ci clean
+.PHONY: help setup build demo-build test-build demo demo-replicas demo-cluster serve test test-packaging test-packaging-full test-cluster test-goldens lint format bench bench-peers bench-tokenizer bench-replays chaos chaos-replicas fairness memory soak stream-model coverage fuzz release test-asan test-tsan instrumented-build ci clean
 
 help: ## this text
 	@echo "Sightline. On a fresh Debian 12 machine 'make demo' or 'make test' is all it takes."
@@ -81,6 +81,9 @@ chaos: test-build ## faults of all kinds at random, hostile clients: SECONDS=60,
 
 chaos-replicas: test-build ## the same with many routers: NATS, agents, routers fail: SECONDS=60, SEED=N
 	@$(PYTHON) tests/chaos/replicas --build $(BUILD) --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
+
+memory: test-build ## hostile clients beside a ledger of 1.5 GiB: SECONDS=60 of each kind
+	@$(PYTHON) tests/chaos/memory --build $(BUILD) --seconds $(SECONDS)
 
 fairness: test-build ## healthy engines while the events thread is held, then a lying one: SECONDS=60
 	@$(PYTHON) tests/chaos/fairness --build $(BUILD) --seconds $(SECONDS)
