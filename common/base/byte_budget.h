@@ -100,18 +100,13 @@ class ByteBudget {
     if (within_.parent != nullptr) most = std::min(most, within_.parent->most(claim));
     return most;
   }
-  // The outermost of this budget and its parents if none has less room than `bytes`, else the first
-  // that has; of what is held already, only that counts which `held` says.
-  enum class Counting : std::uint8_t { Held, Nothing };
-  [[nodiscard]] const ByteBudget& tightest(std::size_t bytes, Claim claim, Counting held) const {
-    const ByteBudget* level = this;
-    for (; level->within_.parent != nullptr; level = level->within_.parent) {
-      const std::size_t most = level->most_here(claim);
-      const std::size_t taken = held == Counting::Held ? std::min(most, level->held()) : 0;
-      if (bytes > most - taken) break;
-    }
-    return *level;
+  // The same, but for the parents.
+  [[nodiscard]] std::size_t most_here(Claim claim) const {
+    const std::size_t kept = claim == Claim::Small ? 0 : within_.kept_for_small_bytes;
+    const std::size_t most = bytes_max();
+    return most - std::min(most, kept);
   }
+  [[nodiscard]] const ByteBudget* parent() const { return within_.parent; }
   [[nodiscard]] std::string_view limit() const { return within_.limit; }
   // Claims that this budget itself had no room for.
   [[nodiscard]] std::uint64_t refused() const { return refused_.load(std::memory_order_relaxed); }
@@ -127,12 +122,6 @@ class ByteBudget {
   }
 
  private:
-  [[nodiscard]] std::size_t most_here(Claim claim) const {
-    const std::size_t kept = claim == Claim::Small ? 0 : within_.kept_for_small_bytes;
-    const std::size_t most = bytes_max();
-    return most - std::min(most, kept);
-  }
-
   // False: nothing is left of `before`.
   bool resize(std::size_t before, std::size_t bytes, Claim claim) {
     if (!resize_here(before, bytes, claim)) {

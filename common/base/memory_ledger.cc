@@ -43,6 +43,17 @@ ByteBudget share_of(ByteBudget& whole, MemoryShare share, std::size_t bound) {
               .limit = row_of(share).limit});
 }
 
+// The first of a budget and its parents that has less than `bytes`, left or at all; else the last.
+const ByteBudget& tightest(const ByteBudget& budget, std::size_t bytes, Claim claim, bool at_all) {
+  const ByteBudget* level = &budget;
+  for (; level->parent() != nullptr; level = level->parent()) {
+    const std::size_t most = level->most_here(claim);
+    const std::size_t taken = at_all ? 0 : std::min(most, level->held());
+    if (bytes > most - taken) break;
+  }
+  return *level;
+}
+
 template <std::size_t... kAt>
 std::array<ByteBudget, sizeof...(kAt)> shares_of(ByteBudget& whole, const MemoryBounds& bounds,
                                                  std::index_sequence<kAt...>) {
@@ -82,8 +93,7 @@ MemoryBounds fitting_bounds(std::size_t whole, const MemoryBounds& wanted) {
 Error memory_error(const ByteBudget& budget, std::size_t bytes, Claim claim,
                    std::string_view what) {
   const bool is_never = bytes > budget.most(claim);
-  const ByteBudget& full = budget.tightest(
-      bytes, claim, is_never ? ByteBudget::Counting::Nothing : ByteBudget::Counting::Held);
+  const ByteBudget& full = tightest(budget, bytes, claim, is_never);
   const std::string limit(full.limit());
   const std::string most = std::to_string(full.bytes_max());
   if (is_never) {

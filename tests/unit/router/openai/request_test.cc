@@ -134,7 +134,9 @@ TEST(ApiRequest, TokenIdsTakeFourBytesEach) {
 
 TEST(ApiRequest, ItsBodyCanBeEditedAsBeforeOnceThePromptIsDropped) {
   const std::string body =
-      R"({"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"http://a/b"},"uuid":"mine"}]}],"stream":true,"stream_options":{"x":1},"tools":[{"a":1}]})";
+      R"({"messages":[{"role":"user","content":[{"type":"image_url",)"
+      R"("image_url":{"url":"http://a/b"},"uuid":"mine"}]}],"stream":true,)"
+      R"("stream_options":{"x":1},"tools":[{"a":1}]})";
   const auto edited = [&body](bool drops) {
     ByteBudget budget(std::size_t{1} << 20U);
     HeldBytes held(&budget);
