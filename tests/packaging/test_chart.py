@@ -148,7 +148,7 @@ OTHER = {
     "alerts.enabled": True, "tolerations": [{"operator": "Exists"}],
     "topologySpreadConstraints": [{"maxSkew": 1}], "extraArgs": ["--poll-interval=9s"],
     "extraEnv": [{"name": "A", "value": "b"}], "affinity": {"nodeAffinity": {}},
-    "resources.requests.cpu": "60m",
+    "resources.requests.cpu": "60m", "runAsUser": 1000,
 }
 # Values without which another one says nothing.
 BESIDE = {

@@ -17,11 +17,15 @@ app.kubernetes.io/name: sightline-operator
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end -}}
 
-{{- define "sightline.labels" -}}
+{{- define "sightline.ownLabels" -}}
 {{ include "sightline.selectorLabels" . }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- end -}}
+
+{{- define "sightline.labels" -}}
+{{ include "sightline.ownLabels" . }}
 {{- with .Values.commonLabels }}
 {{ toYaml . }}
 {{- end }}
@@ -56,6 +60,10 @@ true
 {{/* What schemas cannot say. The message begins with the value's path. */}}
 {{- define "sightline.validate" -}}
 {{- $budget := .Values.podDisruptionBudget -}}
+{{- include "sightline.validateLabels" . -}}
+{{- if .Values.leaderElection.enabled -}}
+{{- include "sightline.validateLease" .Values.leaderElection -}}
+{{- end -}}
 {{- if and .Values.leaderElection.enabled (not .Values.leaderElection.leaseName) -}}
 {{- fail "leaderElection.leaseName: an election needs a name of its Lease" -}}
 {{- end -}}
@@ -92,6 +100,38 @@ true
 {{- end -}}
 {{- end -}}
 
+{{/* Milliseconds of 15s, 500ms, 2m or 1h. */}}
+{{- define "sightline.milliseconds" -}}
+{{- $unit := regexFind "[a-z]+$" . -}}
+{{- mul (regexFind "^[0-9]+" . | int64) (get (dict "ms" 1 "s" 1000 "m" 60000 "h" 3600000) $unit) -}}
+{{- end -}}
+
+{{/* Labels by which pods are selected, or what is installed is told apart, are nobody else's to set. */}}
+{{- define "sightline.validateLabels" -}}
+{{- $own := include "sightline.ownLabels" . | fromYaml -}}
+{{- $more := dict "commonLabels" .Values.commonLabels "podLabels" .Values.podLabels "dashboards.labels" .Values.dashboards.labels "alerts.labels" .Values.alerts.labels "metrics.podMonitor.labels" .Values.metrics.podMonitor.labels -}}
+{{- range $place, $labels := $more -}}
+{{- range $name, $value := $labels -}}
+{{- if hasKey $own $name -}}
+{{- fail (printf "%s: %s is a label of the chart's own; leave it out" $place $name) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The order without which a leader would lose its Lease between two renewals. */}}
+{{- define "sightline.validateLease" -}}
+{{- $lease := include "sightline.milliseconds" .leaseDuration | int64 -}}
+{{- $renew := include "sightline.milliseconds" .renewDeadline | int64 -}}
+{{- $retry := include "sightline.milliseconds" .retryPeriod | int64 -}}
+{{- if or (le $lease $renew) (lt $lease 1000) -}}
+{{- fail "leaderElection.leaseDuration: has to be longer than renewDeadline, and at least 1s" -}}
+{{- end -}}
+{{- if le (mul 10 $renew) (mul 12 $retry) -}}
+{{- fail "leaderElection.renewDeadline: has to be longer than 1.2 times retryPeriod" -}}
+{{- end -}}
+{{- end -}}
+
 {{/* Names of all alerts, as YAML. */}}
 {{- define "sightline.alertNames" -}}
 {{- $names := list -}}
@@ -118,7 +158,9 @@ true
 {{/* What Pod Security calls restricted. */}}
 {{- define "sightline.podSecurity" -}}
 runAsNonRoot: true
-runAsUser: 65532
+{{- with .Values.runAsUser }}
+runAsUser: {{ int64 . }}
+{{- end }}
 seccompProfile:
   type: RuntimeDefault
 {{- end -}}

@@ -1,8 +1,9 @@
 {{/* SPDX-License-Identifier: Apache-2.0
 Copyright The Sightline Authors */}}
 
-{{/* What the operator may do where it looks after objects. It reads Secrets by their names alone: no
-list, no watch. */}}
+{{/* What the operator may do where it looks after objects. It lists and
+watches Secrets by name and version alone, which needs the right to all of them, and reads its own
+and those that objects name. */}}
 {{- define "sightline.rules" -}}
 - apiGroups: [sightline.dev]
   resources: [multimodalrouters]
@@ -35,7 +36,10 @@ list, no watch. */}}
   verbs: [patch]
 - apiGroups: [""]
   resources: [secrets]
-  verbs: [get, create]
+  verbs: [get, list, watch, create]
+- apiGroups: [""]
+  resources: [persistentvolumeclaims]
+  verbs: [get]
 - apiGroups: [networking.k8s.io]
   resources: [networkpolicies]
   verbs: [get, list, watch, create, patch, delete]
