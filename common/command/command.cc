@@ -26,16 +26,24 @@ Begun begin(const Command& command, const Invocation& invocation, contract::Sett
   };
   const auto loaded =
       contract::load_settings(table, {invocation.arguments, invocation.environment, read_file});
-  if (!loaded.ok()) return {.status = fail(command, loaded.error().message, 2), .config_file = ""};
+  if (!loaded.ok()) {
+    return {.status = fail(command, loaded.error().message, 2), .config_file = {}, .left_out = {}};
+  }
   if (loaded->help) {
     std::printf("%s%s", command.introduction, contract::help_text(table).c_str());
-    return {.status = 0, .config_file = ""};
+    return {.status = 0, .config_file = {}, .left_out = {}};
   }
   if (loaded->print_config) {
     std::fputs(contract::print_settings(table).c_str(), stdout);
-    return {.status = 0, .config_file = ""};
+    return {.status = 0, .config_file = {}, .left_out = {}};
   }
-  return {.status = std::nullopt, .config_file = loaded->config_file};
+  return {.status = std::nullopt, .config_file = loaded->config_file, .left_out = loaded->left_out};
+}
+
+void tell_left_out(const Begun& begun) {
+  for (const std::string& problem : begun.left_out) {
+    log(LogLevel::Error, "a worker of the configuration file is left out", {{"problem", problem}});
+  }
 }
 
 }  // namespace sightline::command

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "common/base/result.h"
 #include "common/command/invocation.h"
@@ -28,8 +29,11 @@ struct Begun {
   std::optional<int>
       status;               // with which the command ends at once: help was asked for, or a mistake
   std::string config_file;  // as given; may be empty
+  std::vector<std::string> left_out;  // as LoadedSettings has it
 };
 // Reads the settings of the table from all their sources, and shows help or settings if asked to.
 Begun begin(const Command& command, const Invocation& invocation, contract::SettingTable& table);
+// Logs what was left out, for a log that has been started.
+void tell_left_out(const Begun& begun);
 
 }  // namespace sightline::command

@@ -19,14 +19,21 @@ Error invalid(std::string message) {
   return client_error(ErrorCode::InvalidArgument, std::move(message));
 }
 
-Result<Done> apply(const std::vector<GivenValue>& values) {
+// left_out: of records; null: one that is wrong is an error, as everything else is.
+Result<Done> take_values(const std::vector<GivenValue>& values,
+                         std::vector<std::string>* left_out) {
   std::set<const Setting*> begun;
   for (const GivenValue& given : values) {
     Setting& row = *given.row;
     if (begun.insert(&row).second) row.begin_source();
     const Result<Done> added = row.add(given.item);
     if (!added.ok()) {
-      return invalid(row.text.path + " (" + given.origin + "): " + added.error().message);
+      const std::string problem =
+          row.text.path + " (" + given.origin + "): " + added.error().message;
+      const bool is_record = row.shape == SettingShape::Records && left_out != nullptr;
+      if (!is_record) return invalid(problem);
+      left_out->push_back(problem);
+      continue;
     }
     row.origin = given.origin;
   }
@@ -203,10 +210,10 @@ Result<LoadedSettings> load_settings(SettingTable& table, const SettingSources& 
   if (!loaded.config_file.empty()) {
     const std::string text = SL_TRY(sources.read_file(loaded.config_file));
     const auto values = SL_TRY(read_yaml_values(table, text, loaded.config_file));
-    SL_TRY(apply(values));
+    SL_TRY(take_values(values, &loaded.left_out));
   }
-  SL_TRY(apply(environment_values(table, sources.environment)));
-  SL_TRY(apply(flags.values));
+  SL_TRY(take_values(environment_values(table, sources.environment), nullptr));
+  SL_TRY(take_values(flags.values, nullptr));
   return loaded;
 }
 

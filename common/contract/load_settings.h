@@ -25,13 +25,16 @@ struct LoadedSettings {
   std::string config_file;  // empty: none
   bool help = false;
   bool print_config = false;
+  // Records of the file that are wrong, each in the words of an error, and are left out: a file may
+  // come from a program, and a process that does not start serves none of the others.
+  std::vector<std::string> left_out;
 };
 
 // Fills the table from all sources. Unknown flags and YAML keys are refused with the nearest known
 // name; errors name the setting, the source (flag, variable, file:line) and what is allowed. With
 // --help nothing else is looked at. Variables without a value, and "tcp://..." for a number (what
 // Kubernetes sets as SIGHTLINE_PORT beside a Service named sightline), count as not set; lists in
-// variables are separated by ';'.
+// variables are separated by ';'. A wrong record of the file is no error: see left_out.
 // Errors: InvalidArgument, blamed on the client (the person who typed it).
 Result<LoadedSettings> load_settings(SettingTable& table, const SettingSources& sources);
 

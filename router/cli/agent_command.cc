@@ -46,7 +46,11 @@ Result<std::vector<contract::WorkerSpec>> workers_of(const Invocation& invocatio
   const contract::SettingSources sources{
       invocation.arguments, invocation.environment,
       [&file](const std::string&) -> Result<std::string> { return file; }};
-  SL_TRY(contract::load_settings(table, sources));
+  const auto loaded = SL_TRY(contract::load_settings(table, sources));
+  // A process that runs keeps the list that it has.
+  if (!loaded.left_out.empty()) {
+    return client_error(ErrorCode::InvalidArgument, loaded.left_out.front());
+  }
   return settings.workers;
 }
 
@@ -63,6 +67,7 @@ int agent_command(const Invocation& invocation) {
   if (!checked.ok()) return fail(command, checked.error().message, 2);
   const auto logging = start_log(settings.log.level);
   if (!logging.ok()) return fail(command, logging.error().message, 2);
+  command::tell_left_out(begun);
   process::raise_open_files();
 
   const std::string admin_host = settings.admin.host;

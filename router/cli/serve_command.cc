@@ -35,7 +35,11 @@ apps::ReadWorkers workers_reader(const Invocation& invocation) {
     const contract::SettingSources sources{
         invocation.arguments, invocation.environment,
         [&file](const std::string&) -> Result<std::string> { return file; }};
-    SL_TRY(contract::load_settings(table, sources));
+    const auto loaded = SL_TRY(contract::load_settings(table, sources));
+    // A process that runs keeps the list that it has.
+    if (!loaded.left_out.empty()) {
+      return client_error(ErrorCode::InvalidArgument, loaded.left_out.front());
+    }
     SL_TRY(contract::check_agents(settings.workers, settings.nats));
     return settings.workers;
   };
@@ -55,6 +59,7 @@ int serve_command(const Invocation& invocation) {
   const auto logging = start_log(settings.log.level);
   if (!logging.ok()) return fail(command, logging.error().message, 2);
   runtime::tune_allocator();
+  command::tell_left_out(begun);
   const std::size_t open_files = process::raise_open_files();
   const process::OpenFilesPlan plan = process::plan_open_files(
       open_files, settings, apps::threads_or_cores(settings.server.io_threads));

@@ -106,6 +106,24 @@ TEST(LoadSettings, WorkersOfAllSourcesAddUpAndTheStrongerSourceWinsPerName) {
                                              "name=worker-3b4a0fee,url=http://e:4"}));
 }
 
+TEST(LoadSettings, AWrongWorkerOfTheFileIsLeftOutWithTheWordsOfAnErrorAndTheOthersCount) {
+  const Outcome outcome =
+      load({{},
+            {},
+            "workers:\n  - url: http://a:1\n  - name: b\n    uri: http://b:1\n"
+            "  - {name: c, url: 'http://c:1'}\n  - {name: c, url: 'http://d:1'}\n"});
+  ASSERT_EQ(outcome.error, "");
+  ASSERT_EQ(outcome.settings.workers.size(), 2U);
+  EXPECT_EQ(worker_text(outcome.settings.workers[1]), "name=c,url=http://c:1");
+  EXPECT_EQ(
+      outcome.loaded.left_out,
+      (std::vector<std::string>{
+          "workers (router.yaml:3): unknown worker field 'uri' (did you mean 'url'?); a worker "
+          "has name, url, family, events, replay, dp, block_size, copies, drain, agent, "
+          "api_key_file",
+          "workers (router.yaml:6): the worker name 'c' is there twice"}));
+}
+
 TEST(LoadSettings, AStrongerSourceReplacesAList) {
   const Outcome outcome =
       load({{"--served-model-name", "x"}, {}, "model:\n  served_names:\n    - a\n    - b\n"});
@@ -200,10 +218,6 @@ const std::vector<ErrorCase> kFileErrors = {
     {"value for a list",
      {{}, {}, "workers: http://x\n"},
      "router.yaml:1: workers is a list: start each entry with '- '"},
-    {"worker in the file",
-     {{}, {}, "workers:\n  - url: http://a:1\n  - name: b\n    uri: http://b:1\n"},
-     "workers (router.yaml:3): unknown worker field 'uri' (did you mean 'url'?); a worker has "
-     "name, url, family, events, replay, dp, block_size, copies, drain, agent, api_key_file"},
     {"same name twice in a source",
      {{"--worker", "url=http://a:1", "--worker", "url=http://a:1/"}, {}, ""},
      "workers (flag --worker): the worker name 'worker-dbbd3e69' is there twice"},
