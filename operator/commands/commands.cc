@@ -27,9 +27,10 @@ constexpr std::string_view kEvents = "spec.kv.events";
 constexpr std::string_view kModel = "spec.model";
 constexpr std::string_view kPorts = "nothing: the port is fixed";
 constexpr std::string_view kParallelism = "parallelism of the template";
-constexpr std::string_view kTransfer = "spec.transfer";
 constexpr std::string_view kProcessor = "spec.multimodal.processor";
 constexpr std::string_view kSeed = "spec.kv.hashSeed";
+// Not rendered, and refused all the same.
+constexpr std::string_view kUntilSplit;
 constexpr std::string_view kNothing = "nothing: routers need it as it is";
 
 // vLLM 0.32: `vllm serve`. --media-io-kwargs turns uuids into digests; without prefix caching there
@@ -59,8 +60,8 @@ constexpr std::array kVllmReserved = {
     Reserved{"-pp", kParallelism},
     Reserved{"--data-parallel-size", kParallelism},
     Reserved{"-dp", kParallelism},
-    Reserved{"--kv-transfer-config", kTransfer},
-    Reserved{"--ec-transfer-config", kTransfer},
+    Reserved{"--kv-transfer-config", kUntilSplit},
+    Reserved{"--ec-transfer-config", kUntilSplit},
     Reserved{"--config", kNothing},
 };
 
@@ -88,7 +89,7 @@ constexpr std::array kSglangReserved = {
     Reserved{"--data-parallel-size", kParallelism},
     Reserved{"--dp-size", kParallelism},
     Reserved{"--dp", kParallelism},
-    Reserved{"--disaggregation-mode", kTransfer},
+    Reserved{"--disaggregation-mode", kUntilSplit},
     Reserved{"--config", kNothing},
 };
 
@@ -310,6 +311,14 @@ Command worker_command(const Agreement& agreement, const crd::Spec& spec, const 
 Result<Done> check_own_arguments(const crd::Pool& pool) {
   if (!pool.worker_template) return Done{};
   const auto refuse = [](const std::string& given, std::string_view instead, std::string field) {
+    if (instead.empty()) {
+      return client_error(ErrorCode::InvalidArgument,
+                          given +
+                              " is refused until prefill and decode on different workers are "
+                              "supported: routers send whole requests to one worker, and know "
+                              "nothing of blocks that come from elsewhere; take it out",
+                          std::move(field));
+    }
     return client_error(
         ErrorCode::InvalidArgument,
         given + " is rendered from this object; take it out and change " + std::string(instead),

@@ -70,7 +70,12 @@ void describe(Fields& fields, Value& v) {
   fields("replicas", v.replicas);
   fields("image", v.image);
   fields("resources", v.resources);
+  fields("podTemplate", v.pod_template);
 }
+
+template <class Fields, class Value>
+requires std::same_as<std::remove_const_t<Value>, Agents>
+void describe(Fields& fields, Value& v) { fields("podTemplate", v.pod_template); }
 
 template <class Fields, class Value>
 requires std::same_as<std::remove_const_t<Value>, ExternalNats>
@@ -129,6 +134,7 @@ void describe(Fields& fields, Value& v) {
   fields("router", v.router);
   fields("pools", v.pools);
   fields("nats", v.nats);
+  fields("agents", v.agents);
   fields("rollout", v.rollout);
   fields("disruption", v.disruption);
   fields("networkPolicy", v.network_policy);
@@ -137,6 +143,7 @@ void describe(Fields& fields, Value& v) {
   fields("image", v.image);
   fields("imagePullPolicy", v.image_pull_policy);
   fields("imagePullSecrets", v.image_pull_secrets);
+  fields("podUser", v.pod_user);
   fields("version", v.version);
   fields("restart", v.restart);
   fields("suspend", v.suspend);

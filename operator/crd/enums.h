@@ -19,6 +19,7 @@ enum class Role : std::uint8_t { Aggregated, Prefill, Decode, Encode };
 enum class PullPolicy : std::uint8_t { Always, IfNotPresent, Never };
 enum class Strategy : std::uint8_t { Rolling, BlueGreen, Recreate };
 enum class PodMonitor : std::uint8_t { Auto, Enabled, Disabled };
+enum class PodUser : std::uint8_t { Fixed, Platform };
 enum class LogLevel : std::uint8_t { Debug, Info, Warn, Error };
 
 }  // namespace sightline::crd

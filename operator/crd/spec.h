@@ -65,6 +65,7 @@ struct ManagedNats {
   std::int64_t replicas = 1;
   std::string image;
   Resources resources;
+  Opaque pod_template;
   bool operator==(const ManagedNats&) const = default;
 };
 
@@ -80,6 +81,12 @@ struct Nats {
   std::optional<ManagedNats> managed;
   std::optional<ExternalNats> external;
   bool operator==(const Nats&) const = default;
+};
+
+// Of workers that somebody else runs.
+struct Agents {
+  Opaque pod_template;
+  bool operator==(const Agents&) const = default;
 };
 
 struct Rollout {
@@ -123,6 +130,7 @@ struct Spec {
   Router router;
   std::vector<Pool> pools;
   Nats nats;
+  Agents agents;
   Rollout rollout;
   Disruption disruption;
   NetworkPolicy network_policy;
@@ -131,6 +139,7 @@ struct Spec {
   std::string image;
   PullPolicy image_pull_policy = PullPolicy::IfNotPresent;
   std::vector<PullSecret> image_pull_secrets;
+  PodUser pod_user = PodUser::Fixed;
   std::string version;
   std::string restart;
   bool suspend = false;

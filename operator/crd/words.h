@@ -43,6 +43,8 @@ inline constexpr std::array kWords<Strategy> = {"Rolling"sv, "BlueGreen"sv, "Rec
 template <>
 inline constexpr std::array kWords<PodMonitor> = {"Auto"sv, "Enabled"sv, "Disabled"sv};
 template <>
+inline constexpr std::array kWords<PodUser> = {"Fixed"sv, "Platform"sv};
+template <>
 inline constexpr std::array kWords<LogLevel> = {"debug"sv, "info"sv, "warn"sv, "error"sv};
 template <>
 inline constexpr std::array kWords<ConditionStatus> = {"True"sv, "False"sv, "Unknown"sv};

@@ -70,6 +70,7 @@ Value agent_deployment(const Scene& scene) {
                                     .pod = pod.take(),
                                     .replicas = scene.spec.suspend ? 0 : 1});
   object.set({"spec", "strategy", "type"}, "Recreate");
+  merge_users(object, scene.spec.agents.pod_template);
   return object;
 }
 
@@ -93,11 +94,7 @@ std::vector<WorkerFields> foreign_workers(const crd::Spec& spec,
       if (pod.pool == pool.name && !pod.ip.empty()) add(pool, of_pod(pool, pod));
     }
   }
-  std::sort(workers.begin(), workers.end(),
-            [](const WorkerFields& left, const WorkerFields& right) {
-              return left.at("name") < right.at("name");
-            });
-  return workers;
+  return by_name_once(std::move(workers));
 }
 
 std::string digest_of_list(const crd::Spec& spec, const std::vector<ForeignPod>& pods) {

@@ -33,8 +33,6 @@ Repository repository_of(const crd::Model& model) {
   return {.name = place.substr(0, at), .revision = place.substr(at + 1)};
 }
 
-bool is_downloaded(const crd::Model& model) { return !model.source || model.source->uri; }
-
 Value volume_source(const crd::Model& model) {
   Value source = Value::object();
   if (is_downloaded(model)) {
@@ -64,6 +62,20 @@ std::string engine_model(const Scene& scene, const crd::Pool& pool) {
   return is_own ? model_folder(model) : model.name;
 }
 
+bool is_downloaded(const crd::Model& model) { return !model.source || model.source->uri; }
+
+std::string download_image(const crd::Spec& spec, const crd::NotedImages& images) {
+  if (!images.download.empty()) return images.download;
+  for (const crd::Pool& pool : spec.pools) {
+    const bool has_command =
+        pool.backend == crd::Backend::Vllm || pool.backend == crd::Backend::Sglang;
+    if (has_command && pool.worker_template && !pool.worker_template->image.empty()) {
+      return pool.worker_template->image;
+    }
+  }
+  return {};
+}
+
 ModelFiles files_of_engine(const Scene& scene, const crd::Pool& pool) {
   const bool is_small = !scene.spec.model.source || pool.backend == crd::Backend::Simulator;
   return is_small ? ModelFiles::Small : ModelFiles::All;
@@ -86,14 +98,14 @@ void add_download(PodSpec& pod, const Scene& scene, ModelFiles files) {
   }
   Value container = Value::object();
   container.member("name") = "download";
-  container.member("image") = scene.images.download;
+  container.member("image") = download_image(scene.spec, scene.images);
   container.member("imagePullPolicy") = crd::word_of(scene.spec.image_pull_policy);
   container.member("command") = texts_of({"hf", "download"});
   container.member("args") = texts_of(args);
   set_env(container, "HOME", "/tmp");
   set_hub_token(container, model);
   Value security = restricted_container();
-  security.member("runAsUser") = kUser;
+  if (scene.spec.pod_user == crd::PodUser::Fixed) security.member("runAsUser") = kUser;
   container.member("securityContext") = std::move(security);
   pod.begin_mounts();
   pod.mount(kVolume, volume_source(model), kModelPath, false);

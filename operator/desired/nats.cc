@@ -103,8 +103,7 @@ Value config_volume(const Scene& scene, const crd::ManagedNats& nats) {
 
 Value stateful_set(const Scene& scene, const crd::ManagedNats& nats, std::string_view config) {
   PodSpec pod(scene, kNats);
-  pod.set_security("runAsUser", kUser);
-  pod.set_security("fsGroup", kUser);
+  pod.set_user(scene.spec);
   pod.mount("config", config_volume(scene, nats), kConfigFolder, true);
   pod.mount_scratch("pid", kPidFolder);
   pod.add_container(container(scene, nats));
@@ -123,6 +122,7 @@ Value stateful_set(const Scene& scene, const crd::ManagedNats& nats, std::string
   }
   set_config_digest(set, config);
   set.set({"spec", "template", "spec"}, pod.take());
+  merge_users(set, nats.pod_template);
   return set;
 }
 

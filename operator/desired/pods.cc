@@ -150,7 +150,14 @@ void PodSpec::spread(Value labels) {
   spec_.member("topologySpreadConstraints").append(std::move(constraint));
 }
 
+void PodSpec::set_user(const crd::Spec& spec) {
+  if (spec.pod_user == crd::PodUser::Platform) return;
+  set_security("runAsUser", kUser);
+  set_security("fsGroup", kUser);
+}
+
 Value PodSpec::with_mounts(Value container) const {
+  container.member("terminationMessagePolicy") = "FallbackToLogsOnError";
   if (mounts_.size() > 0) container.member("volumeMounts") = mounts_;
   return container;
 }

@@ -14,8 +14,8 @@
 // What the pods of all components have in common.
 namespace sightline::desired {
 
-// User and group of containers whose images name none, or root. A user's pod template may name
-// another one.
+// User and group of containers whose images name none, or root, unless spec.podUser leaves them to
+// the platform. A user's pod template may name another one.
 inline constexpr std::int64_t kUser = 65'532;
 
 // Of a container: may become nobody else, write nothing but volumes, and has no capabilities, as
@@ -82,6 +82,7 @@ class PodSpec {
   // Pods of these labels rather stand on different nodes.
   void spread(object::Value labels);
 
+  // A container that ends with an error leaves the end of its log, which the object's status says.
   void add_container(object::Value container);
   // One that is over before the next one starts.
   void add_init(object::Value container);
@@ -90,6 +91,8 @@ class PodSpec {
 
   // Members of the spec beside those.
   void set(std::string_view name, object::Value value) { spec_.member(name) = std::move(value); }
+  // kUser and its group, where the platform does not choose them.
+  void set_user(const crd::Spec& spec);
   void set_security(std::string_view name, object::Value value) {
     spec_.set({"securityContext", name}, std::move(value));
   }

@@ -2,8 +2,10 @@
 // Copyright The Sightline Authors
 #include "operator/desired/settings.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
+#include <string_view>
 #include <utility>
 
 #include "operator/crd/words.h"
@@ -70,6 +72,20 @@ Value config_map(const Scene& scene, std::string name) {
 }
 
 }  // namespace
+
+std::vector<WorkerFields> by_name_once(std::vector<WorkerFields> workers) {
+  const auto name_of = [](const WorkerFields& worker) {
+    return std::string_view(worker.at("name"));
+  };
+  std::stable_sort(workers.begin(), workers.end(), [&](const auto& left, const auto& right) {
+    return name_of(left) < name_of(right);
+  });
+  const auto end = std::unique(
+      workers.begin(), workers.end(),
+      [&](const auto& left, const auto& right) { return name_of(left) == name_of(right); });
+  workers.erase(end, workers.end());
+  return workers;
+}
 
 std::map<std::string, std::string> revision_environment(const Scene& scene) {
   return {

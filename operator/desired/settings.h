@@ -16,6 +16,9 @@ namespace sightline::desired {
 
 // A worker as routers know it: the fields of `--worker`.
 using WorkerFields = std::map<std::string, std::string>;
+// Sorted by name, of each name the first: two pools may find one pod, an endpoint may have the name
+// of a pod, and programs refuse a list in which a name stands twice.
+std::vector<WorkerFields> by_name_once(std::vector<WorkerFields> workers);
 
 // The environment that all programs of a revision have in common, SIGHTLINE_* by name: what
 // identifies blocks and who belongs together. Of an immutable ConfigMap, so that a pod that starts

@@ -105,8 +105,7 @@ Value worker_container(const Scene& scene, const crd::Pool& pool) {
 
 Value worker_pod(const Scene& scene, const crd::Pool& pool) {
   PodSpec pod(scene, kWorker);
-  pod.set_security("runAsUser", kUser);
-  pod.set_security("fsGroup", kUser);
+  pod.set_user(scene.spec);
   add_download(pod, scene, files_of_engine(scene, pool));
   mount_belonging(pod, scene, kAgent);
   pod.add_sidecar(agent_container(scene, pool));

@@ -7,6 +7,7 @@
 
 #include "operator/commands/commands.h"
 #include "operator/crd/write.h"
+#include "operator/desired/model_files.h"
 #include "operator/desired/names.h"
 #include "operator/desired/pod_merge.h"
 #include "operator/kube/object/value.h"
@@ -88,11 +89,12 @@ Trouble check_images(const crd::Spec& spec, const crd::NotedImages& images) {
         "spec.nats.managed.image: name the image of NATS servers, since the operator was "
         "started without --nats-image");
   }
-  const bool is_downloaded = !spec.model.source || spec.model.source->uri;
-  if (is_downloaded && images.download.empty()) {
+  const bool is_downloaded = desired::is_downloaded(spec.model);
+  if (is_downloaded && desired::download_image(spec, images).empty()) {
     return trouble("ImageMissing",
                    "spec.model.source: the operator was started without --download-image, whose "
-                   "container fetches models; give a pvc or an image in place of it");
+                   "container fetches models, and no pool has an engine's image that could; give a "
+                   "pvc or an image in place of it");
   }
   return {};
 }
@@ -135,6 +137,10 @@ Trouble check_references(const crd::Spec& spec, const Found& found) {
                                            references.chat_template->key +
                                            " is not in this namespace; create it");
   }
+  if (references.claim && !found.has_claim) {
+    return trouble("ClaimMissing", "spec.model.source.pvc: PersistentVolumeClaim " +
+                                       *references.claim + " is not in this namespace; create it");
+  }
   return {};
 }
 
@@ -164,6 +170,9 @@ References references_of(const crd::Spec& spec) {
     add(spec.nats.external->ca_secret);
   }
   references.chat_template = spec.model.chat_template;
+  if (spec.model.source && spec.model.source->pvc) {
+    references.claim = spec.model.source->pvc->claim_name;
+  }
   return references;
 }
 
@@ -182,12 +191,16 @@ Trouble why_not_accepted(const crd::Spec& spec, const Found& found,
   for (Trouble general : {check_size(spec), check_endpoints(spec), check_images(spec, images)}) {
     if (general.is_there()) return general;
   }
-  Trouble frontend = check_pod_template(spec.frontend.pod_template, desired::kFrontend,
-                                        "spec.frontend.podTemplate");
-  if (frontend.is_there()) return frontend;
-  Trouble router = check_pod_template(spec.router.pod_template, desired::kRouterComponent,
-                                      "spec.router.podTemplate");
-  if (router.is_there()) return router;
+  const crd::ManagedNats nats = spec.nats.managed.value_or(crd::ManagedNats{});
+  for (Trouble refused :
+       {check_pod_template(spec.frontend.pod_template, desired::kFrontend,
+                           "spec.frontend.podTemplate"),
+        check_pod_template(spec.router.pod_template, desired::kRouterComponent,
+                           "spec.router.podTemplate"),
+        check_pod_template(nats.pod_template, desired::kNats, "spec.nats.managed.podTemplate"),
+        check_pod_template(spec.agents.pod_template, desired::kAgent, "spec.agents.podTemplate")}) {
+    if (refused.is_there()) return refused;
+  }
   return check_references(spec, found);
 }
 

@@ -18,6 +18,7 @@ namespace sightline::judge {
 struct References {
   std::vector<crd::SecretRef> secrets;
   std::optional<crd::ConfigMapRef> chat_template;
+  std::optional<std::string> claim;  // with the model's files
 };
 References references_of(const crd::Spec& spec);
 
@@ -25,6 +26,7 @@ References references_of(const crd::Spec& spec);
 struct Found {
   std::set<std::string> secrets;             // "name/key" of each that there is
   std::optional<std::string> chat_template;  // its text
+  bool has_claim = false;
 };
 
 // Why a spec cannot be rendered: arguments, environment or a pod template that fight what is ours,

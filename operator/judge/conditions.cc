@@ -3,6 +3,7 @@
 #include "operator/judge/conditions.h"
 
 #include <algorithm>
+#include <array>
 #include <set>
 #include <utility>
 
@@ -12,6 +13,7 @@
 #include "operator/desired/unobeyed.h"
 #include "operator/judge/consistency.h"
 #include "operator/judge/counts.h"
+#include "operator/judge/workers.h"
 #include "operator/kube/object/timestamp.h"
 
 namespace sightline::judge {
@@ -55,7 +57,8 @@ std::string trouble_of(const World& world, std::string_view component) {
 }
 
 std::string any_trouble(const World& world) {
-  for (const auto component : {desired::kFrontend, desired::kRouterComponent, desired::kWorker}) {
+  for (const auto component : {desired::kNats, desired::kRouterComponent, desired::kWorker,
+                               desired::kAgent, desired::kFrontend}) {
     std::string trouble = trouble_of(world, component);
     if (!trouble.empty()) return trouble;
   }
@@ -83,7 +86,8 @@ Condition accepted(const World& world, const Findings& findings) {
 
 Condition component_ready(const World& world, std::string_view type, std::string_view component) {
   const crd::ReadyCount count = ready_of(world, component);
-  const std::string text = fraction(count) + " are ready";
+  const std::string text =
+      count.desired == 0 ? "no Deployment of it asks for pods yet" : fraction(count) + " are ready";
   if (world.spec.suspend) return no(type, "Suspended", "spec.suspend is set");
   if (count.ready >= count.desired && count.desired > 0) return yes(type, "PodsReady", text);
   return no(type, "PodsNotReady", with_trouble(text, trouble_of(world, component)));
@@ -94,9 +98,18 @@ Condition workers_ready(const World& world) {
   const std::string text = fraction(count) + " workers are routable";
   if (world.spec.suspend) return no(kWorkersReady, "Suspended", "spec.suspend is set");
   if (count.ready >= count.desired) return yes(kWorkersReady, "WorkersRoutable", text);
-  const std::string trouble = trouble_of(world, desired::kWorker);
+  std::string trouble = trouble_of(world, desired::kWorker);
+  if (trouble.empty()) trouble = trouble_of(world, desired::kAgent);
   return no(kWorkersReady, trouble.empty() ? "NotRoutable" : "PodsNotReady",
             with_trouble(with_trouble(text, trouble), why_not_routable(world)));
+}
+
+// Why a StatefulSet can make no pod stands in its events alone.
+std::string nats_trouble_of(const World& world) {
+  const bool has_pods = std::any_of(world.pods.begin(), world.pods.end(),
+                                    [](const Pod& pod) { return pod.component == desired::kNats; });
+  if (has_pods) return trouble_of(world, desired::kNats);
+  return "it has no pods: see the events of StatefulSet " + world.name + "-nats";
 }
 
 Condition messaging_ready(const World& world) {
@@ -105,7 +118,9 @@ Condition messaging_ready(const World& world) {
     const std::int64_t wanted = world.spec.nats.managed ? world.spec.nats.managed->replicas : 1;
     const std::string text =
         fraction({.desired = wanted, .ready = *world.nats_ready}) + " NATS servers are ready";
-    if (*world.nats_ready < wanted) return no(kMessagingReady, "PodsNotReady", text);
+    if (*world.nats_ready < wanted) {
+      return no(kMessagingReady, "PodsNotReady", with_trouble(text, nats_trouble_of(world)));
+    }
   }
   for (const RouterReport& router : world.routers) {
     if (router.nats_trouble.empty() || !router.problem.empty()) continue;
@@ -128,6 +143,17 @@ Condition transfer_ready(const World& world) {
       kTransferReady, "NotImplemented",
       "transfer.mode is rendered, and frontends do not use it yet: workers get images as they "
       "came; set it to disabled to have this condition true");
+}
+
+Condition pools_distinct(const World& world) {
+  const std::vector<std::string> twice = workers_named_twice(world);
+  if (twice.empty()) return yes(kPoolsDistinct, "EachInOnePool", "no two pools name one worker");
+  std::string text = "each counts once, for the pool that is named first: ";
+  for (const std::string& worker : twice) {
+    if (text.size() > kMessageBytesMax) break;
+    text += (&worker == twice.data() ? "" : "; ") + worker;
+  }
+  return no(kPoolsDistinct, "WorkerInTwoPools", text + "; make the selectors narrower");
 }
 
 Condition progressing(const World& world, const Findings& findings) {
@@ -167,6 +193,10 @@ const Condition* first_untrue(const std::vector<Condition>& conditions,
   return nullptr;
 }
 
+const Trouble& cause_of(const Findings& findings) {
+  return findings.writing.is_there() ? findings.writing : findings.seeing;
+}
+
 // Requests are answered, if not as well as they could be.
 bool is_serving(const World& world) {
   return ready_of(world, desired::kFrontend).ready > 0 &&
@@ -175,13 +205,16 @@ bool is_serving(const World& world) {
 
 Condition ready(const World& world, const Findings& findings,
                 const std::vector<Condition>& others) {
-  const Condition* untrue = first_untrue(others, {kAccepted, kMessagingReady, kRouterReady,
-                                                  kFrontendReady, kWorkersReady, kIndexConsistent});
+  const Condition* untrue = first_untrue(others, {kAccepted});
+  // What cannot be written or found comes before all that follows from it.
+  const Trouble& cause = cause_of(findings);
+  if (untrue == nullptr && cause.is_there()) return no(kReady, cause.reason, cause.message);
+  if (untrue == nullptr) {
+    untrue = first_untrue(others, {kMessagingReady, kRouterReady, kFrontendReady, kWorkersReady,
+                                   kIndexConsistent, kPoolsDistinct});
+  }
   if (untrue != nullptr) {
     return no(kReady, untrue->reason, untrue->type + ": " + untrue->message);
-  }
-  if (findings.writing.is_there()) {
-    return no(kReady, findings.writing.reason, findings.writing.message);
   }
   if (findings.plan.phase == plan::Phase::Moving) {
     return no(kReady, "Updating", with_trouble(findings.plan.message, any_trouble(world)));
@@ -195,7 +228,8 @@ Condition degraded(const World& world, const Findings& findings,
   if (!is_serving(world)) {
     const Condition* untrue =
         first_untrue(others, {kRouterReady, kFrontendReady, kWorkersReady, kMessagingReady});
-    const std::string why = untrue == nullptr ? "" : ": " + untrue->type + ": " + untrue->message;
+    std::string why = untrue == nullptr ? "" : ": " + untrue->type + ": " + untrue->message;
+    if (cause_of(findings).is_there()) why = ": " + cause_of(findings).message;
     return yes(kDegraded, "NotServing", "no request can be answered" + why);
   }
   const Condition* consistent = find(others, kIndexConsistent);
@@ -225,6 +259,7 @@ std::vector<Condition> conditions_of(const World& world, const Findings& finding
       messaging_ready(world),
       transfer_ready(world),
       index_consistent(world),
+      pools_distinct(world),
   };
   Condition summary = ready(world, findings, parts);
   Condition bad = degraded(world, findings, parts);
@@ -235,6 +270,13 @@ std::vector<Condition> conditions_of(const World& world, const Findings& finding
 
 std::vector<Condition> with_trouble(std::vector<Condition> before, const Trouble& trouble,
                                     std::int64_t generation, WallTime when) {
+  // Somebody else's are not ours to keep.
+  constexpr std::array kTypes = {kAccepted,      kReady,           kProgressing,  kDegraded,
+                                 kFrontendReady, kRouterReady,     kWorkersReady, kMessagingReady,
+                                 kTransferReady, kIndexConsistent, kPoolsDistinct};
+  std::erase_if(before, [&](const Condition& one) {
+    return std::find(kTypes.begin(), kTypes.end(), one.type) == kTypes.end();
+  });
   auto made = merged(before, {no(kReady, trouble.reason, trouble.message)}, generation, when);
   const auto same = std::find_if(before.begin(), before.end(),
                                  [](const Condition& one) { return one.type == kReady; });

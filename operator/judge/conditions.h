@@ -26,6 +26,7 @@ inline constexpr std::string_view kWorkersReady = "WorkersReady";
 inline constexpr std::string_view kMessagingReady = "MessagingReady";
 inline constexpr std::string_view kTransferReady = "TransferReady";
 inline constexpr std::string_view kIndexConsistent = "IndexConsistent";
+inline constexpr std::string_view kPoolsDistinct = "PoolsDistinct";
 
 // Why something is not as it was asked for.
 struct Trouble {
@@ -39,6 +40,7 @@ struct Trouble {
 struct Findings {
   Trouble spec;           // why the object's spec is not accepted
   Trouble writing;        // why an object could not be written
+  Trouble seeing;         // what is there and is not found
   plan::Plan plan;        // of the accepted spec
   bool is_stuck = false;  // no progress within spec.rollout.progressDeadline
 };
@@ -46,7 +48,8 @@ struct Findings {
 // Of all types, each with its verdict; times and generations are left to merged().
 std::vector<crd::Condition> conditions_of(const World& world, const Findings& findings);
 
-// What was said before, and that it is not Ready: of a reconciliation that came to no verdict.
+// What was said before of these types, and that it is not Ready: of a reconciliation that came to
+// no verdict.
 std::vector<crd::Condition> with_trouble(std::vector<crd::Condition> before, const Trouble& trouble,
                                          std::int64_t generation, WallTime when);
 

@@ -28,14 +28,48 @@ std::optional<bool> verdict_of(const Value& object, std::string_view type) {
   return (*condition)["status"].text() == "True";
 }
 
+// Of what a program said last.
+constexpr std::size_t kLastWordsBytesMax = 512;
+
+// The end of what a program wrote last, in one line.
+std::string last_words_of(const Value& terminated) {
+  std::string text(terminated["message"].text());
+  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
+  if (text.size() > kLastWordsBytesMax) {
+    std::size_t begin = text.size() - kLastWordsBytesMax;
+    while (begin < text.size() && (static_cast<unsigned char>(text[begin]) & 0xC0) == 0x80) ++begin;
+    text = "…" + text.substr(begin);
+  }
+  for (char& one : text) {
+    if (static_cast<unsigned char>(one) < ' ') one = ' ';
+  }
+  return text;
+}
+
+// "Error, exit code 1: what it said last"; empty: it has not ended, or as it was to.
+std::string end_of(const Value& terminated) {
+  const std::int64_t code = terminated["exitCode"].integer().value_or(0);
+  const std::string_view reason = terminated["reason"].text();
+  if (terminated.is_null() || (code == 0 && (reason.empty() || reason == "Completed"))) return {};
+  std::string text(reason.empty() ? "Error" : reason);
+  if (code != 0) text += ", exit code " + std::to_string(code);
+  const std::string words = last_words_of(terminated);
+  return words.empty() ? text : text + ": " + words;
+}
+
 // What a container waits for, or died of; empty: nothing that would have to be told.
 std::string container_trouble(const Value& status) {
+  std::string ended = end_of(status.at({"state", "terminated"}));
+  if (ended.empty()) ended = end_of(status.at({"lastState", "terminated"}));
   const Value& waiting = status.at({"state", "waiting"});
   const std::string_view reason = waiting["reason"].text();
-  if (reason.empty() || reason == "ContainerCreating" || reason == "PodInitializing") return {};
+  const bool is_starting = reason == "ContainerCreating" || reason == "PodInitializing";
+  if (reason.empty() || is_starting) {
+    const bool is_well = status["ready"].boolean().value_or(false);
+    return ended.empty() || is_well ? std::string() : "it ended: " + ended;
+  }
   std::string text(reason);
-  const std::string_view died = status.at({"lastState", "terminated", "reason"}).text();
-  if (!died.empty()) text += " (it ended: " + std::string(died) + ")";
+  if (!ended.empty()) text += " (it ended: " + ended + ")";
   const std::string_view message = waiting["message"].text();
   return message.empty() ? text : text + ": " + std::string(message);
 }
@@ -91,9 +125,11 @@ Pod pod_of(const Value& pod) {
 Deployment deployment_of(const Value& deployment) {
   Deployment made;
   made.name = object::key_of(deployment).name;
-  made.component = object::label_of(deployment, desired::kComponentLabel);
-  made.revision = object::label_of(deployment, desired::kRevisionLabel);
-  made.pool = object::label_of(deployment, desired::kPoolLabel);
+  // Nobody can change it, as a policy of the cluster may change labels.
+  const Value& selected = deployment.at({"spec", "selector", "matchLabels"});
+  made.component = selected[desired::kComponentLabel].text();
+  made.revision = selected[desired::kRevisionLabel].text();
+  made.pool = selected[desired::kPoolLabel].text();
   made.wanted = deployment.at({"spec", "replicas"}).integer().value_or(1);
   const Value& status = deployment["status"];
   made.pods = count_of(status["replicas"]);

@@ -68,6 +68,7 @@ std::int64_t generation_for(const World& world, const Stack& stack, const Value&
 std::vector<ListPush> lists_to_push(const World& world) {
   std::vector<ListPush> pushes;
   for (const Stack& stack : world.stacks) {
+    if (is_list_unknown(world, stack)) continue;
     const Value list = list_of(world, stack);
     Value body = Value::object();
     body.member("revision") = stack.revision;

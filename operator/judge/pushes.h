@@ -18,7 +18,8 @@ struct ListPush {
 
 // For every router that answers and holds another list than that of its revision. The generation
 // is that of a router which holds this very list, else one more than any router of the revision
-// holds, but for one that is far beyond the others: it needs no memory. Pure.
+// holds, but for one that is far beyond the others: it needs no memory. None for a list that is
+// empty only because its workers are not found (is_list_unknown()). Pure.
 std::vector<ListPush> lists_to_push(const World& world);
 
 }  // namespace sightline::judge

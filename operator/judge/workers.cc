@@ -23,9 +23,14 @@ WorkerFields fields_of(const crd::Spec& spec, const crd::Pool& pool, std::string
   return fields;
 }
 
+bool is_found_by(const Pod& pod, const std::string& pool) {
+  return pod.pool == pool ||
+         std::find(pod.also_in.begin(), pod.also_in.end(), pool) != pod.also_in.end();
+}
+
 bool is_worker_of(const Pod& pod, const Stack& stack, const crd::Pool& pool) {
-  if (pod.pool != pool.name || pod.is_over) return false;
-  if (pool.selector) return true;
+  if (!is_found_by(pod, pool.name) || pod.is_over) return false;
+  if (pool.selector) return pod.component.empty();
   return pod.component == desired::kWorker && pod.revision == stack.revision;
 }
 
@@ -39,12 +44,6 @@ bool is_admitted(const crd::Spec& spec, const crd::Pool& pool, const WorkerRepor
   const bool is_told = spec.kv.events == crd::EventsMode::Exact &&
                        pool.backend != crd::Backend::Trtllm && pool.role != crd::Role::Encode;
   return !is_told && report.state == "unverified";
-}
-
-const crd::Pool* pool_of(const crd::Spec& spec, std::string_view name) {
-  const auto found = std::find_if(spec.pools.begin(), spec.pools.end(),
-                                  [&](const crd::Pool& pool) { return pool.name == name; });
-  return found == spec.pools.end() ? nullptr : &*found;
 }
 
 plan::Count count_of(const World& world, const Stack& stack, const crd::Pool& pool) {
@@ -65,7 +64,12 @@ plan::Count count_of(const World& world, const Stack& stack, const crd::Pool& po
 }  // namespace
 
 const crd::Pool* pool_of_worker(const World& world, const Stack& stack, const std::string& worker) {
-  if (const Pod* pod = pod_named(world, worker)) return pool_of(stack.spec, pod->pool);
+  if (const Pod* pod = pod_named(world, worker)) {
+    const auto its =
+        std::find_if(stack.spec.pools.begin(), stack.spec.pools.end(),
+                     [&](const crd::Pool& pool) { return is_found_by(*pod, pool.name); });
+    return its == stack.spec.pools.end() ? nullptr : &*its;
+  }
   for (const crd::Pool& pool : stack.spec.pools) {
     for (const crd::Endpoint& endpoint : pool.endpoints) {
       if (endpoint.name == worker) return &pool;
@@ -80,6 +84,51 @@ bool is_routable(const World& world, const Stack& stack, const std::string& work
   const Admission admission = admission_of(world, stack, worker);
   if (admission != Admission::Unknown) return admission == Admission::Admitted;
   return pod != nullptr && pod->routable.value_or(false);
+}
+
+std::string unseen_workers(const World& world, const Stack& stack) {
+  for (const crd::Pool& pool : stack.spec.pools) {
+    if (!pool.worker_template) continue;
+    const auto found = std::find_if(
+        world.deployments.begin(), world.deployments.end(), [&](const Deployment& one) {
+          return one.component == desired::kWorker && one.revision == stack.revision &&
+                 one.pool == pool.name;
+        });
+    if (found == world.deployments.end()) {
+      return "the Deployment of pool " + pool.name + " in revision " + stack.revision +
+             " is not found";
+    }
+    const auto seen = std::count_if(world.pods.begin(), world.pods.end(),
+                                    [&](const Pod& pod) { return is_worker_of(pod, stack, pool); });
+    if (seen < found->pods) {
+      return "Deployment " + found->name + " has " + std::to_string(found->pods) +
+             " pods, of which " + std::to_string(seen) + " are found";
+    }
+  }
+  return {};
+}
+
+bool is_list_unknown(const World& world, const Stack& stack) {
+  return workers_of(world, stack).empty() && !unseen_workers(world, stack).empty();
+}
+
+std::vector<std::string> workers_named_twice(const World& world) {
+  std::map<std::string, std::vector<std::string>> pools;
+  for (const crd::Pool& pool : world.spec.pools) {
+    for (const crd::Endpoint& endpoint : pool.endpoints) pools[endpoint.name].push_back(pool.name);
+    for (const Pod& pod : world.pods) {
+      const bool is_its = pod.component.empty() || pod.component == desired::kWorker;
+      if (is_its && is_found_by(pod, pool.name)) pools[pod.name].push_back(pool.name);
+    }
+  }
+  std::vector<std::string> twice;
+  for (const auto& [name, its] : pools) {
+    if (its.size() < 2) continue;
+    std::string text = name + " (";
+    for (const std::string& pool : its) text += (&pool == its.data() ? "" : ", ") + pool;
+    twice.push_back(text + ")");
+  }
+  return twice;
 }
 
 std::vector<WorkerFields> workers_of(const World& world, const Stack& stack) {
@@ -97,11 +146,7 @@ std::vector<WorkerFields> workers_of(const World& world, const Stack& stack) {
       workers.push_back(std::move(fields));
     }
   }
-  std::sort(workers.begin(), workers.end(),
-            [](const WorkerFields& left, const WorkerFields& right) {
-              return left.at("name") < right.at("name");
-            });
-  return workers;
+  return desired::by_name_once(std::move(workers));
 }
 
 Admission admission_of(const World& world, const Stack& stack, const std::string& worker) {
@@ -164,7 +209,9 @@ std::map<std::string, bool> gates_to_set(const World& world) {
 std::vector<desired::ForeignPod> foreign_pods(const World& world) {
   std::vector<desired::ForeignPod> foreign;
   for (const Pod& pod : world.pods) {
-    if (pod.component.empty()) foreign.push_back({pod.pool, pod.name, pod.ip});
+    if (!pod.component.empty()) continue;
+    foreign.push_back({pod.pool, pod.name, pod.ip});
+    for (const std::string& other : pod.also_in) foreign.push_back({other, pod.name, pod.ip});
   }
   return foreign;
 }

@@ -21,6 +21,16 @@ namespace sightline::judge {
 // be drained until it is gone.
 std::vector<desired::WorkerFields> workers_of(const World& world, const Stack& stack);
 
+// Why the list of a stack is short without saying that there are so few: a Deployment of workers
+// that is not found, or that counts more pods than are found. Empty: all there are are found.
+std::string unseen_workers(const World& world, const Stack& stack);
+// Whether the list of a stack must not be told: it is empty, and that is not known to be so.
+bool is_list_unknown(const World& world, const Stack& stack);
+
+// Workers that more than one pool of the spec names: "w0 (gpu, other)". Each counts once, for the
+// first of the pools.
+std::vector<std::string> workers_named_twice(const World& world);
+
 // Whether routers of a revision send a worker requests for what it holds.
 enum class Admission : std::uint8_t {
   Admitted,  // more than half of the revision's routers say so

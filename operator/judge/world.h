@@ -23,12 +23,13 @@ struct Pod {
   std::string ip;  // empty: none yet
   std::string component;
   std::string revision;
-  std::string pool;              // of workers
-  bool is_ready = false;         // as its Ready condition says
-  bool is_ending = false;        // it has a deletionTimestamp
-  bool is_over = false;          // Succeeded or Failed: it holds nothing any more
-  std::optional<bool> routable;  // its readiness gate, once it was written
-  std::string list;              // of agents: the digest that its kubelet was shown
+  std::string pool;                  // of workers
+  std::vector<std::string> also_in;  // other pools whose selectors find it
+  bool is_ready = false;             // as its Ready condition says
+  bool is_ending = false;            // it has a deletionTimestamp
+  bool is_over = false;              // Succeeded or Failed: it holds nothing any more
+  std::optional<bool> routable;      // its readiness gate, once it was written
+  std::string list;                  // of agents: the digest that its kubelet was shown
   std::string trouble;  // why it does not run: "ImagePullBackOff: …"; empty: nothing known
   bool operator==(const Pod&) const = default;
 };

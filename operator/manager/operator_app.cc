@@ -3,6 +3,7 @@
 #include "operator/manager/operator_app.h"
 
 #include <algorithm>
+#include <atomic>
 #include <optional>
 #include <stop_token>
 #include <utility>
@@ -23,7 +24,6 @@
 #include "operator/manager/object_metrics.h"
 #include "operator/manager/workers.h"
 #include "operator/owned/caches.h"
-#include "operator/owned/kinds.h"
 #include "operator/reconcile/reconciler.h"
 #include "operator/routers/http_router_admin.h"
 #include "operator/routers/patient_router_admin.h"
@@ -77,7 +77,8 @@ struct OperatorApp::Parts {
   std::optional<routers::HttpRouterAdmin> routers;
   std::optional<routers::PatientRouterAdmin> patient_routers;
   std::optional<reconcile::Reconciler> reconciler;
-  std::optional<election::Elector> elector;
+  std::optional<election::Elector> elector;                  // of the starter, until that is joined
+  std::atomic<const election::Elector*> candidate{nullptr};  // that, once it is there
   std::optional<runtime::AdminServer> admin;
   std::optional<WorkerThread> starter;
   std::optional<Workers> workers;  // of the starter, until that is joined
@@ -88,12 +89,14 @@ struct OperatorApp::Parts {
   void make_reconciler();
   Result<Done> listen();
   bool may_write() const;
+  void stand_for_election();
   void start(const std::stop_token& token);
 };
 
 bool OperatorApp::Parts::may_write() const {
   if (!options.settings.election.is_on) return true;
-  return elector && elector->still_leads();
+  const election::Elector* running = candidate.load();
+  return running != nullptr && running->still_leads();
 }
 
 void OperatorApp::Parts::make_clients() {
@@ -123,19 +126,13 @@ void OperatorApp::Parts::make_reconciler() {
                                     .instance = identity_of_process()},
                  *api, system_clock(), metrics);
   queue.emplace(kController, queue::RateLimits{}, system_clock(), metrics);
-  // One that does not answer now may have the kind all the same; then its lists come later or
-  // never.
-  const auto& name_spaces = settings.kube.name_spaces;
-  const auto monitors =
-      api->list(*owned::rendered_of("PodMonitor"),
-                {.of = {.name_space = name_spaces.empty() ? std::string() : name_spaces.front()},
-                 .limit = 1});
-  const bool has_no_monitors =
-      failed(monitors, client::Reason::NotFound) || failed(monitors, client::Reason::Forbidden);
   owned::Caches::Options caching;
-  caching.name_spaces = name_spaces;
-  caching.has_pod_monitors = !has_no_monitors;
-  caching.on_change = [this](const object::Key& key) { queue->add(key); };
+  caching.name_spaces = settings.kube.name_spaces;
+  // What failed may succeed now.
+  caching.on_change = [this](const object::Key& key) {
+    queue->forget(key);
+    queue->add(key);
+  };
   caching.seed = runtime::number_nobody_knows();
   caches.emplace(caching, *api, system_clock(), metrics);
   routers::HttpRouterAdmin::Options to_routers;
@@ -153,7 +150,6 @@ void OperatorApp::Parts::make_reconciler() {
                         .nats = settings.images.nats,
                         .download = settings.images.download};
   reconciling.version = SL_VERSION;
-  reconciling.has_pod_monitors = caching.has_pod_monitors;
   reconciling.poll_interval = settings.reconcile.poll_interval;
   reconciling.on_verdict = [this](const object::Key& key, const crd::Status* status) {
     objects.tell(key, status);
@@ -166,7 +162,18 @@ void OperatorApp::Parts::make_reconciler() {
                                                    .clock = system_clock()});
 }
 
-// Workers begin once this process leads and knows what there is.
+// It leads only with its lists: one that cannot have them leaves the Lease to another.
+void OperatorApp::Parts::stand_for_election() {
+  if (!options.settings.election.is_on) return;
+  elector.emplace(
+      election::Elector::Options{.election = election_options(options.settings, connection),
+                                 .told = {.on_lead = {}, .on_lost = options.on_lost},
+                                 .seed = runtime::number_nobody_knows()},
+      *lock_api, system_clock(), metrics);
+  candidate = &*elector;
+}
+
+// Workers begin once this process knows what there is, and leads.
 void OperatorApp::Parts::start(const std::stop_token& token) {
   if (!caches->wait_until_synced(token, kSyncMax)) {
     if (token.stop_requested()) return;
@@ -175,6 +182,7 @@ void OperatorApp::Parts::start(const std::stop_token& token) {
     options.on_lost();
     return;
   }
+  stand_for_election();
   while (!token.stop_requested() && !may_write()) {
     if (!rest::stoppable_pause(token)(std::chrono::milliseconds(100))) return;
   }
@@ -185,16 +193,11 @@ void OperatorApp::Parts::start(const std::stop_token& token) {
 }
 
 Result<Done> OperatorApp::Parts::build() {
-  const auto election = election_options(options.settings, connection);
-  if (options.settings.election.is_on) SL_TRY(election::check(election));
+  if (options.settings.election.is_on) {
+    SL_TRY(election::check(election_options(options.settings, connection)));
+  }
   make_clients();
   make_reconciler();
-  if (options.settings.election.is_on) {
-    elector.emplace(election::Elector::Options{.election = election,
-                                               .told = {.on_lead = {}, .on_lost = options.on_lost},
-                                               .seed = runtime::number_nobody_knows()},
-                    *lock_api, system_clock(), metrics);
-  }
   SL_TRY(listen());
   starter.emplace("operator-start", [this](const std::stop_token& token) { start(token); });
   return Done{};

@@ -14,6 +14,7 @@ namespace {
 
 // So many times as long as a failure took passes before the next attempt, whatever its number.
 constexpr int kFailureRest = 4;
+constexpr std::chrono::seconds kFailureRestMax{30};
 
 }  // namespace
 
@@ -97,8 +98,8 @@ void Workers::finish(const Key& key, const Answer<std::optional<Duration>>& answ
         {{"object", object::text_of(key)},
          {"reason", client::name_of(failure.reason)},
          {"problem", failure.message}});
-    queue_.add_rate_limited(
-        key, std::max(failure.retry_after.value_or(Duration::zero()), kFailureRest * took));
+    const Duration rest = std::min<Duration>(kFailureRest * took, kFailureRestMax);
+    queue_.add_rate_limited(key, std::max(failure.retry_after.value_or(Duration::zero()), rest));
     return;
   }
   queue_.forget(key);

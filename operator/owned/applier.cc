@@ -21,16 +21,21 @@ using object::Value;
 
 namespace {
 
-Failure foreign(const Value& desired) {
-  Failure made;
-  made.reason = Reason::Forbidden;
-  made.message = std::string(desired["kind"].text()) + " " + object::key_of(desired).name +
-                 " is there already and belongs to somebody else; rename or delete it";
-  return made;
+// An admission policy may set labels; what has lost this one is not seen again.
+bool is_watched(const Value& desired, const Value& answer) {
+  return object::label_of(answer, desired::kRouterLabel) ==
+         object::label_of(desired, desired::kRouterLabel);
 }
 
-bool is_foreign(const Value& desired, const Value& live) {
-  return object::controller_uid_of(live) != object::controller_uid_of(desired);
+Failure relabelled(const Value& desired) {
+  Failure made;
+  made.reason = Reason::Forbidden;
+  made.message = "its label " + std::string(desired::kRouterLabel) + " is not " +
+                 std::string(object::label_of(desired, desired::kRouterLabel)) +
+                 " as it was written; have the policy of the cluster that changes it leave out "
+                 "objects with the label " +
+                 std::string(desired::kManagerLabel) + "=" + std::string(desired::kManager);
+  return made;
 }
 
 // Counts the changes of its spec; of kinds that have none it is null.
@@ -45,6 +50,38 @@ bool leaves_replicas(const Value& desired, const Value& live) {
 
 client::ApplyOptions as_status() {
   return {.manager = std::string(kFieldManager), .is_forced = true, .subresource = "status"};
+}
+
+bool is_foreign(const Value& desired, const Value& live) {
+  const std::string_view controller = object::controller_uid_of(live);
+  if (controller.empty()) return !is_watched(desired, live);
+  return controller != object::controller_uid_of(desired);
+}
+
+Failure name_taken(const Value& desired, const Value& live) {
+  std::string owner = "somebody else";
+  for (const Value& one : live.at({"metadata", "ownerReferences"}).items()) {
+    if (!one["controller"].boolean().value_or(false)) continue;
+    owner = std::string(one["kind"].text()) + " " + std::string(one["name"].text());
+  }
+  Failure made;
+  made.reason = Reason::Forbidden;
+  made.message = std::string(desired["kind"].text()) + " " + object::key_of(desired).name +
+                 " is there already and belongs to " + owner + "; rename or delete one of them";
+  made.causes.push_back({std::string(client::kNameTaken), {}, {}});
+  return made;
+}
+
+Value replacement_of(const Value& wanted, const Value& live) {
+  if (!wanted.is_object() || !live.is_object()) return wanted;
+  Value patch = Value::object();
+  for (const auto& [name, value] : live.members()) {
+    if (!wanted.contains(name)) patch.member(name) = Value();
+  }
+  for (const auto& [name, value] : wanted.members()) {
+    if (value != live[name]) patch.member(name) = replacement_of(value, live[name]);
+  }
+  return patch;
 }
 
 Value projection_of(const Value& desired, const Value& live) {
@@ -126,14 +163,19 @@ Answer<bool> Applier::apply(const Value& desired) {
     // What has none of our labels is in no cache, and may be somebody else's all the same.
     const auto there = api_.get(*resource, name.second);
     if (!there.ok() && !failed(there, Reason::NotFound)) return there.error();
-    if (there.ok() && is_foreign(desired, *there)) return foreign(desired);
+    if (there.ok() && is_foreign(desired, *there)) return name_taken(desired, *there);
   } else if (is_foreign(desired, *live)) {
-    return foreign(desired);
+    return name_taken(desired, *live);
+  }
+  if (live != nullptr && object::controller_uid_of(*live).empty()) {
+    log(LogLevel::Info, "an object without an owner is taken back",
+        {{"kind", kind}, {"object", object::text_of(name.second)}});
   }
   if (live != nullptr && leaves_replicas(desired, *live)) SL_TRY(hand_over(*resource, desired));
   const Value answer =
       SL_TRY(api_.apply(*resource, desired, {.manager = std::string(kFieldManager)}));
-  if (is_foreign(desired, answer)) return foreign(desired);
+  if (is_foreign(desired, answer)) return name_taken(desired, answer);
+  if (!is_watched(desired, answer)) return relabelled(desired);
   const Key router{name.second.name_space,
                    std::string(object::label_of(desired, desired::kRouterLabel))};
   const MutexLock lock(mutex_);
@@ -143,11 +185,14 @@ Answer<bool> Applier::apply(const Value& desired) {
   return live == nullptr || generation_of(*live) != generation_of(answer);
 }
 
-Answer<Done> Applier::prune(std::string_view owner_uid, const std::set<std::string>& kept) {
+Answer<Done> Applier::prune(std::string_view owner_uid, const Kept& kept) {
   for (const object::Resource& resource : rendered_resources()) {
     for (const auto& object : caches_.owned(resource, owner_uid)) {
       const Key key = object::key_of(*object);
-      if (kept.contains(resource.kind + "/" + key.name)) continue;
+      const std::string revision(object::label_of(*object, desired::kRevisionLabel));
+      const bool is_kept =
+          kept.names.contains(resource.kind + "/" + key.name) || kept.revisions.contains(revision);
+      if (is_kept) continue;
       if (object::is_being_deleted(*object)) continue;
       client::DeleteOptions options;
       options.uid = object::uid_of(*object);

@@ -29,6 +29,15 @@ client::ApplyOptions as_status();
 // Lists of another length are taken as they are. Pure.
 object::Value projection_of(const object::Value& desired, const object::Value& live);
 
+// A JSON Merge Patch that makes `live` what `wanted` is, whoever wrote what is more in it: lists
+// are replaced whole, members that are too many are removed. Pure.
+object::Value replacement_of(const object::Value& wanted, const object::Value& live);
+
+// An object of that name that this owner does not control, and may not take back: it has another
+// controller, or none and not the label of the owner's MultimodalRouter. Pure.
+bool is_foreign(const object::Value& desired, const object::Value& live);
+client::Failure name_taken(const object::Value& desired, const object::Value& live);
+
 // Path of the first member that differs, "/spec/replicas"; empty: none does. Pure.
 std::string first_difference(const object::Value& left, const object::Value& right);
 
@@ -41,12 +50,19 @@ class Applier {
   // They must outlive it.
   Applier(client::ApiClient& api, const Caches& caches) : api_(api), caches_(caches) {}
 
-  // Whether its spec has become another one. Fails with Forbidden if an object of that name belongs
-  // to somebody else.
+  // Whether its spec has become another one. One that carries the label of its MultimodalRouter and
+  // is controlled by nobody is taken back. Fails with Forbidden and the cause NameTaken if an
+  // object of that name belongs to somebody else, and with Forbidden if the label by which it is
+  // watched is not as it was written.
   client::Answer<bool> apply(const object::Value& desired);
 
-  // Deletes what the owner controls and `kept` ("Kind/name") has not.
-  client::Answer<Done> prune(std::string_view owner_uid, const std::set<std::string>& kept);
+  // What stays of a prune(), beside what others control.
+  struct Kept {
+    std::set<std::string> names;      // "Kind/name"
+    std::set<std::string> revisions;  // all that carries the label of one of these
+  };
+  // Deletes what the owner controls and `kept` has not.
+  client::Answer<Done> prune(std::string_view owner_uid, const Kept& kept);
 
   // The objects of this namespace and MultimodalRouter are written by nobody any more.
   void forget(const object::Key& router);

@@ -44,7 +44,8 @@ bool is_own_writing(const reflector::Change& change) {
          before["deletionTimestamp"] == after["deletionTimestamp"];
 }
 
-// What pods run, and what ReplicaSets make them of, is most of them and is read by nobody here.
+// What pods run, what ReplicaSets make them of, and what is noted on Secrets is most of them and is
+// read by nobody here.
 void trim(Value& object) {
   object.erase({"spec"});
   object.erase({"metadata", "annotations"});
@@ -55,15 +56,15 @@ void trim(Value& object) {
 Caches::Caches(Options options, client::ApiClient& api, const Clock& clock,
                runtime::Metrics& metrics)
     : options_(std::move(options)), api_(api), clock_(clock), metrics_(metrics) {
-  const std::string ours =
-      std::string(desired::kManagerLabel) + "=" + std::string(desired::kManager);
+  // By a label that nobody else has a use for: policies of a cluster set that of the manager.
+  const std::string ours(desired::kRouterLabel);
   watch(routers_resource(), {});
-  watch(pods_resource(), std::string(desired::kRouterLabel));
+  watch(pods_resource(), ours);
   watch(replica_sets_resource(), ours);
   for (const Resource& resource : rendered_resources()) {
-    if (resource.kind == "PodMonitor" && !options_.has_pod_monitors) continue;
     watch(resource, ours);
   }
+  watch(secrets_resource(), {});
 }
 
 void Caches::watch(const Resource& resource, const std::string& labels) {
@@ -81,11 +82,17 @@ std::unique_ptr<reflector::Informer> Caches::informer_of(const Resource& resourc
   informer.resource = resource;
   informer.of.name_space = name_space;
   informer.of.labels = labels;
+  informer.of.is_metadata_alone = resource == secrets_resource();
+  // Without the right to list Secrets they are read by their names, again and again.
+  informer.is_optional = resource == pod_monitors_resource() || resource == secrets_resource();
   informer.indexes[std::string(kByOwner)] = reflector::by_controller();
   informer.indexes[std::string(kByRouter)] = router_of;
   informer.seed = options_.seed + made_++;
   const bool is_router = resource.kind == routers_resource().kind;
-  if (resource == pods_resource() || resource == replica_sets_resource()) informer.trim = trim;
+  if (resource == pods_resource() || resource == replica_sets_resource() ||
+      resource == secrets_resource()) {
+    informer.trim = trim;
+  }
   informer.on_change = [tell = options_.on_change, is_router](const reflector::Change& change) {
     if (is_router && is_own_writing(change)) return;
     for (const ObjectPtr& object : {change.before, change.after}) {
@@ -127,6 +134,12 @@ ObjectPtr Caches::find(const Resource& resource, const Key& key) const {
   return nullptr;
 }
 
+bool Caches::knows(const Resource& resource) const {
+  const auto& informers = informers_of(resource);
+  return std::all_of(informers.begin(), informers.end(),
+                     [](const auto& informer) { return informer->is_known(); });
+}
+
 std::size_t Caches::count(const Resource& resource) const {
   std::size_t count = 0;
   for (const auto& informer : informers_of(resource)) count += informer->store().size();
@@ -145,6 +158,15 @@ std::vector<ObjectPtr> Caches::indexed(const Resource& resource, std::string_vie
 
 std::vector<ObjectPtr> Caches::owned(const Resource& resource, std::string_view owner_uid) const {
   return indexed(resource, kByOwner, owner_uid);
+}
+
+std::vector<ObjectPtr> Caches::children(const Resource& resource, const Key& router,
+                                        std::string_view uid) const {
+  std::vector<ObjectPtr> children = owned(resource, uid);
+  for (ObjectPtr& object : indexed(resource, kByRouter, object::text_of(router))) {
+    if (object::controller_uid_of(*object).empty()) children.push_back(std::move(object));
+  }
+  return children;
 }
 
 std::vector<ObjectPtr> Caches::pods_of(const Key& router) const {

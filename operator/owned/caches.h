@@ -18,14 +18,13 @@
 
 namespace sightline::owned {
 
-// Copies of MultimodalRouters and of what is rendered for them. Only what carries our labels is
-// kept, whoever else has how many objects.
-// Thread safety: all methods from any thread.
+// Copies of MultimodalRouters and of what is rendered for them. Only what carries our label is
+// kept, whoever else has how many objects; of Secrets, which users bring too, all that are there,
+// by name and version alone. Thread safety: all methods from any thread.
 class Caches {
  public:
   struct Options {
     std::vector<std::string> name_spaces;  // that are watched, each once; none: all
-    bool has_pod_monitors = false;         // the API server knows the kind
     // Told of the MultimodalRouter that a change concerns, on an informer's thread.
     std::function<void(const object::Key&)> on_change;
     std::uint64_t seed = 0;
@@ -40,10 +39,16 @@ class Caches {
   [[nodiscard]] reflector::ObjectPtr router(const object::Key& key) const;
   [[nodiscard]] reflector::ObjectPtr find(const object::Resource& resource,
                                           const object::Key& key) const;
+  // Of a kind that may be missing: whether the API server knows it and lets it be listed.
+  [[nodiscard]] bool knows(const object::Resource& resource) const;
   [[nodiscard]] std::size_t count(const object::Resource& resource) const;
   // What this MultimodalRouter controls, of one resource, by key.
   [[nodiscard]] std::vector<reflector::ObjectPtr> owned(const object::Resource& resource,
                                                         std::string_view owner_uid) const;
+  // Those, and what carries its label and is controlled by nobody: its owner was taken off it.
+  [[nodiscard]] std::vector<reflector::ObjectPtr> children(const object::Resource& resource,
+                                                           const object::Key& router,
+                                                           std::string_view uid) const;
   // Pods that carry the label of a MultimodalRouter of that name, whoever controls them.
   [[nodiscard]] std::vector<reflector::ObjectPtr> pods_of(const object::Key& router) const;
 

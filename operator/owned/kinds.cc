@@ -51,8 +51,14 @@ const Resource& replica_sets_resource() {
   return sets;
 }
 
+const Resource& claims_resource() {
+  static const Resource claims{"", "v1", "persistentvolumeclaims", "PersistentVolumeClaim"};
+  return claims;
+}
+
 const Resource& scales_resource() { return resource_of("MultimodalRouterPool"); }
 const Resource& secrets_resource() { return resource_of("Secret"); }
+const Resource& pod_monitors_resource() { return resource_of("PodMonitor"); }
 const Resource& config_maps_resource() { return resource_of("ConfigMap"); }
 const Resource& deployments_resource() { return resource_of("Deployment"); }
 const Resource& stateful_sets_resource() { return resource_of("StatefulSet"); }

@@ -2,6 +2,7 @@
 // Copyright The Sightline Authors
 #include "operator/owned/own_secrets.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "common/runtime/entropy.h"
@@ -10,6 +11,7 @@
 #include "operator/desired/secrets.h"
 #include "operator/desired/settings.h"
 #include "operator/kube/object/metadata.h"
+#include "operator/owned/applier.h"
 #include "operator/owned/kinds.h"
 
 namespace sightline::owned {
@@ -60,6 +62,17 @@ bool is_about_to_go(const Value& secret, std::string_view owner_uid) {
   return object::is_being_deleted(secret) || (!controller.empty() && controller != owner_uid);
 }
 
+std::string_view owner_of(const Value& secret) {
+  const auto& owners = secret.at({"metadata", "ownerReferences"}).items();
+  return owners.empty() ? std::string_view() : owners.front()["name"].text();
+}
+
+// One that lives, as far as is known.
+bool is_of_another_name(const Value& secret, const Value& fresh) {
+  return !object::is_being_deleted(secret) && !owner_of(secret).empty() &&
+         owner_of(secret) != owner_of(fresh);
+}
+
 // Files may end in a line end, and may name several tokens while one replaces another: the first
 // one is ours.
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
@@ -75,6 +88,7 @@ Answer<Value> OwnSecrets::get_or_create(const Value& fresh) {
     if (!failed(made, Reason::AlreadyExists)) return made;
     there = api_.get(secrets_resource(), key);
   }
+  if (there.ok() && is_of_another_name(*there, fresh)) return name_taken(fresh, *there);
   if (there.ok() && is_about_to_go(*there, object::controller_uid_of(fresh))) {
     return about(key.name, Reason::Conflict,
                  "belongs to another object, which is gone or goes; waiting until it is deleted");
@@ -96,13 +110,22 @@ Answer<Value> OwnSecrets::copy_identity(const desired::Scene& scene) {
   return get_or_create(desired::revision_identity(scene, config_map, key));
 }
 
+bool OwnSecrets::is_unchanged(const Read& read, const std::string& name_space) const {
+  if (!caches_.knows(secrets_resource())) return clock_.now() - read.at < kReadAfter;
+  return std::all_of(read.versions.begin(), read.versions.end(), [&](const auto& one) {
+    const auto listed = caches_.find(secrets_resource(), {name_space, one.first});
+    return listed != nullptr && object::resource_version_of(*listed) == one.second;
+  });
+}
+
 Answer<Done> OwnSecrets::ensure_identity(const desired::Scene& scene) {
   const object::Key router{scene.owner.name_space, scene.owner.name};
   const Instant now = clock_.now();
   {
     const MutexLock lock(mutex_);
     auto& seen = seen_[router];
-    std::erase_if(seen, [&](const auto& one) { return now - one.second >= kReadAfter; });
+    std::erase_if(seen,
+                  [&](const auto& one) { return !is_unchanged(one.second, router.name_space); });
     if (seen.contains(scene.revision)) return Done{};
   }
   auto secret =
@@ -114,8 +137,9 @@ Answer<Done> OwnSecrets::ensure_identity(const desired::Scene& scene) {
     return about(object::key_of(there).name, Reason::Invalid,
                  "holds another key than its revision was made with; delete it");
   }
+  const std::string version(object::resource_version_of(there));
   const MutexLock lock(mutex_);
-  seen_[router][scene.revision] = now;
+  seen_[router][scene.revision] = {.versions = {{object::key_of(there).name, version}}, .at = now};
   return Done{};
 }
 
@@ -130,7 +154,7 @@ Answer<OwnValues> OwnSecrets::ensure(const desired::Owner& owner, const Value& r
     const auto held = held_.find(router);
     const bool counts = held != held_.end() && held->second.owner_uid == uid &&
                         held->second.has_nats == has_nats &&
-                        now - held->second.read_at < kReadAfter;
+                        is_unchanged(held->second.read, router.name_space);
     if (counts) return held->second.values;
   }
   std::map<std::string, Value> secrets;
@@ -149,8 +173,13 @@ Answer<OwnValues> OwnSecrets::ensure(const desired::Owner& owner, const Value& r
     values.nats.router = SL_TRY(read("nats-router", desired::kPublicKey));
     values.nats.agent = SL_TRY(read("nats-agent", desired::kPublicKey));
   }
+  Read all{.versions = {}, .at = now};
+  for (const auto& [name, secret] : secrets) {
+    all.versions[name] = object::resource_version_of(secret);
+  }
   const MutexLock lock(mutex_);
-  held_[router] = {.values = values, .owner_uid = uid, .has_nats = has_nats, .read_at = now};
+  held_[router] = {
+      .values = values, .owner_uid = uid, .has_nats = has_nats, .read = std::move(all)};
   return values;
 }
 

@@ -3,6 +3,8 @@
 #include "operator/reconcile/case.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 #include <utility>
 
 #include "operator/desired/names.h"
@@ -140,6 +142,76 @@ void settle_stacks(Case& now) {
   world.stacks.push_back({world.target, world.spec});
   now.kept.accepted = world.spec;
   now.kept.revisions = std::move(live);
+}
+
+std::vector<const crd::Pool*> selector_pools(const judge::World& world) {
+  std::set<std::string_view> names;
+  std::vector<const crd::Pool*> pools;
+  for (auto stack = world.stacks.rbegin(); stack != world.stacks.rend(); ++stack) {
+    for (const crd::Pool& pool : stack->spec.pools) {
+      if (names.insert(pool.name).second && pool.selector) pools.push_back(&pool);
+    }
+  }
+  return pools;
+}
+
+void add_selected(judge::World& world, std::vector<judge::Pod> selected) {
+  std::map<std::string, std::size_t> places;
+  const std::size_t own = world.pods.size();
+  for (judge::Pod& pod : selected) {
+    const auto [place, is_new] = places.emplace(pod.name, own + places.size());
+    if (is_new) {
+      world.pods.push_back(std::move(pod));
+    } else {
+      world.pods[place->second].also_in.push_back(pod.pool);
+    }
+  }
+  std::stable_sort(
+      world.pods.begin(), world.pods.end(),
+      [](const judge::Pod& left, const judge::Pod& right) { return left.name < right.name; });
+}
+
+std::set<std::string> unknown_revisions(const judge::World& world) {
+  std::set<std::string> unknown;
+  for (const judge::Deployment& deployment : world.deployments) {
+    const std::string& revision = deployment.revision;
+    const bool is_known =
+        std::any_of(world.stacks.begin(), world.stacks.end(),
+                    [&](const judge::Stack& one) { return one.revision == revision; });
+    if (!is_known && !revision.empty() && is_in_use(world, revision)) unknown.insert(revision);
+  }
+  return unknown;
+}
+
+bool is_replaced_in_full(const Case& now) {
+  const judge::World& world = now.world;
+  const bool has_frontend =
+      std::any_of(world.pods.begin(), world.pods.end(), [&](const judge::Pod& pod) {
+        return pod.component == desired::kFrontend && pod.revision == world.target &&
+               pod.is_ready && !pod.is_ending;
+      });
+  const bool is_all_there = now.findings.plan.phase == plan::Phase::Completed && has_frontend;
+  return is_all_there || world.spec.suspend;
+}
+
+judge::Trouble unseen_of(const Case& now) {
+  for (const judge::Stack& stack : now.world.stacks) {
+    const bool is_held = std::any_of(
+        now.world.routers.begin(), now.world.routers.end(), [&](const judge::RouterReport& one) {
+          return one.revision == stack.revision && one.pushed.size() > 0;
+        });
+    if (!is_held || !judge::is_list_unknown(now.world, stack)) continue;
+    return {.reason = "WorkersNotFound",
+            .message = judge::unseen_workers(now.world, stack) +
+                       "; routers keep the workers that they have. Look at the owners and labels "
+                       "of it and of its ReplicaSets and pods"};
+  }
+  const std::set<std::string> unknown = unknown_revisions(now.world);
+  if (unknown.empty()) return {};
+  return {.reason = "RevisionUnknown",
+          .message = "revision " + *unknown.begin() + " has pods and no spec in ConfigMap " +
+                     desired::shared_name(now.owner, "specs") +
+                     "; it stays as it is until revision " + now.world.target + " serves in full"};
 }
 
 namespace {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -28,7 +29,8 @@ struct Case {
   object::Value object;  // the MultimodalRouter
   desired::Owner owner;
   object::Value reference;  // of it, as owner
-  crd::Spec asked;          // its spec
+  crd::Spec asked;          // its spec; where that is not understood, what was accepted last
+  judge::Trouble unread;    // why it is not understood
   crd::Status before;       // its status, as it was found
   judge::Found found;       // what it names
   agreement::Digests digests;
@@ -57,6 +59,19 @@ void note_images(KeptSpecs& kept, const crd::Spec& asked, const crd::NotedImages
 // Puts the target and the revisions that still have workers or frontends into the world's stacks,
 // the older ones first, and what is to be kept of specs into `kept`. Pure.
 void settle_stacks(Case& now);
+
+// Pools of somebody else's pods of all revisions, each once: the newest revision's, where they
+// differ; in the order of the specs, the newest first. Pure.
+std::vector<const crd::Pool*> selector_pools(const judge::World& world);
+// Puts their pods into the world, each once: of the first pool that finds it. Pure.
+void add_selected(judge::World& world, std::vector<judge::Pod> selected);
+
+// Revisions that have workers or frontends, and whose spec is not known any more. Pure.
+std::set<std::string> unknown_revisions(const judge::World& world);
+// Whether the target serves with all that it is to have: it needs nothing of others. Pure.
+bool is_replaced_in_full(const Case& now);
+// What is there and is not found, or not understood. Pure.
+judge::Trouble unseen_of(const Case& now);
 
 // What is to be applied to statuses of the world's own pods: gates of workers, and annotations of
 // agents, which the API server takes there too. `when` is a timestamp. Pure.

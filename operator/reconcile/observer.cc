@@ -35,6 +35,12 @@ Answer<std::optional<Value>> get_if_there(client::ApiClient& api, const object::
   return std::move(object).error();
 }
 
+// A pod of a MultimodalRouter: selectors are for those of others.
+bool is_ours(const Value& pod) {
+  return !object::label_of(pod, desired::kRouterLabel).empty() &&
+         !object::label_of(pod, desired::kComponentLabel).empty();
+}
+
 judge::Pod selected_pod(const Value& item, const std::string& pool) {
   judge::Pod pod = judge::pod_of(item);
   pod.component.clear();
@@ -55,9 +61,13 @@ client::Failure too_many(const std::string& pool) {
 
 std::vector<judge::Pod> Observer::pods(const object::Key& router, std::string_view uid) const {
   std::set<std::string, std::less<>> controllers;
-  for (const auto& deployment : caches_.owned(owned::deployments_resource(), uid)) {
-    const auto sets = caches_.owned(owned::replica_sets_resource(), object::uid_of(*deployment));
+  for (const auto& deployment : caches_.children(owned::deployments_resource(), router, uid)) {
+    const std::string_view owner = object::uid_of(*deployment);
+    const auto sets = caches_.children(owned::replica_sets_resource(), router, owner);
     for (const auto& set : sets) controllers.emplace(object::uid_of(*set));
+  }
+  for (const auto& set : caches_.children(owned::stateful_sets_resource(), router, uid)) {
+    controllers.emplace(object::uid_of(*set));
   }
   std::vector<judge::Pod> pods;
   for (const auto& pod : caches_.pods_of(router)) {
@@ -66,16 +76,18 @@ std::vector<judge::Pod> Observer::pods(const object::Key& router, std::string_vi
   return pods;
 }
 
-std::vector<judge::Deployment> Observer::deployments(std::string_view uid) const {
+std::vector<judge::Deployment> Observer::deployments(const object::Key& router,
+                                                     std::string_view uid) const {
   std::vector<judge::Deployment> deployments;
-  for (const auto& deployment : caches_.owned(owned::deployments_resource(), uid)) {
+  for (const auto& deployment : caches_.children(owned::deployments_resource(), router, uid)) {
     deployments.push_back(judge::deployment_of(*deployment));
   }
   return deployments;
 }
 
-std::optional<std::int64_t> Observer::nats_ready(std::string_view uid) const {
-  const auto sets = caches_.owned(owned::stateful_sets_resource(), uid);
+std::optional<std::int64_t> Observer::nats_ready(const object::Key& router,
+                                                 std::string_view uid) const {
+  const auto sets = caches_.children(owned::stateful_sets_resource(), router, uid);
   if (sets.empty()) return std::nullopt;
   return sets.front()->at({"status", "readyReplicas"}).integer().value_or(0);
 }
@@ -98,23 +110,61 @@ Answer<std::vector<judge::Pod>> Observer::selected(const std::string& name_space
   do {
     // A page is let go before the next one comes: labels may select any number of pods.
     const client::List page = SL_TRY(api_.list(owned::pods_resource(), options));
-    for (const Value& item : page.items) pods.push_back(selected_pod(item, pool.name));
+    for (const Value& item : page.items) {
+      if (!is_ours(item)) pods.push_back(selected_pod(item, pool.name));
+    }
     if (pods.size() > kSelectedMax) return too_many(pool.name);
     options.continue_from = page.continue_from;
   } while (!options.continue_from.empty());
   return pods;
 }
 
+Answer<bool> Observer::has_key(const std::string& name_space, const crd::SecretRef& secret) {
+  const object::Key key{name_space, secret.name};
+  const auto listed = caches_.find(owned::secrets_resource(), key);
+  if (listed != nullptr) {
+    const MutexLock lock(mutex_);
+    const auto read = secrets_.find(key);
+    const bool is_known =
+        read != secrets_.end() && read->second.version == object::resource_version_of(*listed);
+    if (is_known) return read->second.keys.contains(secret.key);
+  }
+  const auto object = SL_TRY(get_if_there(api_, owned::secrets_resource(), key));
+  const MutexLock lock(mutex_);
+  if (!object) {
+    secrets_.erase(key);
+    return false;
+  }
+  Read& read = secrets_[key];
+  read = {.version = std::string(object::resource_version_of(*object)), .keys = {}};
+  for (const auto& [name, value] : object->at({"data"}).members()) read.keys.insert(name);
+  return read.keys.contains(secret.key);
+}
+
+Answer<bool> Observer::has_claim(const object::Key& claim) {
+  const Instant now = clock_.now();
+  {
+    const MutexLock lock(mutex_);
+    const auto seen = claims_.find(claim);
+    if (seen != claims_.end() && now - seen->second < kClaimAfter) return true;
+  }
+  const auto object = SL_TRY(get_if_there(api_, owned::claims_resource(), claim));
+  const MutexLock lock(mutex_);
+  if (!object) {
+    claims_.erase(claim);
+    return false;
+  }
+  claims_[claim] = now;
+  return true;
+}
+
 Answer<judge::Found> Observer::references(const std::string& name_space, const crd::Spec& spec) {
   const judge::References wanted = judge::references_of(spec);
   judge::Found found;
   for (const crd::SecretRef& secret : wanted.secrets) {
-    const auto object =
-        SL_TRY(get_if_there(api_, owned::secrets_resource(), {name_space, secret.name}));
-    if (object && object->at({"data"}).contains(secret.key)) {
-      found.secrets.insert(secret.name + "/" + secret.key);
-    }
+    if (SL_TRY(has_key(name_space, secret))) found.secrets.insert(secret.name + "/" + secret.key);
   }
+  if (wanted.claim) found.has_claim = SL_TRY(has_claim({name_space, *wanted.claim}));
   if (wanted.chat_template) {
     const auto object = SL_TRY(get_if_there(api_, owned::config_maps_resource(),
                                             {name_space, wanted.chat_template->config_map}));

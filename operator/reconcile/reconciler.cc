@@ -22,6 +22,7 @@
 #include "operator/owned/kinds.h"
 #include "operator/plan/plan.h"
 #include "operator/reconcile/story.h"
+#include "operator/reconcile/troubles.h"
 
 namespace sightline::reconcile {
 
@@ -47,13 +48,8 @@ constexpr std::chrono::seconds kTerminatingWait{30};
 // that come after it: what is left is done the next time.
 constexpr std::chrono::seconds kWriteMax{30};
 constexpr std::chrono::seconds kPushMax{10};
-
-// Nothing that follows would be written either.
-bool ends_everything(const Failure& failure) {
-  return failure.reason == Reason::NotLeading || failure.reason == Reason::Cancelled ||
-         failure.reason == Reason::Unauthorized ||
-         has_cause(failure, client::kNamespaceTerminating);
-}
+// A failure that may pass is told of an object once it has lasted for so long.
+constexpr std::chrono::seconds kPassingMax{10};
 
 Answer<Case> case_of(const Value& object) {
   Case now;
@@ -65,8 +61,14 @@ Answer<Case> case_of(const Value& object) {
   auto document = json::Document::parse(object.to_text());
   if (!document.ok()) return unreadable(document.error());
   auto spec = crd::read_spec(document->root());
-  if (!spec.ok()) return unreadable(spec.error());
-  now.asked = std::move(*spec);
+  if (spec.ok()) {
+    now.asked = std::move(*spec);
+  } else {
+    now.unread = {.reason = "SpecNotUnderstood",
+                  .message = spec.error().message +
+                             "; the kinds are newer than this operator: upgrade it, or take the "
+                             "word out"};
+  }
   // What cannot be read is written anew.
   auto status = crd::read_status(document->root());
   if (status.ok()) now.before = std::move(*status);
@@ -78,23 +80,13 @@ Answer<Case> case_of(const Value& object) {
   return now;
 }
 
+std::string name_of(const Value& object) {
+  return std::string(object["kind"].text()) + "/" + object::key_of(object).name;
+}
+
 // Whether the revision was made of what the Secrets and ConfigMaps hold now.
 bool is_made_of(const desired::Scene& scene) {
   return agreement::revision_of(scene.agreement) == scene.revision;
-}
-
-// Pools of somebody else's pods of all revisions, each once: the newest revision's, where they
-// differ.
-std::vector<const crd::Pool*> selector_pools(const judge::World& world) {
-  std::map<std::string_view, const crd::Pool*> by_name;
-  for (auto stack = world.stacks.rbegin(); stack != world.stacks.rend(); ++stack) {
-    for (const crd::Pool& pool : stack->spec.pools) by_name.try_emplace(pool.name, &pool);
-  }
-  std::vector<const crd::Pool*> pools;
-  for (const auto& [name, pool] : by_name) {
-    if (pool->selector) pools.push_back(pool);
-  }
-  return pools;
 }
 
 }  // namespace
@@ -105,7 +97,7 @@ Reconciler::Reconciler(Options options, const Around& around)
       observer_(around.api, around.caches, around.routers, around.clock),
       applier_(around.api, around.caches),
       scales_(around.api, around.caches),
-      secrets_(around.api, around.clock),
+      secrets_(around.api, around.caches, around.clock),
       pushes_(around.routers, around.clock) {}
 
 Answer<std::optional<Duration>> Reconciler::reconcile(const Key& key) {
@@ -123,7 +115,7 @@ Answer<std::optional<Duration>> Reconciler::look_after(const Key& key) {
     forget(key);
     return std::optional<Duration>();
   }
-  if (is_outdated(key, *object)) return std::optional<Duration>(kCacheWait);
+  if (memory_.is_outdated(key, *object)) return std::optional<Duration>(kCacheWait);
   Case now = SL_TRY(case_of(*object));
   now.write_until = around_.clock.now() + kWriteMax;
   const auto observed = observe(now);
@@ -140,15 +132,9 @@ Answer<std::optional<Duration>> Reconciler::look_after(const Key& key) {
     write_pods(now);
   }
   SL_TRY(write_status(now));
+  memory_.note_success(key);
   if (now.failure) return *now.failure;
   return std::optional(options_.poll_interval);
-}
-
-// Whether the cache still has the object as it was before our own last write of its status.
-bool Reconciler::is_outdated(const Key& key, const Value& object) {
-  const MutexLock lock(mutex_);
-  const auto outdated = outdated_.find(key);
-  return outdated != outdated_.end() && outdated->second == object::resource_version_of(object);
 }
 
 void Reconciler::forget(const Key& key) {
@@ -156,39 +142,38 @@ void Reconciler::forget(const Key& key) {
   applier_.forget(key);
   secrets_.forget(key);
   pushes_.forget(key);
-  const MutexLock lock(mutex_);
-  outdated_.erase(key);
-  noted_.erase(key);
+  memory_.forget(key);
 }
 
 KeptSpecs Reconciler::kept_specs(const Case& now) {
   const Key key{now.owner.name_space, now.owner.name};
+  if (auto noted = memory_.specs(key, now.world.uid)) return std::move(*noted);
   const auto specs = around_.caches.find(
       owned::config_maps_resource(), {key.name_space, desired::shared_name(now.owner, "specs")});
-  if (specs != nullptr) return specs_of(*specs);
-  const MutexLock lock(mutex_);
-  const auto noted = noted_.find(key);
-  const bool is_its = noted != noted_.end() && noted->second.first == now.world.uid;
-  return is_its ? noted->second.second : KeptSpecs{};
+  return specs == nullptr ? KeptSpecs{} : specs_of(*specs);
 }
 
 Answer<Done> Reconciler::observe(Case& now) {
   const Key key{now.owner.name_space, now.owner.name};
   now.kept = kept_specs(now);
+  // What was accepted last keeps running.
+  if (now.unread.is_there() && now.kept.accepted) now.asked = *now.kept.accepted;
   note_images(now.kept, now.asked, options_.images, options_.version);
   now.found = SL_TRY(observer_.references(key.name_space, now.asked));
   now.own = SL_TRY(secrets_.ensure(now.owner, now.reference, now.asked.nats));
   judge::World& world = now.world;
   world.pods = observer_.pods(key, world.uid);
-  world.deployments = observer_.deployments(world.uid);
+  world.deployments = observer_.deployments(key, world.uid);
   world.scales = observer_.scales(world.uid);
-  world.nats_ready = observer_.nats_ready(world.uid);
+  world.nats_ready = observer_.nats_ready(key, world.uid);
   world.routers = observer_.reports(world.pods, now.own.admin_token);
   return Done{};
 }
 
 void Reconciler::judge_spec(Case& now) {
-  now.findings.spec = judge::why_not_accepted(now.asked, now.found, now.kept.images);
+  now.findings.spec = now.unread.is_there()
+                          ? now.unread
+                          : judge::why_not_accepted(now.asked, now.found, now.kept.images);
   if (!now.findings.spec.is_there()) {
     now.kept.accepted = now.asked;
     now.kept.template_digest = agreement::digest_of(now.found.chat_template.value_or(""));
@@ -204,13 +189,13 @@ Answer<Done> Reconciler::settle(Case& now) {
   now.world.target = agreement::revision_of(agreement::agreement_of(now.world.spec, now.digests));
   settle_stacks(now);
   // Without them routers would be told that those workers are gone.
+  std::vector<judge::Pod> selected;
   for (const crd::Pool* pool : selector_pools(now.world)) {
     const auto pods = SL_TRY(observer_.selected(now.owner.name_space, *pool));
-    now.world.pods.insert(now.world.pods.end(), pods.begin(), pods.end());
+    selected.insert(selected.end(), pods.begin(), pods.end());
   }
-  std::stable_sort(
-      now.world.pods.begin(), now.world.pods.end(),
-      [](const judge::Pod& left, const judge::Pod& right) { return left.name < right.name; });
+  add_selected(now.world, std::move(selected));
+  now.findings.seeing = unseen_of(now);
   return Done{};
 }
 
@@ -242,7 +227,7 @@ std::optional<std::string> Reconciler::template_of(const Case& now,
 void Reconciler::note(Case& now, const std::string& name, const Answer<Done>& answer) {
   if (answer.ok() || now.failure) return;
   now.failure = answer.error();
-  now.findings.writing = {.reason = "WriteFailed", .message = name + ": " + answer.error().message};
+  now.findings.writing = trouble_of(answer.error(), "WriteFailed", name);
 }
 
 void Reconciler::write(Case& now) {
@@ -250,10 +235,7 @@ void Reconciler::write(Case& now) {
   put(now, specs_config_map(now.owner, now.reference, now.kept), kept);
   // What is not kept cannot be looked after once it is an older revision.
   if (now.failure) return;
-  {
-    const MutexLock lock(mutex_);
-    noted_[{now.owner.name_space, now.owner.name}] = {now.world.uid, now.kept};
-  }
+  memory_.note_specs({now.owner.name_space, now.owner.name}, now.world.uid, now.kept);
   const desired::Scene target = scene_of(now, now.world.stacks.back());
   for (const crd::Pool& pool : now.world.spec.pools) {
     if (!pool.autoscaling) continue;
@@ -261,12 +243,16 @@ void Reconciler::write(Case& now) {
     note(now, name, scales_.make(now.world, target, pool));
     note(now, name, scales_.tell(now.world, now.owner, pool));
   }
-  const desired::Surroundings around{.nats = now.own.nats,
-                                     .has_pod_monitors = options_.has_pod_monitors};
+  const desired::Surroundings around{
+      .nats = now.own.nats,
+      .has_pod_monitors = around_.caches.knows(owned::pod_monitors_resource())};
   for (const Value& object : desired::shared_objects(target, around)) put(now, object, kept);
   for (const judge::Stack& stack : now.world.stacks) write_stack(now, stack, kept);
   if (now.failure) return;
-  note(now, "deletion", applier_.prune(now.world.uid, kept));
+  const std::set<std::string> unknown =
+      is_replaced_in_full(now) ? std::set<std::string>() : unknown_revisions(now.world);
+  note(now, "deletion",
+       applier_.prune(now.world.uid, {.names = std::move(kept), .revisions = unknown}));
 }
 
 void Reconciler::write_stack(Case& now, const judge::Stack& stack, std::set<std::string>& kept) {
@@ -279,11 +265,29 @@ void Reconciler::write_stack(Case& now, const judge::Stack& stack, std::set<std:
   if (is_made_of(scene) && !is_over(now)) {
     note(now, "Secret/" + desired::identity_file(scene).secret, secrets_.ensure_identity(scene));
   }
-  for (const Value& object : std::span(objects).subspan(1)) put(now, object, kept);
+  for (const Value& object : std::span(objects).subspan(1)) {
+    if (is_left_as_it_is(now, scene, object)) {
+      kept.insert(name_of(object));
+    } else {
+      put(now, object, kept);
+    }
+  }
+}
+
+// Routers that start read the list of workers there: it is not emptied because none is found.
+bool Reconciler::is_left_as_it_is(const Case& now, const desired::Scene& scene,
+                                  const Value& desired) const {
+  const Key key = object::key_of(desired);
+  if (key.name != desired::live_config_name(scene)) return false;
+  const auto stack =
+      std::find_if(now.world.stacks.begin(), now.world.stacks.end(),
+                   [&](const judge::Stack& one) { return one.revision == scene.revision; });
+  return judge::is_list_unknown(now.world, *stack) &&
+         around_.caches.find(owned::config_maps_resource(), key) != nullptr;
 }
 
 void Reconciler::put(Case& now, const Value& desired, std::set<std::string>& kept) {
-  const std::string name = std::string(desired["kind"].text()) + "/" + object::key_of(desired).name;
+  const std::string name = name_of(desired);
   kept.insert(name);
   if (is_over(now)) return;
   const auto applied = applier_.apply(desired);
@@ -334,15 +338,22 @@ Answer<Done> Reconciler::write_status(Case& now) {
   return put_status(now, judge::status_of(now.world, now.findings, wall));
 }
 
-// Too little is known for a verdict. What a person has to mend is told; the rest passes.
+// Whether the object says it: what a person has to mend at once, the rest if it does not pass. One
+// that says nothing yet says that.
+bool Reconciler::is_told(const Case& now, const Failure& failure) {
+  const Key key{now.owner.name_space, now.owner.name};
+  const Duration lasting = memory_.note_failure(key, around_.clock.now());
+  if (ends_everything(failure)) return false;
+  return is_for_people(failure) || now.before.conditions.empty() || lasting >= kPassingMax;
+}
+
+// Too little is known for a verdict.
 Failure Reconciler::unobserved(Case& now, const Failure& failure) {
-  const bool is_for_people =
-      (failure.reason == Reason::Invalid || failure.reason == Reason::Forbidden) &&
-      !has_cause(failure, client::kNamespaceTerminating);
-  if (!is_for_people) return failure;
+  if (!is_told(now, failure)) return failure;
   crd::Status status = now.before;
-  status.conditions = judge::with_trouble(now.before.conditions, {"ReadFailed", failure.message},
-                                          now.world.generation, around_.clock.wall());
+  status.conditions =
+      judge::with_trouble(now.before.conditions, trouble_of(failure, "ReadFailed", {}),
+                          now.world.generation, around_.clock.wall());
   static_cast<void>(put_status(now, status));
   return failure;
 }
@@ -359,12 +370,15 @@ Answer<Done> Reconciler::put_status(const Case& now, const crd::Status& status) 
   auto parsed = Value::parse(crd::status_json(status));
   SL_CHECK(parsed.ok());
   patch.member("status") = std::move(*parsed);
-  const Value written =
-      SL_TRY(around_.api.apply(owned::routers_resource(), patch, owned::as_status()));
-  if (object::resource_version_of(written) != object::resource_version_of(now.object)) {
-    const MutexLock lock(mutex_);
-    outdated_[key] = object::resource_version_of(now.object);
+  Value written = SL_TRY(around_.api.apply(owned::routers_resource(), patch, owned::as_status()));
+  if (written["status"] != patch["status"]) {
+    // Somebody else has written there too, and an apply leaves what is not its own.
+    Value rest = Value::object();
+    rest.set({"metadata", "resourceVersion"}, written.at({"metadata", "resourceVersion"}));
+    rest.member("status") = owned::replacement_of(patch["status"], written["status"]);
+    written = SL_TRY(around_.api.merge_patch(owned::routers_resource(), key, rest, "status"));
   }
+  memory_.note_status(key, now.object, written);
   const auto happenings = happenings_of(now.object, now.before.conditions, status.conditions);
   for (const recorder::Happening& one : happenings) around_.events.record(one);
   return Done{};

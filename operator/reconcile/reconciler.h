@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "common/base/clock.h"
-#include "common/base/mutex.h"
 
 #include "operator/kube/client/api_client.h"
 #include "operator/kube/recorder/event_recorder.h"
@@ -18,6 +17,7 @@
 #include "operator/owned/caches.h"
 #include "operator/owned/own_secrets.h"
 #include "operator/reconcile/case.h"
+#include "operator/reconcile/memory.h"
 #include "operator/reconcile/observer.h"
 #include "operator/reconcile/pushes.h"
 #include "operator/reconcile/scales.h"
@@ -33,7 +33,6 @@ class Reconciler {
   struct Options {
     crd::NotedImages images;  // of the flags
     std::string version;      // of this operator
-    bool has_pod_monitors = false;
     Duration poll_interval = std::chrono::seconds(5);
     // Told of each verdict on an object; without one, that it is gone. From several threads.
     std::function<void(const object::Key&, const crd::Status*)> on_verdict;
@@ -54,18 +53,20 @@ class Reconciler {
 
  private:
   client::Answer<std::optional<Duration>> look_after(const object::Key& key);
-  bool is_outdated(const object::Key& key, const object::Value& object);
   void forget(const object::Key& key);
   void judge_spec(Case& now);
   client::Answer<Done> settle(Case& now);
   client::Answer<Done> observe(Case& now);
   [[nodiscard]] KeptSpecs kept_specs(const Case& now);
   client::Failure unobserved(Case& now, const client::Failure& failure);
+  [[nodiscard]] bool is_told(const Case& now, const client::Failure& failure);
   static void note(Case& now, const std::string& name, const client::Answer<Done>& answer);
   [[nodiscard]] bool is_over(Case& now) const;
   void write(Case& now);
   void write_stack(Case& now, const judge::Stack& stack, std::set<std::string>& kept);
   void put(Case& now, const object::Value& desired, std::set<std::string>& kept);
+  [[nodiscard]] bool is_left_as_it_is(const Case& now, const desired::Scene& scene,
+                                      const object::Value& desired) const;
   static void look_at_pods(Case& now);
   void write_pods(Case& now);
   client::Answer<Done> write_status(Case& now);
@@ -81,11 +82,7 @@ class Reconciler {
   Scales scales_;
   owned::OwnSecrets secrets_;
   Pushes pushes_;
-  Mutex mutex_;
-  // The resourceVersion on which the last status was written.
-  std::map<object::Key, std::string> outdated_ SL_GUARDED_BY(mutex_);
-  // What was noted of specs, by the object's uid, in case somebody deletes it.
-  std::map<object::Key, std::pair<std::string, KeptSpecs>> noted_ SL_GUARDED_BY(mutex_);
+  Memory memory_;
 };
 
 }  // namespace sightline::reconcile

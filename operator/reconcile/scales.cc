@@ -45,6 +45,7 @@ Answer<Done> Scales::make(const judge::World& world, const desired::Scene& scene
   if (there == nullptr) {
     return done_unless(api_.create(owned::scales_resource(), first), Reason::AlreadyExists);
   }
+  if (owned::is_foreign(first, *there)) return owned::name_taken(first, *there);
   const std::int64_t asked = there->at({"spec", "replicas"}).integer().value_or(0);
   const bool is_within =
       asked >= pool.autoscaling->min_replicas && asked <= pool.autoscaling->max_replicas;
@@ -56,7 +57,8 @@ Answer<Done> Scales::tell(const judge::World& world, const desired::Owner& owner
                           const crd::Pool& pool) {
   const Key key{owner.name_space, desired::shared_name(owner, pool.name)};
   const auto there = caches_.find(owned::scales_resource(), key);
-  if (there == nullptr) return Done{};
+  // One that is not ours yet is told by make().
+  if (there == nullptr || object::controller_uid_of(*there) != world.uid) return Done{};
   const auto pods = std::count_if(world.pods.begin(), world.pods.end(), [&](const auto& pod) {
     return pod.component == desired::kWorker && pod.pool == pool.name && !pod.is_over;
   });

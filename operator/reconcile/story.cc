@@ -17,13 +17,26 @@ bool is_bad(const crd::Condition& condition) {
   return condition.type == judge::kDegraded ? is_true : !is_true;
 }
 
-bool is_told(const std::vector<crd::Condition>& before, const crd::Condition& condition) {
+// Ready repeats the reason of another condition, whose event tells it, or has one of its own: what
+// could not be read, written or found.
+bool has_own_reason(const std::vector<crd::Condition>& now, const crd::Condition& ready) {
+  if (ready.reason == "Updating" || ready.status == crd::ConditionStatus::True) return false;
+  return std::none_of(now.begin(), now.end(), [&](const crd::Condition& one) {
+    return one.type != judge::kReady && one.reason == ready.reason;
+  });
+}
+
+bool is_told(const std::vector<crd::Condition>& before, const std::vector<crd::Condition>& now,
+             const crd::Condition& condition) {
   const auto same = std::find_if(before.begin(), before.end(), [&](const crd::Condition& one) {
     return one.type == condition.type;
   });
-  if (same == before.end()) return condition.type == judge::kAccepted;
-  return same->status != condition.status ||
-         (same->reason != condition.reason && condition.type != judge::kReady);
+  const bool is_ready = condition.type == judge::kReady;
+  const bool is_of_interest = !is_ready || has_own_reason(now, condition);
+  if (same == before.end()) {
+    return condition.type == judge::kAccepted || (is_ready && is_of_interest);
+  }
+  return same->status != condition.status || (same->reason != condition.reason && is_of_interest);
 }
 
 // Events wait for the API server, many at a time: the object's spec need not wait with them.
@@ -42,7 +55,7 @@ std::vector<recorder::Happening> happenings_of(const object::Value& object,
                                                const std::vector<crd::Condition>& now) {
   std::vector<recorder::Happening> happenings;
   for (const crd::Condition& condition : now) {
-    if (!is_told(before, condition)) continue;
+    if (!is_told(before, now, condition)) continue;
     happenings.push_back({.regarding = name_of(object),
                           .is_warning = is_bad(condition),
                           .reason = condition.reason,

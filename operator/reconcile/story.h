@@ -11,7 +11,8 @@
 namespace sightline::reconcile {
 
 // Each verdict that changed is an event: read one after the other, they are the object's story. Of
-// those that an object begins with, that it was accepted is enough. Pure.
+// those that an object begins with, that it was accepted is enough, and what could not be done for
+// it. Pure.
 std::vector<recorder::Happening> happenings_of(const object::Value& object,
                                                const std::vector<crd::Condition>& before,
                                                const std::vector<crd::Condition>& now);

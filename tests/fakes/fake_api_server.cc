@@ -72,6 +72,14 @@ Value endpoint_view(const Value& live, Value wanted, const std::string& subresou
   return wanted;
 }
 
+// As it is sent.
+Value view_of(const client::Selection& of, const Value& object) {
+  if (!of.is_metadata_alone) return object;
+  return Value::object({{"apiVersion", "meta.k8s.io/v1"},
+                        {"kind", "PartialObjectMetadata"},
+                        {"metadata", object["metadata"]}});
+}
+
 Value bookmark_of(const Resource& resource, std::uint64_t version) {
   Value object;
   object::name_kind(object, resource);
@@ -103,6 +111,9 @@ std::optional<Failure> FakeApiServer::begin(Call call) {
   const bool is_write = call.is_write();
   if (is_write && may_write && !may_write()) return api_failure(Reason::NotLeading, "not leading");
   calls_.push_back(std::move(call));
+  if (unknown_.contains(calls_.back().resource)) {
+    return api_failure(Reason::NotFound, "the server could not find the requested resource");
+  }
   return before(calls_.back());
 }
 
@@ -115,13 +126,29 @@ void FakeApiServer::tell(const Past& past) {
     if (!stream || open.resource != past.resource) continue;
     const bool was_in = past.old_state && is_selected(open.of, *past.old_state);
     const bool is_in = past.new_state && is_selected(open.of, *past.new_state);
-    if (is_in) stream->push(was_in ? "MODIFIED" : "ADDED", *past.new_state);
+    if (is_in) stream->push(was_in ? "MODIFIED" : "ADDED", view_of(open.of, *past.new_state));
     if (!was_in || is_in) continue;
     // The last state that was in the selection, at the version by which it is not.
     Value last = past.new_state ? *past.new_state : *past.old_state;
     last.set({"metadata", "resourceVersion"}, std::to_string(past.version));
     stream->push("DELETED", std::move(last));
   }
+}
+
+void FakeApiServer::forget_kind(const Resource& resource) {
+  const std::lock_guard lock(mutex_);
+  unknown_.insert(resource);
+  std::erase_if(entries_, [&](const auto& entry) { return entry.first.first == resource; });
+  std::erase_if(past_, [&](const Past& past) { return past.resource == resource; });
+  for (const Open& open : open_) {
+    const auto stream = open.stream.lock();
+    if (stream && open.resource == resource) stream->end();
+  }
+}
+
+void FakeApiServer::know_kind(const Resource& resource) {
+  const std::lock_guard lock(mutex_);
+  unknown_.erase(resource);
 }
 
 void FakeApiServer::erase(const Id& id) {
@@ -207,7 +234,7 @@ Answer<List> FakeApiServer::all(const Resource& resource, const client::ListOpti
   List list{std::to_string(version_), {}, {}};
   for (const auto& [id, entry] : entries_) {
     if (id.first == resource && is_selected(options.of, entry.object)) {
-      list.items.push_back(entry.object);
+      list.items.push_back(view_of(options.of, entry.object));
     }
   }
   const bool is_from_cache = !options.resource_version.empty();

@@ -95,6 +95,9 @@ class FakeApiServer : public client::ApiClient {
   void put(const object::Resource& resource, object::Value object);
   // Deletes what a controller owned that is gone, until there is none; how many.
   std::size_t collect_garbage();
+  // A kind is not known until it is said to be again: all of its objects and watches are gone.
+  void forget_kind(const object::Resource& resource);
+  void know_kind(const object::Resource& resource);
   // Nothing can be created in that namespace any more.
   void terminate_namespace(const std::string& name);
   // Forgets the past: older versions and pages begun are Expired.
@@ -150,6 +153,7 @@ class FakeApiServer : public client::ApiClient {
   std::vector<Open> open_;
   std::map<std::string, client::List> pages_;  // what follows a page, by its token
   std::set<std::string> terminating_;
+  std::set<object::Resource> unknown_;
   std::vector<Call> calls_;
 };
 

@@ -21,6 +21,9 @@ struct Selection {
   std::string name_space;
   std::string labels;  // "a=b,c in (d,e)"
   std::string fields;  // "metadata.name=a"
+  // Of each only what it says about itself (PartialObjectMetadata): nothing of a Secret's content
+  // is sent.
+  bool is_metadata_alone = false;
 };
 
 struct ListOptions {

@@ -65,6 +65,8 @@ struct [[nodiscard]] Failure {
 
 inline constexpr std::string_view kFieldManagerConflict = "FieldManagerConflict";
 inline constexpr std::string_view kNamespaceTerminating = "NamespaceTerminating";
+// Of our own making: an object of that name is there and is somebody else's.
+inline constexpr std::string_view kNameTaken = "NameTaken";
 inline constexpr std::string_view kVersionTooLarge = "ResourceVersionTooLarge";
 
 // "NotFound": the API server's words, for logs and metrics.

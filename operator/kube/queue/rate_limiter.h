@@ -14,7 +14,7 @@ namespace sightline::queue {
 
 struct RateLimits {
   Duration item_first = std::chrono::milliseconds(5);  // doubled with every failure of the item
-  Duration item_max = std::chrono::seconds(1000);
+  Duration item_max = std::chrono::seconds(30);
   double overall_per_second = 10;  // of all items together
   double overall_burst = 100;
 };

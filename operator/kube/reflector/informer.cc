@@ -43,6 +43,35 @@ bool Informer::wait_until_synced(const std::stop_token& stop, Duration time_max)
                              [this]() SL_REQUIRES(mutex_) { return has_synced_; });
 }
 
+bool Informer::is_known() const {
+  const MutexLock lock(mutex_);
+  return is_known_;
+}
+
+void Informer::set_known(bool is_known) {
+  {
+    const MutexLock lock(mutex_);
+    has_synced_ = true;
+    is_known_ = is_known;
+  }
+  changed_.notify_all();
+}
+
+void Informer::on_list_failed(const Failure& failure) {
+  const bool is_missing =
+      failure.reason == client::Reason::NotFound || failure.reason == client::Reason::Forbidden;
+  if (!options_.is_optional || !is_missing) {
+    log(LogLevel::Warn, "objects cannot be listed",
+        {{"resource", options_.resource.plural}, {"problem", failure.message}});
+  } else if (!has_synced() || is_known()) {
+    log(LogLevel::Info, "a kind that is not needed is not there; it is looked for again",
+        {{"resource", options_.resource.plural}, {"problem", failure.message}});
+    apply({.what = StoreChange::What::Replace, .objects = {}});
+    set_known(false);
+  }
+  reflector_.on_list_failed(clock_.now(), failure);
+}
+
 void Informer::count_list(std::string_view result) {
   metrics_.counter(contract::kReflectorListsTotal, {options_.resource.plural, result}).add();
 }
@@ -72,20 +101,12 @@ void Informer::list(const WantList& want) {
                                             .limit = want.limit,
                                             .continue_from = want.continue_from});
   count_list(page.ok() ? "ok" : client::name_of(page.error().reason));
-  if (!page.ok()) {
-    log(LogLevel::Warn, "objects cannot be listed",
-        {{"resource", options_.resource.plural}, {"problem", page.error().message}});
-    return reflector_.on_list_failed(clock_.now(), page.error());
-  }
+  if (!page.ok()) return on_list_failed(page.error());
   for (object::Value& object : page->items) strip(object);
   auto change = reflector_.on_list(std::move(*page));
   if (!change) return;
   apply(std::move(*change));
-  {
-    const MutexLock lock(mutex_);
-    has_synced_ = true;
-  }
-  changed_.notify_all();
+  set_known(true);
 }
 
 void Informer::watch(const WantWatch& want, const std::stop_token& stop) {

@@ -29,6 +29,9 @@ class Informer {
   struct Options {
     object::Resource resource;
     client::Selection of;
+    // The API server may not know the kind, or not let it be listed: then there are no objects, and
+    // it is asked again and again.
+    bool is_optional = false;
     std::map<std::string, IndexedBy, std::less<>> indexes;
     // What of an object is kept; managedFields never are. May be empty.
     std::function<void(object::Value&)> trim;
@@ -42,14 +45,18 @@ class Informer {
   Informer(Options options, client::ApiClient& api, const Clock& clock, runtime::Metrics& metrics);
 
   [[nodiscard]] const Store& store() const { return store_; }
-  // Whether the store has been complete once.
+  // Whether the store has been complete once, or the kind may be missing and is.
   [[nodiscard]] bool has_synced() const;
+  // Whether the last list was given.
+  [[nodiscard]] bool is_known() const;
   // Waits for that; false: not in this time, or a stop was requested.
   bool wait_until_synced(const std::stop_token& stop, Duration time_max) const;
 
  private:
   void run(const std::stop_token& stop);
   void list(const WantList& want);
+  void on_list_failed(const client::Failure& failure);
+  void set_known(bool is_known);
   void watch(const WantWatch& want, const std::stop_token& stop);
   // Reads until the watch is over; how it ended, unless an event said so.
   struct End {
@@ -72,6 +79,7 @@ class Informer {
   mutable Mutex mutex_;
   mutable StopCondVar changed_;
   bool has_synced_ SL_GUARDED_BY(mutex_) = false;
+  bool is_known_ SL_GUARDED_BY(mutex_) = false;
   WorkerThread thread_;  // last: it uses all of the above
 };
 

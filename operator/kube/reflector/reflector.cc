@@ -70,6 +70,10 @@ void Reflector::on_list_failed(Instant now, const Failure& failure) {
     is_version_unavailable_ = true;
     return;
   }
+  if (failure.reason == Reason::NotFound) {
+    not_before_ = now + pace::jittered(options_.absent_wait, 1, rng_);
+    return;
+  }
   wait(now);
 }
 

@@ -53,6 +53,9 @@ struct ReflectorOptions {
   Duration watch_short = std::chrono::seconds(1);
   // Bookmarks come every minute: a watch that is silent for so long is dead.
   Duration silence_max = std::chrono::seconds(150);
+  // A kind that the server does not know is looked for again after once to twice as long: it may be
+  // installed, or made again, at any time.
+  Duration absent_wait = std::chrono::seconds(5);
   // For so long an internal error of the server is answered by watching on.
   Duration internal_errors_max = std::chrono::minutes(1);
   pace::BackoffOptions backoff = {.first = std::chrono::milliseconds(800),

@@ -24,7 +24,13 @@ using object::Value;
 
 namespace {
 
+constexpr std::string_view kAccept = "Accept";
 constexpr std::string_view kJson = "application/json";
+// Nothing else will do: without the right to read the rest, or the wish to hold it.
+constexpr std::string_view kMetadata =
+    "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+constexpr std::string_view kMetadataList =
+    "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 constexpr std::string_view kApplyPatch = "application/apply-patch+yaml";
 constexpr std::string_view kMergePatch = "application/merge-patch+json";
 // For a connection that broke; the server said nothing.
@@ -143,7 +149,9 @@ Answer<Done> RestClient::admit(const std::string& method) {
 }
 
 void RestClient::add_headers(HttpRequest& request) const {
-  request.headers.emplace_back("Accept", kJson);
+  const bool is_named = std::any_of(request.headers.begin(), request.headers.end(),
+                                    [](const auto& header) { return header.first == kAccept; });
+  if (!is_named) request.headers.emplace_back(kAccept, kJson);
   request.headers.emplace_back("User-Agent", options_.user_agent);
 }
 
@@ -212,8 +220,10 @@ Answer<List> RestClient::list(const Resource& resource, const client::ListOption
       .add("resourceVersion", options.resource_version)
       .add("limit", options.limit == 0 ? "" : std::to_string(options.limit))
       .add("continue", options.continue_from);
-  Value answer = SL_TRY(send_for_object(request_of(
-      "GET", object::collection_path_of(resource, options.of.name_space) + query.text())));
+  HttpRequest request =
+      request_of("GET", object::collection_path_of(resource, options.of.name_space) + query.text());
+  if (options.of.is_metadata_alone) request.headers.emplace_back(kAccept, kMetadataList);
+  Value answer = SL_TRY(send_for_object(std::move(request)));
   if (!answer["items"].is_array() && !answer["items"].is_null()) {
     return malformed(false, "the answer is no list");
   }
@@ -236,6 +246,7 @@ Answer<std::unique_ptr<client::Watch>> RestClient::watch(const Resource& resourc
       .add("timeoutSeconds", std::to_string(seconds));
   HttpRequest request =
       request_of("GET", object::collection_path_of(resource, options.of.name_space) + query.text());
+  if (options.of.is_metadata_alone) request.headers.emplace_back(kAccept, kMetadata);
   add_headers(request);
   SL_TRY(admit(request.method));
   const Instant start = clock_.now();

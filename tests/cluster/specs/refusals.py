@@ -73,6 +73,8 @@ OBJECTS = [
     refused("a name of 41 characters", {"metadata.name": LONG}, "must have at most 40 characters"),
     refused("a name that begins with a digit", {"metadata.name": "3d"}, "begin with a letter"),
     refused("a name with a dot", {"metadata.name": "a.b"}, "must be letters, digits and hyphens"),
+    refused("fewer GPUs than ranks", {f"{OWN}.gpus": 1, f"{OWN}.parallelism.tensor": 2},
+            "must be at least tensor x pipeline x data"),
     refused("a field that does not exist", {"spec.blockSize": 16}, "unknown field"),
     refused("a misspelt field of a pool", {"spec.pools[0].replica": 1}, "unknown field"),
     refused("no spec", {"spec": GONE}, "Required value"),

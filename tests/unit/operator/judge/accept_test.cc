@@ -44,9 +44,11 @@ TEST(Accept, NotWhatNeedsAnImageThatTheOperatorWasNotGiven) {
   spec.nats.managed->image = "nats:2";
   EXPECT_EQ(why(spec, {}, without_nats), "");
   const crd::NotedImages without_download{.router = "r:1", .nats = "nats:1", .download = {}};
+  EXPECT_EQ(why(spec, {}, without_download), "") << "an engine's image downloads too";
+  spec.pools[0].backend = crd::Backend::Simulator;
   EXPECT_TRUE(why(spec, {}, without_download).starts_with("ImageMissing: spec.model.source: "));
   spec.model.source.emplace();
-  spec.model.source->pvc = {.claim_name = "models", .path = {}};
+  spec.model.source->image = {.reference = "models:1", .path = {}};
   EXPECT_EQ(why(spec, {}, without_download), "");
 }
 
@@ -87,6 +89,15 @@ TEST(Accept, NotArgumentsThatAreOurs) {
       << why(spec);
 }
 
+TEST(Accept, NotTransferBetweenEnginesBeforeItIsSupported) {
+  crd::Spec spec = spec_with_image();
+  spec.pools[0].worker_template->args = {"--kv-transfer-config={}"};
+  EXPECT_TRUE(why(spec).starts_with(
+      "ArgumentsRefused: spec.pools[0].template.args[0]: --kv-transfer-config is refused until "
+      "prefill and decode on different workers are supported: "))
+      << why(spec);
+}
+
 TEST(Accept, NotPodTemplatesThatTakeOverWhatIsOurs) {
   crd::Spec spec = spec_with_image();
   spec.router.pod_template.json = R"({"spec":{"containers":[{"name":"router","args":["serve"]}]}})";
@@ -95,6 +106,18 @@ TEST(Accept, NotPodTemplatesThatTakeOverWhatIsOurs) {
             "the operator; leave it out");
   spec.router.pod_template.json = R"({"spec":{"nodeSelector":{"zone":"a"}}})";
   EXPECT_EQ(why(spec), "");
+  spec.nats.managed.emplace();
+  spec.nats.managed->pod_template.json =
+      R"({"spec":{"tolerations":[],"containers":[{"name":"nats","command":["sh"]}]}})";
+  EXPECT_EQ(why(spec),
+            "PodTemplateRefused: spec.nats.managed.podTemplate.spec.containers[0].command: is "
+            "rendered by the operator; leave it out");
+  spec.nats.managed.reset();
+  spec.agents.pod_template.json = R"({"spec":{"containers":[{"name":"agent","image":"a"}]}})";
+  EXPECT_EQ(why(spec),
+            "PodTemplateRefused: spec.agents.podTemplate.spec.containers[0].image: is rendered by "
+            "the operator; leave it out");
+  spec.agents = {};
   spec.pools[0].worker_template->pod_template.json = R"(["no object"])";
   EXPECT_EQ(why(spec), "PodTemplateInvalid: spec.pools[0].template.podTemplate: must be an object");
 }
@@ -115,6 +138,13 @@ TEST(Accept, NotReferencesToWhatIsNotThere) {
   spec.model.chat_template = {.config_map = "templates", .key = "chat.jinja"};
   EXPECT_TRUE(why(spec).starts_with("ConfigMapMissing: spec.model.chatTemplate: ")) << why(spec);
   EXPECT_EQ(why(spec, {.secrets = {}, .chat_template = "{{ messages }}"}), "");
+  spec.model.chat_template.reset();
+  spec.model.source.emplace();
+  spec.model.source->pvc = {.claim_name = "models", .path = {}};
+  EXPECT_EQ(why(spec),
+            "ClaimMissing: spec.model.source.pvc: PersistentVolumeClaim models is not in this "
+            "namespace; create it");
+  EXPECT_EQ(why(spec, {.secrets = {}, .chat_template = {}, .has_claim = true}), "");
 }
 
 TEST(References, AreThoseOfTheModelAndOfNats) {

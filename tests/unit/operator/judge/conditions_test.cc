@@ -58,7 +58,7 @@ TEST(Conditions, OfAHealthyObjectSayThatItIsAsWanted) {
 TEST(Conditions, AreAllThereFromTheFirstReconciliationOn) {
   World world;
   world.name = "new";
-  EXPECT_EQ(conditions_of(world, {}).size(), 10U);
+  EXPECT_EQ(conditions_of(world, {}).size(), 11U);
 }
 
 TEST(Conditions, EachSaysSomethingAlsoWhereNoSpecWasEverAccepted) {
@@ -302,6 +302,60 @@ TEST(Merged, ConditionsKeepTheirTimeUntilTheirStatusChanges) {
   EXPECT_EQ(after[0].reason, "Two");
   EXPECT_EQ(after[0].observed_generation, 2);
   EXPECT_EQ(after[1].last_transition_time, "1970-01-01T02:00:00Z");
+}
+
+TEST(Conditions, SayWhatCouldNotBeWrittenBeforeAllThatFollowsFromIt) {
+  World world = healthy_world();
+  std::erase_if(world.pods, [](const Pod& pod) { return pod.component == "router"; });
+  world.routers.clear();
+  std::erase_if(world.deployments, [](const Deployment& one) { return one.component == "router"; });
+  EXPECT_EQ(verdict(kReady, world), "False NoRouterAnswers");
+  EXPECT_EQ(of(kRouterReady, world).message, "no Deployment of it asks for pods yet");
+  Findings findings = completed();
+  findings.seeing = {.reason = "WorkersNotFound", .message = "none"};
+  EXPECT_EQ(verdict(kReady, world, findings), "False WorkersNotFound");
+  findings.writing = {.reason = "NameTaken", .message = "Service/shop-aaa-router: taken"};
+  EXPECT_EQ(verdict(kReady, world, findings), "False NameTaken");
+  EXPECT_EQ(of(kReady, world, findings).message, "Service/shop-aaa-router: taken");
+  EXPECT_EQ(of(kDegraded, world, findings).message,
+            "no request can be answered: Service/shop-aaa-router: taken");
+  findings.spec = {.reason = "SecretMissing", .message = "hub"};
+  EXPECT_EQ(verdict(kReady, world, findings), "False SecretMissing");
+}
+
+TEST(Conditions, NameTheNatsPodThatDoesNotRun) {
+  World world = healthy_world();
+  world.nats_ready = 0;
+  EXPECT_EQ(
+      of(kMessagingReady, world).message,
+      "0 of 1 NATS servers are ready; it has no pods: see the events of StatefulSet shop-nats");
+  Pod nats = worker_pod("shop-nats-0", {});
+  nats.component = "nats";
+  nats.trouble = "nats: ErrImagePull";
+  world.pods.push_back(nats);
+  EXPECT_EQ(of(kMessagingReady, world).message,
+            "0 of 1 NATS servers are ready; shop-nats-0: nats: ErrImagePull");
+}
+
+TEST(Conditions, SayThatAWorkerIsInTwoPools) {
+  World world = healthy_world();
+  crd::Pool outside;
+  outside.name = "outside";
+  outside.endpoints = {{.name = "w0", .url = "http://10.0.0.1:8000", .events = {}, .replay = {}}};
+  world.spec.pools.push_back(outside);
+  world.stacks[0].spec = world.spec;
+  EXPECT_EQ(verdict(kPoolsDistinct, world), "False WorkerInTwoPools");
+  EXPECT_NE(of(kPoolsDistinct, world).message.find("w0 (gpu, outside)"), std::string::npos);
+  EXPECT_EQ(verdict(kPoolsDistinct, healthy_world()), "True EachInOnePool");
+}
+
+TEST(WithTrouble, KeepsNoConditionOfSomebodyElse) {
+  const std::vector<Condition> before = {{.type = "Accepted", .reason = "Valid"},
+                                         {.type = "Theirs", .reason = "Foo"}};
+  const auto now = with_trouble(before, {.reason = "ReadFailed", .message = "no"}, 1, {});
+  ASSERT_EQ(now.size(), 2U);
+  EXPECT_EQ(now[0].type, "Accepted");
+  EXPECT_EQ(now[1].type, "Ready");
 }
 
 }  // namespace

@@ -48,6 +48,27 @@ TEST(PodOf, OnesThatStartHaveNoTroubleAndOnesThatCannotBePlacedDo) {
             "Unschedulable: 0/3 nodes have nvidia.com/gpu");
 }
 
+TEST(PodOf, SaysWhatAProgramSaidLast) {
+  const auto trouble = [](const std::string& state) {
+    return pod_of(
+               parsed(R"({"status": {"containerStatuses": [{"name": "router", )" + state + "}]}}"))
+        .trouble;
+  };
+  const std::string ended =
+      R"("terminated": {"exitCode": 2, "reason": "Error", "message": "one\ntwo: no such file\n"})";
+  EXPECT_EQ(trouble(R"("state": {)" + ended + "}"),
+            "router: it ended: Error, exit code 2: one two: no such file");
+  EXPECT_EQ(trouble(R"("state": {"running": {}}, "lastState": {)" + ended + "}"),
+            "router: it ended: Error, exit code 2: one two: no such file");
+  EXPECT_EQ(trouble(R"("ready": true, "state": {"running": {}}, "lastState": {)" + ended + "}"),
+            "");
+  EXPECT_EQ(trouble(R"("state": {"terminated": {"exitCode": 0, "reason": "Completed"}})"), "");
+  const std::string long_words = trouble(R"("state": {"terminated": {"exitCode": 1, "message": ")" +
+                                         std::string(3000, 'x') + R"( the end"}})");
+  EXPECT_LT(long_words.size(), 600U);
+  EXPECT_TRUE(long_words.ends_with(" the end"));
+}
+
 TEST(PodOf, EndsAndIsOver) {
   EXPECT_TRUE(
       pod_of(parsed(R"({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}})")).is_ending);
@@ -69,6 +90,17 @@ TEST(DeploymentOf, ReadsCountsAndWhyItMakesNoProgress) {
   EXPECT_EQ(deployment.ready, 1);
   EXPECT_FALSE(deployment.is_observed);
   EXPECT_EQ(deployment.trouble, "FailedCreate: exceeded quota");
+}
+
+TEST(DeploymentOf, IsKnownByItsSelectorWhichNoPolicyChanges) {
+  const Deployment deployment = deployment_of(parsed(R"({
+    "metadata": {"labels": {"sightline.dev/pool": "theirs", "app.kubernetes.io/component": "x"}},
+    "spec": {"selector": {"matchLabels": {"sightline.dev/router": "shop",
+      "sightline.dev/revision": "aaa", "sightline.dev/pool": "gpu",
+      "app.kubernetes.io/component": "worker"}}}})"));
+  EXPECT_EQ(deployment.component, "worker");
+  EXPECT_EQ(deployment.revision, "aaa");
+  EXPECT_EQ(deployment.pool, "gpu");
 }
 
 TEST(ReportOf, ARouterHasItsWorkersListSettingsAndMisfits) {

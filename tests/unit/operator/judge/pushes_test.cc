@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "operator/judge/workers.h"
 #include "tests/unit/operator/judge/worlds.h"
 
 namespace sightline::judge {
@@ -110,6 +111,7 @@ TEST(ListsToPush, KeepRevisionsApart) {
 TEST(ListsToPush, SaySoToARouterWhenThereIsNoWorker) {
   World world = healthy_world();
   world.pods.clear();
+  world.deployments[0].pods = 0;
   const auto pushes = lists_to_push(world);
   ASSERT_EQ(pushes.size(), 2U);
   EXPECT_TRUE(pushes[0].body["workers"].is_array());
@@ -121,6 +123,39 @@ TEST(ListsToPush, LeaveOutRoutersThatDoNotAnswer) {
   world.routers[0].problem = "no answer";
   ASSERT_EQ(lists_to_push(world).size(), 1U);
   EXPECT_EQ(lists_to_push(world)[0].pod, "r1");
+}
+
+void take_pods_of(World& world, const std::string& component) {
+  std::erase_if(world.pods, [&](const Pod& pod) { return pod.component == component; });
+}
+
+TEST(ListsToPush, AreNotEmptiedWhileADeploymentHasPodsThatAreNotFound) {
+  World world = healthy_world();
+  take(world, lists_to_push(world));
+  take_pods_of(world, "worker");
+  EXPECT_TRUE(lists_to_push(world).empty());
+  EXPECT_EQ(unseen_workers(world, world.stacks[0]),
+            "Deployment shop-aaa-gpu has 2 pods, of which 0 are found");
+  world.deployments[0].pods = 0;
+  ASSERT_EQ(lists_to_push(world).size(), 2U);
+  EXPECT_EQ(lists_to_push(world)[0].body["workers"].size(), 0U);
+}
+
+TEST(ListsToPush, AreNotEmptiedWhileADeploymentIsNotFound) {
+  World world = healthy_world();
+  take(world, lists_to_push(world));
+  take_pods_of(world, "worker");
+  world.deployments.erase(world.deployments.begin());
+  EXPECT_TRUE(lists_to_push(world).empty());
+}
+
+TEST(ListsToPush, AreEmptiedWhenAllPodsAreThereAndNoneHasAnAddress) {
+  World world = healthy_world();
+  take(world, lists_to_push(world));
+  for (Pod& pod : world.pods) {
+    if (pod.component == "worker") pod.ip.clear();
+  }
+  EXPECT_EQ(lists_to_push(world).size(), 2U);
 }
 
 }  // namespace

@@ -203,5 +203,44 @@ TEST(RevisionsOf, AWorldCountPodsThatEndAndRoutableOnesThatDoNot) {
   EXPECT_EQ(revisions[0].pools.at("gpu"), (plan::Count{.wanted = 2, .pods = 2, .routable = 1}));
 }
 
+crd::Pool selector_pool(const std::string& name) {
+  crd::Pool pool;
+  pool.name = name;
+  pool.selector.emplace();
+  return pool;
+}
+
+World world_of_two_selectors() {
+  World world = healthy_world();
+  crd::Pool outside;
+  outside.name = "outside";
+  outside.endpoints = {{.name = "e0", .url = "http://10.0.0.9:8000", .events = {}, .replay = {}}};
+  world.spec.pools = {selector_pool("second"), selector_pool("first"), outside};
+  world.stacks[0].spec = world.spec;
+  std::erase_if(world.pods, [](const Pod& pod) { return pod.component == "worker"; });
+  Pod pod = worker_pod("e0", {});
+  pod.component.clear();
+  pod.pool = "second";
+  pod.also_in = {"first"};
+  world.pods.insert(world.pods.begin(), pod);
+  return world;
+}
+
+TEST(Workers, OfTwoPoolsCountOnceForTheFirst) {
+  const World world = world_of_two_selectors();
+  const auto workers = workers_of(world, world.stacks[0]);
+  ASSERT_EQ(workers.size(), 1U);
+  EXPECT_EQ(workers[0].at("url"), "http://10.0.0.1:8000");
+  EXPECT_EQ(pool_of_worker(world, world.stacks[0], "e0")->name, "second");
+  EXPECT_EQ(workers_named_twice(world), std::vector<std::string>{"e0 (second, first, outside)"});
+}
+
+TEST(Workers, OfTwoPoolsStayWithARevisionThatHasTheOtherPoolAlone) {
+  World world = world_of_two_selectors();
+  world.stacks[0].spec.pools = {selector_pool("first")};
+  EXPECT_EQ(workers_of(world, world.stacks[0]).size(), 1U);
+  EXPECT_EQ(pool_of_worker(world, world.stacks[0], "e0")->name, "first");
+}
+
 }  // namespace
 }  // namespace sightline::judge

@@ -80,7 +80,7 @@ TEST_F(CachesTest, OfSeveralNamespacesHoldTheObjectsOfThoseAndOfNoOther) {
     Value map = Value::object();
     map.set({"metadata", "name"}, "shop-specs");
     map.set({"metadata", "namespace"}, name_space);
-    map.set({"metadata", "labels", desired::kManagerLabel}, desired::kManager);
+    map.set({"metadata", "labels", desired::kRouterLabel}, "shop");
     server_.put(config_maps_resource(), map);
   }
   const Caches several({.name_spaces = {"here", "there"}, .on_change = [](const Key&) {}}, server_,

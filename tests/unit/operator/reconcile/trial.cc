@@ -32,6 +32,7 @@ std::vector<object::Resource> cached_resources() {
   resources.push_back(owned::routers_resource());
   resources.push_back(owned::pods_resource());
   resources.push_back(owned::replica_sets_resource());
+  resources.push_back(owned::secrets_resource());
   return resources;
 }
 
@@ -69,6 +70,11 @@ Value Trial::smallest_spec() {
 }
 
 Trial::Trial(Value spec) {
+  server.forget_kind(owned::pod_monitors_resource());
+  Value claim = Value::object();
+  claim.set({"metadata", "name"}, "models");
+  claim.set({"metadata", "namespace"}, kShop.name_space);
+  server.put(owned::claims_resource(), claim);
   Value object = Value::object();
   object::name_kind(object, owned::routers_resource());
   object.set({"metadata", "name"}, kShop.name);
@@ -95,6 +101,7 @@ void Trial::wait_for_caches() const {
     std::size_t ours = 0;
     for (const Value& object : server.objects(resource)) {
       const bool is_ours = resource.kind == owned::routers_resource().kind ||
+                           resource.kind == owned::secrets_resource().kind ||
                            !object::label_of(object, desired::kRouterLabel).empty();
       if (!is_ours) continue;
       ++ours;
