@@ -38,9 +38,11 @@ def test_an_engine_of_a_short_context_gets_no_longer_prompt_and_shrinks_no_other
 
 
 def test_a_sleeping_engine_is_no_candidate_and_says_so(build, logs):
-    asleep = Odd("asleep", {"/is_sleeping": (200, json.dumps({"is_sleeping": True}))})
-    awake = FakeEngine("awake", answer_ok)
-    with router(build, logs, asleep, awake) as stack:
+    said = {"/is_sleeping": (200, json.dumps({"is_sleeping": False}))}
+    asleep, awake = Odd("asleep", said), FakeEngine("awake", answer_ok)
+    flags = ["--fleet-probe-interval", "200ms"]
+    with router(build, logs, asleep, awake, flags=flags) as stack:
+        said["/is_sleeping"] = (200, json.dumps({"is_sleeping": True}))
         def states():
             return {w["name"]: (w["state"], w["reason"]) for w in stack.worker_states()}
         stack.wait_until(lambda: states()["asleep"][0] == "draining")
@@ -49,6 +51,8 @@ def test_a_sleeping_engine_is_no_candidate_and_says_so(build, logs):
             assert post(stack.port, chat(f"question {number}")).headers[
                 "x-sightline-worker"] == "awake"
         assert not asleep.requests
+        said["/is_sleeping"] = (200, json.dumps({"is_sleeping": False}))
+        stack.wait_until(lambda: states()["asleep"][0] == "unverified")
 
 
 def test_an_engine_that_gives_no_token_to_anybody_is_suspect_and_others_are_asked(build, logs):
