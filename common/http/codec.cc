@@ -3,13 +3,13 @@
 #include "common/http/codec.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <limits>
 #include <utility>
 
 #include <boost/beast/http/basic_parser.hpp>
 #include <boost/beast/http/error.hpp>
+
+#include "common/http/header_rules.h"
 
 namespace sightline::http {
 namespace {
@@ -166,7 +166,12 @@ class Parser final : public beast::http::basic_parser<is_request> {
                              {}});
       }
     }
-    if (name == field::host) ++message_.hosts;
+    if (is_request && name == field::host) {
+      ++message_.hosts;
+      if (!is_host_value(view_of(value))) {
+        return refuse(code, {400, ErrorCode::InvalidArgument, "the Host field is malformed", {}});
+      }
+    }
     message_.headers.add(view_of(text), view_of(value));
   }
 
@@ -234,6 +239,11 @@ struct Decoding {
     }
     if (code) return refused(refusal_of(code));
     if (over_header_limit(0)) return refused();
+    // The parser joins folded lines; a server refuses them (RFC 9112 section 5.2). It reads a
+    // header's fields at once, when all of them are there.
+    if (is_request && has_folded_line(input.substr(0, consumed))) {
+      return refused({400, ErrorCode::InvalidArgument, "a header field is folded over lines", {}});
+    }
     return {Step::Kind::Head, consumed, {}};
   }
 
@@ -288,19 +298,6 @@ struct Decoding {
   std::optional<Parser<is_request>> parser;
 };
 
-bool is_framing(std::string_view name) {
-  return equal_names(name, "content-length") || equal_names(name, "transfer-encoding") ||
-         equal_names(name, "connection");
-}
-
-void append_field(std::string& out, std::string_view name, std::string_view value) {
-  out.append(name).append(": ").append(value).append("\r\n");
-}
-
-void append_number_field(std::string& out, std::string_view name, std::uint64_t value) {
-  append_field(out, name, std::to_string(value));
-}
-
 const Malformed kNone{0, ErrorCode::Internal, {}, {}};
 
 }  // namespace
@@ -354,47 +351,6 @@ bool ResponseDecoder::keep_alive() const { return state_->parser->keep_alive(); 
 const Malformed& ResponseDecoder::refusal() const {
   const auto& refusal = state_->message.refusal;
   return refusal ? *refusal : kNone;
-}
-
-void append_response_head(std::string& out, const ResponseHead& head) {
-  out.append("HTTP/1.1 ").append(std::to_string(head.status)).append(" ");
-  out.append(reason_of(head.status)).append("\r\n");
-  if (head.headers != nullptr) {
-    for (const auto field : *head.headers) {
-      if (!is_framing(field.name)) append_field(out, field.name, field.value);
-    }
-  }
-  if (head.framing.kind == Framing::Kind::Length) {
-    append_number_field(out, "content-length", head.framing.bytes);
-  } else if (head.framing.kind == Framing::Kind::Chunked) {
-    append_field(out, "transfer-encoding", "chunked");
-  }
-  if (!head.keep_alive) {
-    append_field(out, "connection", "close");
-  } else if (!head.http11) {
-    append_field(out, "connection", "keep-alive");
-  }
-  out.append("\r\n");
-}
-
-void append_request_head(std::string& out, const RequestHead& head, std::string_view host,
-                         std::uint64_t body_bytes) {
-  out.append(head.method).append(" ").append(head.target).append(" HTTP/1.1\r\n");
-  append_field(out, "host", host);
-  for (const auto field : head.headers) {
-    if (!is_framing(field.name) && !equal_names(field.name, "host")) {
-      append_field(out, field.name, field.value);
-    }
-  }
-  const bool expects_body = head.method == "POST" || head.method == "PUT" || head.method == "PATCH";
-  if (body_bytes > 0 || expects_body) append_number_field(out, "content-length", body_bytes);
-  out.append("\r\n");
-}
-
-void append_chunk_head(std::string& out, std::size_t bytes) {
-  std::array<char, 16> digits{};
-  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), bytes, 16).ptr;
-  out.append(digits.data(), end).append("\r\n");
 }
 
 }  // namespace sightline::http

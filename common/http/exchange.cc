@@ -107,7 +107,8 @@ Task<Result<Done>> Exchange::State::converse(const Call& call) {
   append_request_head(head, call.head, host_field(call.endpoint), body_bytes);
   std::vector<std::string_view> pieces{head};
   pieces.insert(pieces.end(), call.body.begin(), call.body.end());
-  const auto sent = co_await wire->send(pieces, call.timeouts.write);
+  Pace pace({.stall = call.timeouts.write});
+  const auto sent = co_await wire->send(pieces, pace);
   if (cancelled) co_return fail(Failure::Cancelled, "");
   if (sent == Io::TimedOut) co_return fail(Failure::Timeout, "did not take the request in time");
   // A server may answer and close before it has read everything: look for an answer in any case.

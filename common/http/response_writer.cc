@@ -94,7 +94,7 @@ void ServerConnection::on_disconnect(std::function<void()> callback) {
 
 Task<Result<Done>> ServerConnection::send_pieces(std::span<const std::string_view> pieces) {
   if (broken_) co_return client_left();
-  const auto io = co_await wire_->send(pieces, context_.options.limits.write_timeout);
+  const auto io = co_await wire_->send(pieces, *write_pace_);
   if (io == Io::Done) co_return Done{};
   broken_ = disconnected_ = true;
   wire_->close();

@@ -2,18 +2,21 @@
 // Copyright The Sightline Authors
 #include "common/http/server.h"
 
-#include <array>
+#include <algorithm>
 #include <new>
+#include <optional>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include <asio/associated_executor.hpp>
 #include <asio/basic_socket_acceptor.hpp>
 #include <asio/ip/tcp.hpp>
 #include <asio/post.hpp>
 #include <asio/redirect_error.hpp>
 #include <sys/socket.h>
 
+#include "common/base/authority.h"
 #include "common/base/log.h"
 #include "common/base/mutex.h"
 #include "common/base/out_of_memory.h"
@@ -29,8 +32,8 @@ using Acceptor = asio::basic_socket_acceptor<tcp, Executor>;
 constexpr std::chrono::milliseconds kAcceptPause{50};
 constexpr std::chrono::seconds kComplaintInterval{10};  // between log lines about it
 constexpr std::chrono::seconds kForcedCloseGrace{5};
-// Bytes of a request that are read from a connection that is turned away.
-constexpr std::size_t kTurnedAwayBytesMax = 1024 * 1024;
+// Connections that are turned away at the same time; they take descriptors beyond connections_max.
+constexpr std::size_t kTurnedAwayMax = 16;
 
 }  // namespace
 
@@ -56,8 +59,8 @@ Error cannot_listen(const ServerOptions& options, const asio::error_code& code) 
   return {.code = ErrorCode::Unavailable,
           .blame = Blame::Internal,
           .retryable = false,
-          .message = "cannot listen on " + options.host + ":" + std::to_string(options.port) +
-                     ": " + code.message() + "; choose another --host or --port",
+          .message = "cannot listen on " + authority(options.host, options.port) + ": " +
+                     code.message() + "; choose another " + options.port_flags,
           .param = {}};
 }
 
@@ -98,82 +101,123 @@ void leave(ServerContext& context, std::atomic<std::size_t>& count) {
   context.all_gone.notify_all();
 }
 
-Task<void> serve_connection(std::shared_ptr<Listener> listener, Wire::Socket socket) {
+// Serves a connection that has a place, or says why it has none.
+Task<void> serve_connection(std::shared_ptr<Listener> listener, Wire::Socket socket,
+                            std::optional<Error> refused) {
   auto& context = *listener->context;
-  ServerConnection connection(std::move(socket), listener->pool.deadlines(listener->index),
-                              context);
+  ServerConnection connection(std::move(socket), listener->pool.deadlines(listener->index), context,
+                              context.idle[listener->index]);
   listener->connections.insert(&connection);
   if (context.draining) connection.drain();
-  co_await connection.run();
+  if (refused) {
+    co_await connection.turn_away(std::move(*refused));
+    context.turned_away.fetch_sub(1);
+  } else {
+    co_await connection.run();
+  }
   listener->connections.erase(&connection);
   leave(context, context.connections);
 }
 
-// Tells a client that there is no room for its connection, as far as its socket takes that at once.
-void turn_away(const ServerContext& context, Wire::Socket& socket, const Error& error) {
-  const Response response = refusal_response(context.options, 503, error);
-  std::string answer;
-  append_response_head(answer, {.status = response.status,
-                                .headers = &response.headers,
-                                .framing = {Framing::Kind::Length, response.body.size()},
-                                .http11 = true,
-                                .keep_alive = false});
-  answer += response.body;
-  ::send(socket.native_handle(), answer.data(), answer.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-  ::shutdown(socket.native_handle(), SHUT_WR);
-  // Closing with unread bytes sends a reset, which can overtake the answer.
-  ::recv(socket.native_handle(), nullptr, kTurnedAwayBytesMax, MSG_TRUNC | MSG_DONTWAIT);
-}
-
-void admit(const std::shared_ptr<Listener>& listener, Wire::Socket socket) {
-  auto& context = *listener->context;
-  const ServerLimits& limits = context.options.limits;
-  if (socket.native_handle() >= limits.descriptor_max) {
-    const auto error =
-        overload_error("open-files", "the router has no descriptor for one more connection");
-    return turn_away(context, socket, error);
-  }
-  if (context.connections.fetch_add(1) >= limits.connections_max) {
-    context.connections.fetch_sub(1);
-    const auto error = overload_error("connections-max", "there are too many connections");
-    return turn_away(context, socket, error);
-  }
+void start_connection(const std::shared_ptr<Listener>& listener, Wire::Socket socket,
+                      std::optional<Error> refused) {
+  listener->context->connections.fetch_add(1);
   asio::error_code ignored;
   socket.set_option(tcp::no_delay(true), ignored);
+  const bool is_refused = refused.has_value();
   try {
     spawn(listener->pool.context(listener->index).get_executor(),
-          serve_connection(listener, std::move(socket)));
+          serve_connection(listener, std::move(socket), std::move(refused)));
   } catch (const std::bad_alloc&) {
+    auto& context = *listener->context;
     count_allocation_failure();
     context.connections.fetch_sub(1);
+    (is_refused ? context.turned_away : context.places).fetch_sub(1);
   }
+}
+
+// Waits until what failed may go better.
+Task<void> pause(const std::shared_ptr<Listener>& listener) {
+  Gate paused;
+  Deadline end(listener->pool.deadlines(listener->index), [&paused] { paused.open(); });
+  end.set(kAcceptPause);
+  co_await paused.wait();
+}
+
+// Has the connection that waits longest for a request give way, on whichever thread it is; false:
+// none does.
+Task<bool> make_room(const std::shared_ptr<Listener>& listener) {
+  auto& idle = listener->context->idle;
+  const auto longest = std::min_element(idle.begin(), idle.end(), [](const auto& a, const auto& b) {
+    return a.waits_since() < b.waits_since();
+  });
+  if (longest->waits_since() == Instant::max()) co_return false;
+  const auto thread = static_cast<std::size_t>(longest - idle.begin());
+  if (thread == listener->index) co_return longest->close_longest();
+  bool closed = false;
+  auto start = [&](auto resume) {
+    auto there = [&closed, &longest, resume = std::move(resume)]() mutable {
+      closed = longest->close_longest();
+      auto home = asio::get_associated_executor(resume);
+      asio::post(home, std::move(resume));
+    };
+    asio::post(listener->pool.context(thread), std::move(there));
+  };
+  co_await asio::async_initiate<const asio::use_awaitable_t<Executor>&, void()>(start, use_task);
+  co_return closed;
+}
+
+// Why a connection cannot be served; nothing: it has a place.
+Task<std::optional<Error>> find_place(const std::shared_ptr<Listener>& listener, int descriptor) {
+  auto& context = *listener->context;
+  if (descriptor >= context.options.limits.descriptor_max) {
+    // For the next one: this one's descriptor stays what it is.
+    static_cast<void>(co_await make_room(listener));
+    co_return overload_error("open-files", "the router has no descriptor for one more connection");
+  }
+  while (!context.take_place()) {
+    const bool has_room = co_await make_room(listener);
+    if (!has_room) co_return overload_error("connections-max", "there are too many connections");
+  }
+  co_return std::nullopt;
+}
+
+Task<void> admit(const std::shared_ptr<Listener>& listener, Wire::Socket socket) {
+  auto& context = *listener->context;
+  auto refused = co_await find_place(listener, socket.native_handle());
+  // Beyond that many the others wait in the kernel's queue rather than be reset.
+  while (refused && context.turned_away >= kTurnedAwayMax && !context.draining) {
+    co_await pause(listener);
+  }
+  if (refused) context.turned_away.fetch_add(1);
+  start_connection(listener, std::move(socket), std::move(refused));
 }
 
 // Serves those that are connected already: closing the listener would reset them.
 void stop_accepting(const std::shared_ptr<Listener>& listener) {
+  auto& context = *listener->context;
   auto& acceptor = listener->acceptor;
   asio::error_code code;
   acceptor.non_blocking(true, code);
   while (!code) {
     auto socket = acceptor.accept(code);
-    if (!code) admit(listener, std::move(socket));
+    if (code) break;
+    std::optional<Error> refused;
+    if (!context.take_place()) refused = stopping_error("the connection was accepted");
+    if (refused) context.turned_away.fetch_add(1);
+    start_connection(listener, std::move(socket), std::move(refused));
   }
   acceptor.close(code);
 }
 
-// Waits until an accept that failed may do better. The log hears of it now and then only.
-Task<void> pause_accepting(const std::shared_ptr<Listener>& listener,
-                           const asio::error_code& code) {
+// The log hears of an accept that failed now and then only.
+void tell_failed(const std::shared_ptr<Listener>& listener, const asio::error_code& code) {
   const Instant now = system_clock().now();
   if (now >= listener->next_complaint) {
     listener->next_complaint = now + kComplaintInterval;
     log(LogLevel::Warn, "cannot accept a connection", {{"error", code.message()}});
   }
   if (const auto& told = listener->context->options.accept_failed) told();
-  Gate paused;
-  Deadline pause(listener->pool.deadlines(listener->index), [&paused] { paused.open(); });
-  pause.set(kAcceptPause);
-  co_await paused.wait();
 }
 
 Task<void> accept_connections(std::shared_ptr<Listener> listener) {
@@ -182,11 +226,13 @@ Task<void> accept_connections(std::shared_ptr<Listener> listener) {
     auto token = asio::redirect_error(use_task, code);
     auto socket = co_await listener->acceptor.async_accept(token);
     if (!code) {
-      admit(listener, std::move(socket));
+      co_await admit(listener, std::move(socket));
       continue;
     }
     if (!listener->acceptor.is_open()) break;
-    co_await pause_accepting(listener, code);
+    tell_failed(listener, code);
+    const bool has_room = co_await make_room(listener);
+    if (!has_room) co_await pause(listener);
   }
   leave(*listener->context, listener->context->acceptors);
 }
@@ -240,7 +286,8 @@ Server::Server(std::shared_ptr<State> state) : state_(std::move(state)) {}
 Result<std::unique_ptr<Server>> Server::create(IoPool& pool, ServerOptions options,
                                                Responder handler) {
   auto endpoint = SL_TRY(resolve_listen(pool.context(0), options));
-  auto context = std::make_shared<ServerContext>(std::move(options), std::move(handler));
+  auto context =
+      std::make_shared<ServerContext>(std::move(options), std::move(handler), pool.size());
   auto state = std::make_shared<State>(State{pool, context, {}, 0});
   if (endpoint.port() != 0) {
     // SO_REUSEPORT would let two processes share the port unnoticed: first see that it is free.

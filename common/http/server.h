@@ -8,6 +8,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -32,23 +33,44 @@ struct ServerLimits {
   // bodies could use it up.
   // A body that could never fit: 413.
   std::size_t total_body_bytes_max = 4ULL * 1024 * 1024 * 1024;
-  std::size_t connections_max = 16384;                   // per server: 503
+  // Per server. One more has the connection that waits longest for a request closed; where none
+  // does, it is answered 503.
+  std::size_t connections_max = 16384;
   int descriptor_max = std::numeric_limits<int>::max();  // those above are left for others: 503
   Duration header_timeout = std::chrono::seconds(10);    // first byte to end of header: 408
   Duration body_timeout = std::chrono::seconds(30);      // without a byte of the body: 408
+  Duration body_time_max = std::chrono::minutes(10);     // waiting for a body, all in all: 408
   Duration idle_timeout = std::chrono::seconds(75);      // between requests: closed silently
   Duration write_timeout = std::chrono::seconds(30);     // without the client taking a byte: closed
+  // Least rate at which a client sends a body (408) or takes an answer (closed) while it is waited
+  // for. It may fall behind by body_timeout or write_timeout, and kRateGraceMax at most of a body.
+  std::size_t bytes_per_s_min = 1024;
+};
+
+inline constexpr std::chrono::seconds kRateGraceMax{20};
+
+// What a request's header alone decides.
+struct Admission {
+  std::optional<Response> refusal;  // the whole answer; a body is not read
+  // Of this body, where it is less than the server's limit; 0: there may be none.
+  std::size_t body_bytes_max = std::numeric_limits<std::size_t>::max();
 };
 
 struct ServerOptions {
-  std::string host = "127.0.0.1";  // numeric address or name to listen on
-  std::uint16_t port = 0;          // 0: any free port
+  std::string host = "127.0.0.1";               // numeric address or name to listen on
+  std::uint16_t port = 0;                       // 0: any free port
+  std::string port_flags = "--host or --port";  // what to change where the port is taken
   ServerLimits limits;
   // What bodies are charged to besides; outlives the server. Null: to nothing.
   ByteBudget* memory = nullptr;
   // Makes the answer to a request that the server itself refuses; status is final, Error says why.
   // Empty: a JSON object in OpenAI's error shape.
   std::function<Response(int status, const Error& error)> refusal;
+  // Looks at each request when its header has come: before "100 Continue", before a byte of its
+  // body is read. The request has no body yet, and no handler runs for one that is refused. A
+  // refusal closes the connection if the body has not come with the header. On any I/O thread; may
+  // be empty.
+  std::function<Admission(const Request& head)> admission;
   // Told of each connection that waits because it cannot be accepted, as without a descriptor. On
   // any I/O thread; may be empty.
   std::function<void()> accept_failed;

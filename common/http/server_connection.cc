@@ -6,7 +6,7 @@
 #include <new>
 #include <utility>
 
-#include "common/base/json.h"
+#include "common/base/authority.h"
 #include "common/base/memory_ledger.h"
 #include "common/base/out_of_memory.h"
 
@@ -19,20 +19,12 @@ constexpr std::size_t kSpareBytes = 64;
 constexpr std::size_t kTrustedBodyBytes = 1024 * 1024;
 constexpr std::size_t kBufferBytes = 4096;
 constexpr std::size_t kBodyBufferBytes = 65536;
-// Bytes of a refused request that are still read, so that the client gets to see the answer
-// instead of a reset, and the time for it.
-constexpr std::size_t kLingerBytesMax = 1024ULL * 1024 * 1024;
-constexpr std::chrono::seconds kLingerTimeMax{10};
-constexpr std::chrono::seconds kLingerStall{2};
-constexpr std::chrono::milliseconds kDrainLingerTime{500};
 
 std::string peer_of(const Wire::Socket& socket) {
   asio::error_code code;
   const auto peer = socket.remote_endpoint(code);
   if (code) return "unknown";
-  const auto address = peer.address();
-  const auto host = address.is_v6() ? "[" + address.to_string() + "]" : address.to_string();
-  return host + ":" + std::to_string(peer.port());
+  return authority(peer.address().to_string(), peer.port());
 }
 
 DecodeLimits decode_limits(const ServerLimits& limits) {
@@ -41,24 +33,14 @@ DecodeLimits decode_limits(const ServerLimits& limits) {
           .target_bytes_max = limits.target_bytes_max};
 }
 
-Response default_refusal(int status, const Error& error) {
-  const std::string type = status < 500 ? "invalid_request_error" : "server_error";
-  return {.status = status,
-          .headers = {{"content-type", "application/json"}},
-          .body = "{\"error\":{\"message\":" + json::to_quoted(error.message) + ",\"type\":\"" +
-                  type + "\",\"param\":null,\"code\":\"" + std::string(name_of(error.code)) +
-                  "\"}}"};
-}
-
 }  // namespace
 
-Response refusal_response(const ServerOptions& options, int status, const Error& error) {
-  return options.refusal ? options.refusal(status, error) : default_refusal(status, error);
-}
-
 ServerConnection::ServerConnection(Wire::Socket socket, Deadlines& deadlines,
-                                   ServerContext& context)
-    : context_(context), decoder_(decode_limits(context.options.limits)), peer_(peer_of(socket)) {
+                                   ServerContext& context, IdleConnections& idle)
+    : context_(context),
+      idle_(idle, *this),
+      decoder_(decode_limits(context.options.limits)),
+      peer_(peer_of(socket)) {
   const auto& limits = context.options.limits;
   const Wire::Buffer buffer{
       .bytes = kBufferBytes,
@@ -67,27 +49,59 @@ ServerConnection::ServerConnection(Wire::Socket socket, Deadlines& deadlines,
 }
 
 Task<void> ServerConnection::run() {
+  has_place_ = true;
   bool goes_on = true;
-  while (goes_on) {
-    begin_request();
-    const bool readable = co_await read_request();
-    if (!readable) break;
-    co_await answer();
-    // What the answer said counts: a drain may have begun since.
-    goes_on = client_keeps_alive_ && !broken_;
-  }
+  while (goes_on) goes_on = co_await serve_request();
   release_body();
   wire_->watch({});
   wire_->close();
+  leave_place();
 }
 
-Task<bool> ServerConnection::read_request() {
+Task<bool> ServerConnection::serve_request() {
+  begin_request();
+  std::optional<Response> refusal;
+  const bool readable = co_await read_request(refusal);
+  if (refusal) {
+    const bool goes_on = co_await decline(std::move(*refusal));
+    co_return goes_on;
+  }
+  if (!readable) co_return false;
+  wire_->shrink();
+  co_await answer();
+  // What the answer said counts: a drain may have begun since.
+  co_return client_keeps_alive_ && !broken_;
+}
+
+std::optional<Response> ServerConnection::look_at_head() {
+  body_bytes_max_ = context_.options.limits.body_bytes_max;
+  if (!context_.options.admission) return std::nullopt;
+  Admission admission = context_.options.admission(request_);
+  body_bytes_max_ = std::min(body_bytes_max_, admission.body_bytes_max);
+  return std::move(admission.refusal);
+}
+
+bool ServerConnection::give_way() {
+  if (phase_ != Phase::Idle || !wire_->is_quiet()) return false;
+  leave_place();
+  idle_.leave();
+  wire_->close();
+  return true;
+}
+
+void ServerConnection::leave_place() {
+  if (std::exchange(has_place_, false)) context_.places.fetch_sub(1);
+}
+
+Task<bool> ServerConnection::read_request(std::optional<Response>& refusal) {
   try {
     bool readable = co_await read_head();
-    if (readable) readable = co_await read_body();
+    if (readable) refusal = look_at_head();
+    if (readable && !refusal) readable = co_await read_body();
     co_return readable;
   } catch (const std::bad_alloc&) {
     request_.body = std::string();
+    refusal.reset();
   }
   auto error = out_of_memory();
   co_return co_await refuse(503, std::move(error));
@@ -101,6 +115,10 @@ void ServerConnection::begin_request() {
   phase_ = Phase::Idle;
   framing_ = Framing::Kind::None;
   head_only_ = false;
+  const auto& limits = context_.options.limits;
+  write_pace_.emplace(Pace::Limits{.stall = limits.write_timeout,
+                                   .bytes_per_s_min = limits.bytes_per_s_min,
+                                   .grace = limits.write_timeout});
 }
 
 bool ServerConnection::keeps_alive() const {
@@ -161,7 +179,12 @@ Task<bool> ServerConnection::read_head() {
       begin_reading();
       wire_->set_deadline(patience(limits.header_timeout));
     }
-    const auto io = co_await wire_->more();
+    auto io = Io::Closed;
+    if (phase_ == Phase::Idle) {
+      io = co_await wait_idle();
+    } else {
+      io = co_await wire_->more();
+    }
     if (io == Io::Done) continue;
     if (phase_ == Phase::Idle) co_return false;
     co_return co_await refuse_slow(io, "the request's header");
@@ -176,6 +199,13 @@ Task<bool> ServerConnection::read_head() {
   head_only_ = request_.method == "HEAD";
   client_keeps_alive_ = decoder_.keep_alive();
   co_return true;
+}
+
+Task<Io> ServerConnection::wait_idle() {
+  idle_.enter(system_clock().now());
+  const auto io = co_await wire_->more();
+  idle_.leave();
+  co_return io;
 }
 
 Task<bool> ServerConnection::expect_continue() {
@@ -196,9 +226,8 @@ Task<bool> ServerConnection::expect_continue() {
 }
 
 Task<bool> ServerConnection::read_body() {
-  const auto& limits = context_.options.limits;
   const auto length = decoder_.content_length();
-  if (length && *length > limits.body_bytes_max) co_return co_await refuse_large_body();
+  if (length && *length > body_bytes_max_) co_return co_await refuse_large_body();
   announced_bytes_ = static_cast<std::size_t>(length.value_or(0));
   if (announced_bytes_ > context_.body_bytes.most(claim_of(announced_bytes_))) {
     co_return co_await refuse_crowded(announced_bytes_);
@@ -214,8 +243,26 @@ Task<bool> ServerConnection::read_body() {
   co_return co_await read_chunked_body();
 }
 
+Pace ServerConnection::body_pace() const {
+  const auto& limits = context_.options.limits;
+  return Pace({.stall = limits.body_timeout,
+               .total_max = limits.body_time_max,
+               .bytes_per_s_min = limits.bytes_per_s_min,
+               .grace = std::min<Duration>(limits.body_timeout, kRateGraceMax)});
+}
+
+Task<Io> ServerConnection::more_body(Pace& pace) {
+  const auto before = wire_->received().size();
+  const auto begin = system_clock().now();
+  wire_->set_deadline(patience(pace.patience()));
+  const auto io = co_await wire_->more();
+  wire_->clear_deadline();
+  pace.add(system_clock().now() - begin, wire_->received().size() - before);
+  co_return io;
+}
+
 Task<bool> ServerConnection::read_known_body(std::size_t bytes) {
-  const auto stall = context_.options.limits.body_timeout;
+  Pace pace = body_pace();
   auto& body = request_.body;
   body.reserve(std::min(bytes, kTrustedBodyBytes) + kSpareBytes);
   for (;;) {
@@ -224,31 +271,31 @@ Task<bool> ServerConnection::read_known_body(std::size_t bytes) {
     wire_->consume(received.size());
     if (!hold_body()) co_return co_await refuse_crowded(std::max(announced_bytes_, body.size()));
     if (body.size() == bytes || !wire_->listening()) break;
-    wire_->set_deadline(patience(stall));
-    const auto io = co_await wire_->more();
-    wire_->clear_deadline();
+    const auto io = co_await more_body(pace);
     if (io != Io::Done) co_return co_await refuse_slow(io, "the request's body");
   }
   while (body.size() < bytes) {
     if (body.size() >= kTrustedBodyBytes) body.reserve(bytes + kSpareBytes);
-    const auto part = body.size() < kTrustedBodyBytes
-                          ? std::min(bytes, kTrustedBodyBytes) - body.size()
-                          : bytes - body.size();
-    const auto io = co_await wire_->receive_some(body, part, patience(stall));
+    const auto before = body.size();
+    const auto part =
+        before < kTrustedBodyBytes ? std::min(bytes, kTrustedBodyBytes) - before : bytes - before;
+    const auto begin = system_clock().now();
+    const auto io = co_await wire_->receive_some(body, part, patience(pace.patience()));
     if (io != Io::Done) co_return co_await refuse_slow(io, "the request's body");
+    pace.add(system_clock().now() - begin, body.size() - before);
     if (!hold_body()) co_return co_await refuse_crowded(std::max(announced_bytes_, body.size()));
   }
   co_return true;
 }
 
 Task<bool> ServerConnection::read_chunked_body() {
-  const auto& limits = context_.options.limits;
+  Pace pace = body_pace();
   auto& body = request_.body;
   if (!wire_->listening()) wire_->reserve(kBodyBufferBytes);
   for (;;) {
     const auto step = decoder_.step(wire_->received());
     if (step.kind == Step::Kind::Body) {
-      if (step.body.size() > limits.body_bytes_max - body.size()) {
+      if (step.body.size() > body_bytes_max_ - body.size()) {
         co_return co_await refuse_large_body();
       }
       body.append(step.body);
@@ -260,9 +307,7 @@ Task<bool> ServerConnection::read_chunked_body() {
       co_return co_await refuse_undecodable();
     }
     if (step.kind != Step::Kind::NeedMore) continue;
-    wire_->set_deadline(patience(limits.body_timeout));
-    const auto io = co_await wire_->more();
-    wire_->clear_deadline();
+    const auto io = co_await more_body(pace);
     if (io != Io::Done) co_return co_await refuse_slow(io, "the request's body");
   }
   body.reserve(body.size() + kSpareBytes);
@@ -276,72 +321,5 @@ bool ServerConnection::hold_body() {
 }
 
 void ServerConnection::release_body() { context_.body_bytes.release(held_body_bytes_); }
-
-// ---- refusing
-
-Task<bool> ServerConnection::refuse(int status, Error error) {
-  wire_->clear_deadline();
-  request_.body = std::string();
-  release_body();
-  client_keeps_alive_ = false;
-  phase_ = Phase::Handling;
-  auto response = refusal_response(context_.options, status, error);
-  const auto sent = co_await send(std::move(response));
-  if (sent.ok()) co_await linger();
-  co_return false;
-}
-
-Task<bool> ServerConnection::refuse_undecodable() {
-  const auto& refusal = decoder_.refusal();
-  auto error = client_error(refusal.code, refusal.message);
-  error.limit = refusal.limit;
-  co_return co_await refuse(refusal.status, std::move(error));
-}
-
-Task<bool> ServerConnection::refuse_slow(Io how, std::string_view what) {
-  const std::string part(what);
-  if (how == Io::TimedOut && draining_) {
-    auto error = stopping_error(part + " had not come");
-    co_return co_await refuse(503, std::move(error));
-  }
-  if (how == Io::TimedOut) {
-    auto error = client_error(ErrorCode::Timeout, part + " came too slowly");
-    co_return co_await refuse(408, std::move(error));
-  }
-  if (how == Io::Full) {
-    auto error = client_error(ErrorCode::InvalidArgument, part + " has an overlong line");
-    co_return co_await refuse(400, std::move(error));
-  }
-  co_return false;
-}
-
-Task<bool> ServerConnection::refuse_large_body() {
-  const auto bytes_max = std::to_string(context_.options.limits.body_bytes_max);
-  auto error = limit_error(ErrorCode::TooLarge, "body-bytes-max",
-                           "the request's body exceeds " + bytes_max + " bytes (body-bytes-max)");
-  co_return co_await refuse(413, std::move(error));
-}
-
-Task<bool> ServerConnection::refuse_crowded(std::size_t bytes) {
-  auto error = memory_error(context_.body_bytes, bytes, claim_of(bytes), "the request's body");
-  const int status = error.code == ErrorCode::TooLarge ? 413 : 503;
-  co_return co_await refuse(status, std::move(error));
-}
-
-// Closing with unread bytes makes the kernel send a reset, which can overtake the answer.
-Task<void> ServerConnection::linger() {
-  wire_->end_sending();
-  phase_ = Phase::Lingering;
-  const auto begin = system_clock().now();
-  if (draining_) drain_end_ = begin + kDrainLingerTime;
-  std::size_t read = 0;
-  for (auto io = Io::Done; io == Io::Done && read < kLingerBytesMax;) {
-    const Duration left = begin + kLingerTimeMax - system_clock().now();
-    wire_->set_deadline(patience(std::clamp(left, Duration::zero(), Duration(kLingerStall))));
-    read += wire_->received().size();
-    wire_->consume(wire_->received().size());
-    io = co_await wire_->more();
-  }
-}
 
 }  // namespace sightline::http

@@ -4,29 +4,47 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "common/base/byte_budget.h"
 #include "common/base/mutex.h"
 #include "common/http/codec.h"
+#include "common/http/idle_connections.h"
+#include "common/http/pace.h"
 #include "common/http/server.h"
 #include "common/http/wire.h"
 
 namespace sightline::http {
 
+// For a client to read why it was refused, once the server drains.
+inline constexpr std::chrono::milliseconds kDrainLingerTime{500};
+
 // What the connections of one server share.
 struct ServerContext {
-  ServerContext(ServerOptions server_options, Responder responder)
-      : options(std::move(server_options)), handler(std::move(responder)) {}
+  ServerContext(ServerOptions server_options, Responder responder, std::size_t io_threads)
+      : options(std::move(server_options)), handler(std::move(responder)), idle(io_threads) {}
+
+  // For one more connection; false: connections_max have one each.
+  [[nodiscard]] bool take_place() {
+    if (places.fetch_add(1) < options.limits.connections_max) return true;
+    places.fetch_sub(1);
+    return false;
+  }
 
   const ServerOptions options;
   const Responder handler;
-  std::atomic<std::size_t> acceptors{0};  // threads that may still admit a connection
+  std::vector<IdleConnections> idle;        // of each I/O thread
+  std::atomic<std::size_t> places{0};       // of connections that are served
+  std::atomic<std::size_t> turned_away{0};  // connections that still read why
+  std::atomic<std::size_t> acceptors{0};    // threads that may still admit a connection
   std::atomic<std::size_t> connections{0};
   std::atomic<std::size_t> active_requests{0};
   // Of requests, in memory.
@@ -45,10 +63,17 @@ Response refusal_response(const ServerOptions& options, int status, const Error&
 // Thread safety: none; belongs to one I/O thread. The context outlives it.
 class ServerConnection {
  public:
-  ServerConnection(Wire::Socket socket, Deadlines& deadlines, ServerContext& context);
+  // `idle`: of its I/O thread; outlives it.
+  ServerConnection(Wire::Socket socket, Deadlines& deadlines, ServerContext& context,
+                   IdleConnections& idle);
 
-  // Serves until the connection ends.
+  // Serves until the connection ends; it has a place of the context, which it gives back.
   Task<void> run();
+  // Answers 503 instead, whatever the client sends, and lets it read that.
+  Task<void> turn_away(Error error);
+  // Closes it and gives its place to another, if its client has sent nothing since the last
+  // request.
+  bool give_way();
 
   // Ends the connection once its request, or one that comes very soon, is answered.
   void drain();
@@ -71,13 +96,26 @@ class ServerConnection {
  private:
   enum class Phase { Idle, Reading, Handling, Streaming, Answered, Lingering };
 
-  Task<bool> read_request();
+  // Reads and answers one request. False: the connection ends with it.
+  Task<bool> serve_request();
+  // False as there. A request that its header refuses is not read on: `refusal` is its answer.
+  Task<bool> read_request(std::optional<Response>& refusal);
   Task<bool> read_head();
+  // The answer that the header alone decides, and the bound of the body.
+  std::optional<Response> look_at_head();
+  Task<Io> wait_idle();
   Task<bool> read_body();
   Task<bool> read_known_body(std::size_t bytes);
   Task<bool> read_chunked_body();
+  // Waits for more of the body, at the pace that it has to come.
+  Task<Io> more_body(Pace& pace);
+  [[nodiscard]] Pace body_pace() const;
   Task<bool> expect_continue();
   Task<void> answer();
+  // As serve_request(): of one that is refused by its header.
+  Task<bool> decline(Response response);
+  // Answers and closes the connection; false.
+  Task<bool> refuse_with(Response response);
   Task<bool> refuse(int status, Error error);
   Task<bool> refuse_undecodable();
   Task<bool> refuse_slow(Io how, std::string_view what);
@@ -88,7 +126,8 @@ class ServerConnection {
   // it is not counted any more, so that it makes room for others before it is answered.
   [[nodiscard]] bool hold_body();
   void release_body();
-  Task<void> linger();
+  Task<void> linger(Duration longest);
+  void leave_place();
   void receive_ahead();
   void notice_disconnect();
   void tell_handler();
@@ -104,16 +143,20 @@ class ServerConnection {
   Task<Result<Done>> send_pieces(std::span<const std::string_view> pieces);
 
   ServerContext& context_;
+  IdleConnections::Entry idle_;
   std::shared_ptr<Wire> wire_;
   RequestDecoder decoder_;
   std::string peer_;
   Request request_;
   std::string head_;  // of the answer, or of a chunk
   std::function<void()> on_disconnect_;
+  std::size_t body_bytes_max_ = 0;   // of this request
   std::size_t held_body_bytes_ = 0;  // of this request, counted in the context
   std::size_t announced_bytes_ = 0;  // of its body, by its header
+  std::optional<Pace> write_pace_;   // of this request's answer
   Phase phase_ = Phase::Idle;
   Framing::Kind framing_ = Framing::Kind::None;
+  bool has_place_ = false;
   bool http11_ = true;
   bool head_only_ = false;
   bool client_keeps_alive_ = false;

@@ -91,14 +91,21 @@ void Wire::make_room() {
   }
 }
 
-void Wire::reserve(std::size_t bytes) {
+void Wire::replace_buffer(std::size_t bytes) {
   SL_CHECK(!listening_);
-  if (bytes <= capacity_) return;
-  auto larger = std::make_unique_for_overwrite<char[]>(bytes);
-  std::memcpy(larger.get(), buffer_.get() + begin_, end_ - begin_);
+  auto other = std::make_unique_for_overwrite<char[]>(bytes);
+  std::memcpy(other.get(), buffer_.get() + begin_, end_ - begin_);
   end_ -= std::exchange(begin_, 0);
-  buffer_ = std::move(larger);
+  buffer_ = std::move(other);
   capacity_ = bytes;
+}
+
+void Wire::reserve(std::size_t bytes) {
+  if (bytes > capacity_) replace_buffer(bytes);
+}
+
+void Wire::shrink() {
+  if (capacity_ > capacity_min_ && end_ - begin_ <= capacity_min_) replace_buffer(capacity_min_);
 }
 
 void Wire::listen() {
@@ -191,7 +198,7 @@ Task<Io> Wire::receive_some(std::string& out, std::size_t bytes_max, Duration st
   }
 }
 
-bool Wire::send_now(Unsent& unsent) {
+std::optional<std::size_t> Wire::send_now(Unsent& unsent) {
   std::array<iovec, kPiecesMax> vectors;
   std::size_t count = 0;
   std::size_t skipped = unsent.sent_of_first;
@@ -203,21 +210,25 @@ bool Wire::send_now(Unsent& unsent) {
   message.msg_iov = vectors.data();
   message.msg_iovlen = count;
   const auto sent = ::sendmsg(socket_.native_handle(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-  if (sent < 0) return would_block(errno);
+  if (sent < 0) return would_block(errno) ? std::optional<std::size_t>(0) : std::nullopt;
   unsent.drop_front(static_cast<std::size_t>(sent));
-  return true;
+  return static_cast<std::size_t>(sent);
 }
 
-Task<Io> Wire::send(std::span<const std::string_view> pieces, Duration stall) {
+Task<Io> Wire::send(std::span<const std::string_view> pieces, Pace& pace) {
   Unsent unsent(pieces);
   while (!unsent.pieces.empty()) {
     if (!socket_.is_open()) co_return Io::Closed;
     const auto pieces_before = unsent.pieces.size();
-    if (!send_now(unsent)) co_return Io::Closed;
+    const auto sent = send_now(unsent);
+    if (!sent) co_return Io::Closed;
+    pace.add(Duration::zero(), *sent);
     const bool took_all =
         pieces_before - unsent.pieces.size() >= std::min(pieces_before, kPiecesMax);
     if (took_all) continue;
-    const auto waited = co_await wait_for(asio::socket_base::wait_write, stall);
+    const Instant begin = system_clock().now();
+    const auto waited = co_await wait_for(asio::socket_base::wait_write, pace.patience());
+    pace.add(system_clock().now() - begin, 0);
     if (waited != Io::Done) co_return waited;
   }
   co_return Io::Done;

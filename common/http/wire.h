@@ -15,6 +15,7 @@
 #include <asio/ip/tcp.hpp>
 
 #include "common/base/clock.h"
+#include "common/http/pace.h"
 #include "common/runtime/deadlines.h"
 #include "common/runtime/task.h"
 
@@ -50,6 +51,7 @@ class Wire : public std::enable_shared_from_this<Wire> {
         deadlines_(deadlines),
         buffer_(std::make_unique_for_overwrite<char[]>(buffer.bytes)),
         capacity_(buffer.bytes),
+        capacity_min_(buffer.bytes),
         capacity_max_(buffer.bytes_max) {}
 
   // Connects within the deadline and sets TCP_NODELAY. Descriptors from descriptor_max on are for
@@ -76,10 +78,13 @@ class Wire : public std::enable_shared_from_this<Wire> {
   Task<Io> receive_some(std::string& out, std::size_t bytes_max, Duration stall);
   // Makes the buffer at least so large; only while not listening.
   void reserve(std::size_t bytes);
+  // Gives back what the buffer has grown beyond its first size, if what was received fits into
+  // that; only while not listening.
+  void shrink();
 
-  // Sends the pieces one after the other; each wait for the peer is at most `stall` long. The
+  // Sends the pieces one after the other, waiting for the peer as long as its pace allows. The
   // deadline is cleared if it had to wait.
-  Task<Io> send(std::span<const std::string_view> pieces, Duration stall);
+  Task<Io> send(std::span<const std::string_view> pieces, Pace& pace);
 
   // Bounds the waits that follow, until cleared: they end with TimedOut.
   void set_deadline(Duration from_now) {
@@ -106,8 +111,9 @@ class Wire : public std::enable_shared_from_this<Wire> {
 
  private:
   struct Unsent;
-  // Sends what the socket takes at once; false if the connection is broken.
-  bool send_now(Unsent& unsent);
+  // Sends what the socket takes at once and says how much; nothing if the connection is broken.
+  std::optional<std::size_t> send_now(Unsent& unsent);
+  void replace_buffer(std::size_t bytes);
   void on_received(const asio::error_code& code, std::size_t bytes);
   void make_room();
   void pass_deadline();
@@ -122,6 +128,7 @@ class Wire : public std::enable_shared_from_this<Wire> {
   std::function<void()> on_event_;
   std::unique_ptr<char[]> buffer_;
   std::size_t capacity_;
+  std::size_t capacity_min_;
   std::size_t capacity_max_;
   std::size_t begin_ = 0;
   std::size_t end_ = 0;

@@ -335,23 +335,6 @@ TEST_F(ServerTest, DoesNotCountTheHandlersTimeAsIdle) {
   }));
 }
 
-TEST_F(ServerTest, TurnsAwayConnectionsAboveTheirLimit) {
-  start_echo({.connections_max = 1});
-  auto first = connect();
-  first.send(kGet);
-  ASSERT_EQ(first.receive_until("GET /a?b=c ").substr(0, 12), "HTTP/1.1 200");
-  auto second = connect();
-  const auto refusal = second.receive_all();
-  EXPECT_TRUE(refusal.starts_with("HTTP/1.1 503 "));
-  EXPECT_NE(refusal.find("(connections-max)"), std::string::npos);
-  first.close();
-  EXPECT_TRUE(eventually([&] {
-    auto third = connect();
-    third.send(kGet);
-    return third.receive_until("\r\n").starts_with("HTTP/1.1 200");
-  }));
-}
-
 TEST_F(ServerTest, BoundsTheBodiesOfAllConnectionsTogether) {
   std::atomic<bool> holding = false;
   auto hold_first = [&](Request& request, ResponseWriter& writer) -> Task<void> {

@@ -54,28 +54,48 @@ def ask(connection):
     return answer.status, dict(answer.getheaders()), answer.read()
 
 
+def hold(held, stack, sent):
+    """A connection to the client port that stays there, and has sent so much."""
+    connection = held.enter_context(socket.create_connection(("127.0.0.1", stack.port)))
+    with contextlib.suppress(OSError):  # it may have been turned away already
+        connection.sendall(sent)
+
+
 def test_more_clients_than_open_files_leave_room_for_engines_and_the_admin_port(limited, logs):
     engines = [Probed(name, answer_ok) for name in "ab"]
-    with contextlib.ExitStack() as held, router(limited, logs, *engines, flags=QUICK) as stack:
-        first = http.client.HTTPConnection("127.0.0.1", stack.port, timeout=20 * SLOWDOWN)
-        assert ask(first)[0] == 200
+    flags = [*QUICK, "--header-timeout", "300s"]
+    with contextlib.ExitStack() as held, router(limited, logs, *engines, flags=flags) as stack:
         assert "open files" in stack.router.log()
         for _ in range(2 * OPEN_FILES):
-            held.enter_context(socket.create_connection(("127.0.0.1", stack.port)))
+            hold(held, stack, b"GET /half")  # none of them is idle and gives way
         stack.wait_until(lambda: stack.router_count(
             'sightline_limit_hits_total{limit="connections-max"}') > OPEN_FILES)
         for engine in engines:
             probes_of(stack, engine)
         assert states(stack) == {"unverified"}
-        for _ in range(20):
-            assert ask(first)[0] == 200
         open_files = len(os.listdir(f"/proc/{stack.router.process.pid}/fd"))
         assert open_files < OPEN_FILES - 16
-        # Nothing is sent: what the router does not read may take its answer away.
         with socket.create_connection(("127.0.0.1", stack.port)) as refused:
+            refused.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
             answer = refused.makefile("rb").read().lower()
         assert answer.startswith(b"http/1.1 503 ") and b"\r\nretry-after: 1\r\n" in answer
         # It ends in its time while they are there: the stack's end looks at that.
+
+
+def test_idle_clients_make_room_for_others(limited, logs):
+    engine = Probed("a", answer_ok)
+    with contextlib.ExitStack() as held, router(limited, logs, engine, flags=QUICK) as stack:
+        for _ in range(OPEN_FILES):
+            hold(held, stack, b"")
+        for _ in range(20):
+            asking = http.client.HTTPConnection("127.0.0.1", stack.port, timeout=20 * SLOWDOWN)
+            assert ask(asking)[0] == 200
+            asking.close()
+        for _ in range(OPEN_FILES):  # on the admin port, too
+            held.enter_context(socket.create_connection(("127.0.0.1", stack.admin_port)))
+        assert stack.get(stack.admin_port, "/healthz")[0] == 200
+        assert ask(http.client.HTTPConnection("127.0.0.1", stack.port))[0] == 200
+        assert stack.router_count('sightline_limit_hits_total{limit="connections-max"}') == 0
 
 
 def test_without_a_descriptor_the_router_blames_itself_and_recovers(build, logs):
@@ -99,6 +119,7 @@ def test_without_a_descriptor_the_router_blames_itself_and_recovers(build, logs)
         resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
         assert scrape.getresponse().status == 200
         assert waiting.getresponse().status == 200
+        first.close()  # idle, it made room for the one that waited
         assert ask(first)[0] == 200
         assert stack.router_count('sightline_limit_hits_total{limit="open-files"}') >= 1
         assert "requests fail" not in stack.router.log()

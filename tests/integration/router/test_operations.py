@@ -94,8 +94,12 @@ def assert_told_to_come_back(stack, answer, limit):
 
 def test_connections_above_their_limit_are_told_to_come_back(build, logs):
     # Of its own: a client that has left a moment ago may still count.
-    with Stack(build, engines=1, logs=logs, router_flags=["--connections-max", "50"]) as stack:
-        held = [socket.create_connection(("127.0.0.1", stack.port)) for _ in range(51)]
+    flags = ["--connections-max", "50", "--header-timeout", "300s"]
+    with Stack(build, engines=1, logs=logs, router_flags=flags) as stack:
+        held = []
+        for _ in range(51):
+            held.append(socket.create_connection(("127.0.0.1", stack.port)))
+            held[-1].sendall(b"GET /half")  # an idle one would make room
         # Several threads accept: which one is the last is their choice.
         refused, _, _ = select.select(held, [], [], 10 * SLOWDOWN)
         assert len(refused) == 1
