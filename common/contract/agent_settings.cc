@@ -7,6 +7,11 @@ namespace sightline::contract {
 SettingTable agent_table(AgentSettings& settings) {
   SettingTable table;
   add_admin(table, settings.admin);
+  add_admin_tokens(table, settings.admin);
+  table.add_switch({"agent.drain_by_get", "agent-drain-by-get", "",
+                    "GET /drain drains as POST does, without a token, for hooks that are not "
+                    "changed yet. Goes with the next release."},
+                   settings.drain_by_get);
   add_model_name(table, settings.model);
   add_identity(table, settings.identity);
   add_events(table, settings.events);

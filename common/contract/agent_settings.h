@@ -14,6 +14,7 @@ namespace sightline::contract {
 // Every setting of `sightline agent`: they mean what they mean for `sightline serve`.
 struct AgentSettings {
   AdminSettings admin;
+  bool drain_by_get = false;  // GET /drain drains too, without a token
   ModelNameSettings model;
   IdentitySettings identity;
   EventSettings events;

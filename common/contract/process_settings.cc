@@ -47,7 +47,8 @@ void add_model_name(SettingTable& table, ModelNameSettings& s) {
 void add_admin_tokens(SettingTable& table, AdminSettings& s) {
   table.add_text({"admin.token_file", "admin-token-file", "FILE",
                   "Tokens, one a line, of those who may change workers and settings by PUT on the "
-                  "admin port. Read again when it is asked. Empty: nobody may."},
+                  "admin port, or drain the workers of an agent by POST /drain. Read again when it "
+                  "is asked. Empty: nobody may."},
                  s.token_file);
 }
 

@@ -72,7 +72,8 @@ void add_selection(SettingTable& table, SelectionSettings& s) {
                  s.host);
   table.add_integer<std::uint16_t>(
       {"selection.port", "selection-port", "N",
-       "Port of the selection API, which frontends and others ask. 0 takes any free one."},
+       "Port of the selection API, which frontends and others ask. 0 takes any free one. A process "
+       "with both roles opens it only where this is given."},
       s.port, {0, 65535});
   table.add_text({"selection.token_file", "selection-token-file", "FILE",
                   "Bearer tokens of the selection API, one a line, read again when it changes. A "

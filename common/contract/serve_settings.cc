@@ -45,8 +45,9 @@ void add_server(SettingTable& table, ServerSettings& s) {
                   "what is read of them; more is answered 503 with Retry-After."},
                  s.total_body_bytes_max, {kKiB, 1024 * kGiB});
   table.add_integer<std::uint32_t>({"server.connections_max", "connections-max", "N",
-                                    "Connections of clients at the same time; more are answered "
-                                    "503 with Retry-After."},
+                                    "Connections of clients at the same time. One more has the one "
+                                    "closed that waits longest for a request; where none does, it "
+                                    "is answered 503 with Retry-After."},
                                    s.connections_max, {1, 1'000'000});
   table.add_integer<std::uint32_t>(
       {"server.concurrent_requests_max", "concurrent-requests-max", "N",

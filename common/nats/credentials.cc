@@ -2,16 +2,15 @@
 // Copyright The Sightline Authors
 #include "common/nats/credentials.h"
 
-#include <filesystem>
-#include <fstream>
 #include <memory>
 #include <optional>
-#include <system_error>
 
 #include <openssl/evp.h>
 
 #include "common/base/bytes.h"
 #include "common/base/nkey_text.h"
+#include "common/nats/certificates.h"
+#include "common/runtime/small_file.h"
 
 namespace sightline::nats {
 namespace {
@@ -36,34 +35,33 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
 }
 
-// Regular files only: reading from others might never end.
-Result<std::string> read_small_file(const std::string& path) {
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error)) return unusable("there is no such file");
-  std::ifstream file(path, std::ios::binary);
-  std::string text(kCredentialsBytesMax + 1, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (!file.eof() || file.bad()) return unusable("the file cannot be read, or is too long");
-  text.resize(static_cast<std::size_t>(file.gcount()));
-  return text;
-}
-
 Result<Credentials> of_credentials_file(const std::string& path) {
-  const std::string text = SL_TRY(read_small_file(path));
+  const std::string text = SL_TRY(runtime::read_small_file(path, kCredentialsBytesMax));
   return parse_credentials(text);
 }
 
 Result<Credentials> of_nkey_file(const std::string& path) {
   Credentials credentials;
   credentials.kind = Credentials::Kind::Nkey;
-  const std::string text = SL_TRY(read_small_file(path));
+  const std::string text = SL_TRY(runtime::read_small_file(path, kCredentialsBytesMax));
   credentials.user = SL_TRY(nkey_of_seed(text));
   return credentials;
+}
+
+// OpenSSL reads these itself, and would wait for a pipe's writer.
+Result<Done> check_readable(std::string_view setting, const std::string& path) {
+  if (path.empty()) return Done{};
+  const auto text = runtime::read_small_file(path, kCertificatesBytesMax);
+  if (!text.ok()) return with_context(text.error(), setting);
+  return Done{};
 }
 
 }  // namespace
 
 Result<Credentials> read_credentials(const contract::NatsSettings& settings) {
+  SL_TRY(check_readable("nats.ca_file", settings.ca_file));
+  SL_TRY(check_readable("nats.cert_file", settings.cert_file));
+  SL_TRY(check_readable("nats.key_file", settings.key_file));
   const bool has_file = !settings.credentials_file.empty();
   if (!has_file && settings.nkey_file.empty()) return Credentials{};
   auto read =

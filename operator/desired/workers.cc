@@ -30,6 +30,9 @@ Value agent_container(const Scene& scene, const crd::Pool& pool) {
                        std::to_string(commands::kEnginePort);
   if (pool.backend == crd::Backend::Sglang) worker += ",family=sglang";
   Value agent = agent_program(scene, {"--worker", worker});
+  // The engine's preStop hook is a GET of the kubelet's, which brings no token. By a variable:
+  // agents of an older image pass over those that they do not know.
+  set_env(agent, "SIGHTLINE_AGENT_DRAIN_BY_GET", "true");
   // The engine begins when it is there to drain it: where its preStop hook is refused at once,
   // SIGTERM comes before the engine hears it.
   agent.member("startupProbe") =

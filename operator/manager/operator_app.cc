@@ -8,9 +8,9 @@
 #include <stop_token>
 #include <utility>
 
+#include "common/admin_port/admin_server.h"
 #include "common/base/log.h"
 #include "common/contract/metrics_process.h"
-#include "common/runtime/admin_server.h"
 #include "common/runtime/entropy.h"
 #include "common/runtime/metrics.h"
 
@@ -79,7 +79,7 @@ struct OperatorApp::Parts {
   std::optional<reconcile::Reconciler> reconciler;
   std::optional<election::Elector> elector;                  // of the starter, until that is joined
   std::atomic<const election::Elector*> candidate{nullptr};  // that, once it is there
-  std::optional<runtime::AdminServer> admin;
+  std::optional<admin_port::AdminServer> admin;
   std::optional<WorkerThread> starter;
   std::optional<Workers> workers;  // of the starter, until that is joined
   bool stopped = false;
@@ -204,7 +204,7 @@ Result<Done> OperatorApp::Parts::build() {
 }
 
 Result<Done> OperatorApp::Parts::listen() {
-  runtime::AdminServer::Options port;
+  admin_port::AdminServer::Options port;
   port.host = options.settings.admin.host;
   port.port = options.settings.admin.port;
   admin.emplace(port, metrics);

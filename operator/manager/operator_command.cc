@@ -7,6 +7,7 @@
 
 #include <unistd.h>
 
+#include "common/base/authority.h"
 #include "common/base/line_writer.h"
 #include "common/base/log.h"
 #include "common/command/command.h"
@@ -65,8 +66,7 @@ int operator_command(const command::Invocation& invocation) {
        }});
   if (!app.ok()) return fail(command, app.error().message, 1);
   LineWriter out({.fd = STDOUT_FILENO, .thread_name = "sl-out"});
-  out.write("ready: admin http://" + settings.admin.host + ":" +
-            std::to_string((*app)->admin_port()) + "\n");
+  out.write("ready: admin http://" + authority(settings.admin.host, (*app)->admin_port()) + "\n");
   shutdown.on_stop("operator", [&app] { (*app)->stop(); });
   shutdown.wait();
   return is_lost ? 1 : 0;

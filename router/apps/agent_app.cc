@@ -5,18 +5,21 @@
 #include <optional>
 #include <utility>
 
+#include "common/admin_port/admin_server.h"
+#include "common/base/authority.h"
 #include "common/base/log.h"
 #include "common/contract/metrics_process.h"
 #include "common/contract/names.h"
 #include "common/hosts/lookup.h"
-#include "common/runtime/admin_server.h"
 #include "common/runtime/entropy.h"
 #include "common/runtime/metrics.h"
+#include "common/runtime/token_file.h"
 
 #include "router/apps/agent_drain.h"
 #include "router/apps/agent_view.h"
 #include "router/cache/subscriber/zmq_subscriber.h"
 #include "router/front/admin/event_metrics.h"
+#include "router/front/push/put_guard.h"
 #include "router/process/process_identity.h"
 #include "router/process/replica_stack.h"
 #include "router/prompt/prepare/model.h"
@@ -59,7 +62,8 @@ struct AgentApp::Parts {
   std::optional<roles::FeedWatch> watch;
   std::optional<fleet::FleetControl> control;
   std::optional<AgentDrain> drain;
-  std::optional<runtime::AdminServer> admin;
+  std::unique_ptr<runtime::TokenFile> tokens;  // of who may drain; null: nobody
+  std::optional<admin_port::AdminServer> admin;
   std::unique_ptr<fleet::ConfigWatch> config;
   bool stopped = false;
 
@@ -77,6 +81,11 @@ struct AgentApp::Parts {
 
 Result<Done> AgentApp::Parts::build() {
   const contract::AgentSettings& settings = options.settings;
+  if (!settings.admin.token_file.empty()) {
+    auto opened = runtime::TokenFile::open(settings.admin.token_file, system_clock());
+    if (!opened.ok()) return with_context(std::move(opened).error(), "admin.token_file");
+    tokens = std::move(*opened);
+  }
   replicas = SL_TRY(process::ReplicaStack::create({.nats = settings.nats,
                                                    .replica = settings.replica,
                                                    .role = membership::Role::Agent,
@@ -162,11 +171,11 @@ Result<Done> AgentApp::Parts::listen() {
   const contract::AgentSettings& settings = options.settings;
   control->start(read_here(settings.workers));
   admin.emplace(
-      runtime::AdminServer::Options{.host = settings.admin.host, .port = settings.admin.port},
+      admin_port::AdminServer::Options{.host = settings.admin.host, .port = settings.admin.port},
       metrics);
   add_admin_routes();
   SL_TRY(admin->start());
-  const std::string address = settings.admin.host + ":" + std::to_string(admin->port());
+  const std::string address = authority(settings.admin.host, admin->port());
   replicas->membership().update(
       [&](membership::Announcement& mine) { mine.admin_address = address; });
   return watch_config();
@@ -176,16 +185,18 @@ void AgentApp::Parts::add_admin_routes() {
   // While NATS is away later on routers know it themselves: a restart would only cost what is held.
   admin->add_check("nats", [this] { return streams->check(); });
   admin->add_check("workers", [this] { return check_asked(*fleet->snapshot()); });
-  admin->add_route(
-      "GET", std::string(contract::kWorkersPath), [this](const runtime::AdminRequest&) {
-        return runtime::AdminResponse{.body =
-                                          agent_workers_json(*fleet->snapshot(), streams->views())};
-      });
-  admin->add_late_route(
-      "GET", std::string(contract::kDrainPath),
-      [this](const runtime::AdminRequest& request, const runtime::AdminServer::Respond& respond) {
-        drain->run(request, respond);
-      });
+  admin->add_route("GET", std::string(contract::kWorkersPath),
+                   [this](const admin_port::AdminRequest&) {
+                     return admin_port::AdminResponse{
+                         .body = agent_workers_json(*fleet->snapshot(), streams->views())};
+                   });
+  const auto run = [this](const admin_port::AdminRequest& request,
+                          const admin_port::AdminServer::Respond& respond) {
+    drain->run(request, respond);
+  };
+  const std::string path(contract::kDrainPath);
+  admin->add_late_route("POST", path, run, push::guarded("drain", tokens.get(), metrics, 0));
+  if (options.settings.drain_by_get) admin->add_late_route("GET", path, run);
 }
 
 Result<Done> AgentApp::Parts::watch_config() {

@@ -26,7 +26,7 @@ bool is_idle(const fleet::Worker& worker) {
 }
 
 struct Waiter {
-  runtime::AdminServer::Respond respond;
+  admin_port::AdminServer::Respond respond;
   Instant since;
   Instant until;
 };
@@ -130,12 +130,12 @@ AgentDrain::AgentDrain(Options options, const fleet::Fleet& fleet, std::function
 
 AgentDrain::~AgentDrain() { stop(); }
 
-void AgentDrain::run(const runtime::AdminRequest& request,
-                     const runtime::AdminServer::Respond& respond) {
+void AgentDrain::run(const admin_port::AdminRequest& request,
+                     const admin_port::AdminServer::Respond& respond) {
   Duration timeout = kDrainWait;
   if (const std::string* given = request.find("timeout")) {
     const auto parsed = parse_drain_timeout(*given);
-    if (!parsed.ok()) return respond(runtime::admin_error(400, parsed.error().message));
+    if (!parsed.ok()) return respond(admin_port::admin_error(400, parsed.error().message));
     timeout = *parsed;
   }
   State& state = *state_;
@@ -150,7 +150,7 @@ void AgentDrain::run(const runtime::AdminRequest& request,
       state.thread.emplace("sl-drain", [s = &state](const std::stop_token& stop) { s->run(stop); });
     }
   }
-  if (!is_taken) return respond(runtime::admin_error(503, "too many calls wait, or it stops"));
+  if (!is_taken) return respond(admin_port::admin_error(503, "too many calls wait, or it stops"));
   state.changed.notify_all();
 }
 
@@ -165,7 +165,7 @@ void AgentDrain::stop() {
   }
   ending.reset();
   for (const Waiter& waiter : left) {
-    waiter.respond(runtime::admin_error(503, "the agent stops"));
+    waiter.respond(admin_port::admin_error(503, "the agent stops"));
   }
 }
 

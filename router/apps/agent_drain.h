@@ -7,15 +7,15 @@
 #include <memory>
 #include <string>
 
+#include "common/admin_port/admin_server.h"
 #include "common/base/clock.h"
 #include "common/base/result.h"
-#include "common/runtime/admin_server.h"
 
 #include "router/workers/fleet/fleet.h"
 
 namespace sightline::apps {
 
-// How long `GET /drain` waits unless told otherwise, and at most.
+// How long `POST /drain` waits unless told otherwise, and at most.
 inline constexpr std::chrono::seconds kDrainWait{30};
 inline constexpr std::chrono::seconds kDrainWaitMax{3600};
 // Calls that wait at the same time; more are refused.
@@ -31,7 +31,7 @@ bool is_idle(const fleet::FleetSnapshot& fleet);
 // {"drained":…,"waited_ms":…,"workers":[{"name","state","running","waiting"}]}.
 std::string drain_json(const fleet::FleetSnapshot& fleet, bool drained, Duration waited);
 
-// `GET /drain?timeout=SECONDS`: routers are told to send the workers nothing more, and the answer
+// `POST /drain?timeout=SECONDS`: routers are told to send the workers nothing more, and the answer
 // comes once the workers have been idle for `quiet`, 200, or when the time is over, 504. Draining
 // goes on until the agent ends, or the engine: one that is started anew is open. One thread of its
 // own, sl-drain, from the first call on.
@@ -50,7 +50,8 @@ class AgentDrain {
   AgentDrain(const AgentDrain&) = delete;
   AgentDrain& operator=(const AgentDrain&) = delete;
 
-  void run(const runtime::AdminRequest& request, const runtime::AdminServer::Respond& respond);
+  void run(const admin_port::AdminRequest& request,
+           const admin_port::AdminServer::Respond& respond);
   // Ends the waiting calls with 503. Idempotent.
   void stop();
 

@@ -15,11 +15,12 @@
 
 #include "router/front/push/put_guard.h"
 #include "router/front/push/worker_routes.h"
+#include "router/workers/lists/pushed.h"
 
 namespace sightline::apps {
 
+using admin_port::AdminRequest;
 using contract::ServeSettings;
-using runtime::AdminRequest;
 
 Result<std::unique_ptr<Pushes>> Pushes::create(const ServeSettings& settings,
                                                contract::SettingOrigins origins,
@@ -129,27 +130,28 @@ Result<Done> Pushes::check() {
   return Done{};
 }
 
-void Pushes::add_lists(runtime::AdminServer& admin) {
+void Pushes::add_lists(admin_port::AdminServer& admin) {
   admin.add_noted_check("workers", [this] { return lists_.check(); });
   admin.add_noted_check("learnt", [this] { return look_at_learnt(); });
   const std::string workers(contract::kWorkersPath);
   admin.add_route(
       "PUT", workers,
-      push::guarded("workers", tokens_.get(), metrics_, [this](const AdminRequest& put) {
+      [this](const AdminRequest& put) {
         auto answer = push::put_workers(lists_, put);
         if (exchange_) exchange_->own_changed();
         return answer;
-      }));
+      },
+      push::guarded("workers", tokens_.get(), metrics_, lists::kPushBytesMax));
   admin.add_route("GET", std::string(contract::kWorkerListPath),
                   [this](const AdminRequest&) { return push::get_worker_list(lists_); });
 }
 
-void Pushes::add_admin(runtime::AdminServer& admin) {
+void Pushes::add_admin(admin_port::AdminServer& admin) {
   if (router_ != nullptr) add_lists(admin);
   const std::string settings(contract::kSettingsPath);
-  admin.add_route("PUT", settings,
-                  push::guarded("settings", tokens_.get(), metrics_,
-                                [this](const AdminRequest& put) { return live_.put(put); }));
+  admin.add_route(
+      "PUT", settings, [this](const AdminRequest& put) { return live_.put(put); },
+      push::guarded("settings", tokens_.get(), metrics_, contract::kSettingsBytesMax));
   admin.add_route("GET", settings, [this](const AdminRequest&) { return live_.get(); });
 }
 

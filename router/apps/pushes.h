@@ -5,11 +5,11 @@
 #include <memory>
 #include <optional>
 
+#include "common/admin_port/admin_server.h"
 #include "common/base/published.h"
 #include "common/base/result.h"
 #include "common/contract/live_settings.h"
 #include "common/contract/serve_settings.h"
-#include "common/runtime/admin_server.h"
 #include "common/runtime/metrics.h"
 #include "common/runtime/token_file.h"
 
@@ -51,7 +51,7 @@ class Pushes {
   // Unavailable, with the reason, while there is no list, or not learnt what its workers hold. From
   // any thread.
   Result<Done> check();
-  void add_admin(runtime::AdminServer& admin);
+  void add_admin(admin_port::AdminServer& admin);
   // Before each scrape.
   void refresh_metrics();
   // Tells replicas nothing any more.
@@ -59,7 +59,7 @@ class Pushes {
 
  private:
   void take(const contract::ServeSettings& now);
-  void add_lists(runtime::AdminServer& admin);
+  void add_lists(admin_port::AdminServer& admin);
   Result<std::string> look_at_learnt();
   void exchange_with(process::ReplicaStack& replicas);
   void taken(const lists::InForce& now);

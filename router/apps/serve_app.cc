@@ -8,11 +8,12 @@
 #include <thread>
 #include <utility>
 
+#include "common/admin_port/admin_server.h"
+#include "common/base/authority.h"
 #include "common/base/log.h"
 #include "common/base/memory_ledger.h"
 #include "common/contract/metric_table.h"
 #include "common/hosts/lookup.h"
-#include "common/runtime/admin_server.h"
 #include "common/runtime/io_pool.h"
 #include "common/runtime/memory_keeper.h"
 #include "common/runtime/metrics.h"
@@ -36,6 +37,13 @@ using contract::ServeSettings;
 IoPoolOptions pool_options(const contract::ServerSettings& server) {
   return {.io_threads = threads_or_cores(server.io_threads),
           .compute_threads = threads_or_cores(server.compute_threads)};
+}
+
+// A process with both roles needs no port to ask itself: others may ask it where one is given.
+bool has_selection_port(const ServeOptions& options) {
+  if (!contract::is_frontend(options.settings.roles)) return true;
+  const auto origin = options.origins.find("selection.port");
+  return origin != options.origins.end() && origin->second != contract::Setting().origin;
 }
 
 }  // namespace
@@ -70,7 +78,7 @@ struct ServeApp::Parts {
   std::optional<fleet::ServedView> served;    // likewise
   std::unique_ptr<roles::RemoteRole> remote;  // without it
   std::optional<roles::FrontRole> front;      // with the frontend role
-  std::optional<runtime::AdminServer> admin;
+  std::optional<admin_port::AdminServer> admin;
   std::unique_ptr<fleet::ConfigWatch> config;
   std::atomic<bool> stopped = false;  // read by the admin port's threads
 
@@ -115,7 +123,8 @@ Result<Done> ServeApp::Parts::make_router() {
        .identity = process::keys_identity(identity, model->files_digest,
                                           proxy::scope_model(options.settings)),
        .open_files = options.open_files,
-       .ready = [this] { return check_router(); }}));
+       .ready = [this] { return check_router(); },
+       .has_selection_port = has_selection_port(options)}));
   served.emplace(router->fleet());
   return Done{};
 }
@@ -206,13 +215,14 @@ Result<Done> ServeApp::Parts::listen() {
   }
   if (remote) remote->start();
   if (front) SL_TRY(front->listen());
-  admin.emplace(
-      runtime::AdminServer::Options{.host = settings.admin.host, .port = settings.admin.port},
-      metrics);
+  admin.emplace(admin_port::AdminServer::Options{.host = settings.admin.host,
+                                                 .port = settings.admin.port,
+                                                 .connections_max = options.open_files.admin_max},
+                metrics);
   add_admin();
   SL_TRY(admin->start());
   if (replicas) {
-    const std::string address = settings.admin.host + ":" + std::to_string(admin->port());
+    const std::string address = authority(settings.admin.host, admin->port());
     replicas->membership().update(
         [&address](membership::Announcement& mine) { mine.admin_address = address; });
   }

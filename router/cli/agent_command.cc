@@ -2,6 +2,7 @@
 // Copyright The Sightline Authors
 #include <unistd.h>
 
+#include "common/base/authority.h"
 #include "common/base/line_writer.h"
 #include "common/base/log.h"
 #include "common/command/command.h"
@@ -29,8 +30,9 @@ required; scope, revision, model, served model name and identity key must be tho
   sightline serve --nats nats://127.0.0.1:4222 --model-path DIR --served-model-name m \
     --worker name=w0,url=http://127.0.0.1:8101,agent=true --admin-port 9091
 
-On the admin port: /healthz, /readyz, /metrics, /v1/workers, and GET /drain?timeout=SECONDS, which
-tells the routers to send the workers nothing more and answers once these run nothing.
+On the admin port: /healthz, /readyz, /metrics, /v1/workers, and POST /drain?timeout=SECONDS, which
+tells the routers to send the workers nothing more and answers once these run nothing. It takes a
+token of --admin-token-file.
 
 Settings come from flags, then SIGHTLINE_* variables, then the YAML file of --config, then
 defaults; --print-config shows the result and where each value came from. A worker needs its URL
@@ -77,8 +79,7 @@ int agent_command(const Invocation& invocation) {
                               }});
   if (!app.ok()) return fail(command, app.error().message, 1);
   LineWriter out({.fd = STDOUT_FILENO, .thread_name = "sl-out"});
-  out.write("ready: admin http://" + admin_host + ":" + std::to_string((*app)->admin_port()) +
-            "\n");
+  out.write("ready: admin http://" + authority(admin_host, (*app)->admin_port()) + "\n");
   if (!begun.config_file.empty()) shutdown.on_hangup([&app] { (*app)->reread_config(); });
   shutdown.on_stop("agent", [&app] { (*app)->stop(); });
   shutdown.wait();

@@ -2,6 +2,7 @@
 // Copyright The Sightline Authors
 #include <unistd.h>
 
+#include "common/base/authority.h"
 #include "common/base/line_writer.h"
 #include "common/base/log.h"
 #include "common/command/command.h"
@@ -74,7 +75,7 @@ int serve_command(const Invocation& invocation) {
   if (!app.ok()) return fail(command, app.error().message, 1);
   LineWriter out({.fd = STDOUT_FILENO, .thread_name = "sl-out"});
   const auto url = [](const std::string& at, std::uint16_t port) {
-    return "http://" + at + ":" + std::to_string(port);
+    return "http://" + authority(at, port);
   };
   const std::string admin = " (admin " + url(admin_host, (*app)->admin_port()) + ")\n";
   const auto port = (*app)->port();

@@ -22,8 +22,10 @@ constexpr std::size_t kOpenFilesBase = 1024;
 // each I/O thread its listener, epoll, timer and wake-up.
 constexpr std::size_t kOwnFiles = 48;
 constexpr std::size_t kOwnFilesPerThread = 4;
-// Left for the admin port, probes and files, whatever clients do.
-constexpr std::size_t kSpareFiles = 32;
+// Left for the admin port, probes, files and connections that are turned away, whatever clients do;
+// the admin port may take half of it.
+constexpr std::size_t kSpareFiles = 96;
+constexpr std::size_t kAdminConnections = 48;
 // Engines that may come later, by a new configuration or with more ranks than were told.
 constexpr std::size_t kLaterEnginesMin = 8;
 // A download has a connection, and a pair of sockets while its host's name is looked up.
@@ -84,6 +86,7 @@ OpenFilesPlan plan_open_files(std::size_t limit, const contract::ServeSettings& 
   const std::size_t clients = std::max(shared - requests, kClientsMin);
   return {.clients_max = std::min<std::size_t>(clients, settings.server.connections_max),
           .frontends_max = frontends,
+          .admin_max = std::clamp<std::size_t>(spare / 2, 1, kAdminConnections),
           .idle_per_thread_max = idle,
           .descriptor_max = static_cast<int>(limit - spare)};
 }

@@ -20,6 +20,7 @@ void check_open_files(std::size_t limit, std::size_t engines);
 struct OpenFilesPlan {
   std::size_t clients_max = 0;    // connections on the client port
   std::size_t frontends_max = 0;  // connections on the selection port; none without a router role
+  std::size_t admin_max = 0;      // connections on the admin port
   // Kept connections of each I/O thread to engines, and as many to routers where these are others.
   std::size_t idle_per_thread_max = 0;
   // Clients, requests and downloads use only descriptors below: those above are for the admin port,

@@ -4,8 +4,7 @@
 
 #include <array>
 #include <cctype>
-#include <fstream>
-#include <iterator>
+#include <cstddef>
 #include <string_view>
 
 #include <unistd.h>
@@ -14,10 +13,17 @@
 #include "common/base/check.h"
 #include "common/base/log.h"
 #include "common/runtime/entropy.h"
+#include "common/runtime/small_file.h"
 
 #include "router/replicas/membership/announcement.h"
 
 namespace sightline::process {
+namespace {
+
+// 64 digits, with room for white space around them.
+constexpr std::size_t kKeyFileBytesMax = 4096;
+
+}  // namespace
 
 Result<contract::IdentityKey> load_identity(const contract::IdentitySettings& settings) {
   const std::string& path = settings.key_file;
@@ -27,17 +33,16 @@ Result<contract::IdentityKey> load_identity(const contract::IdentitySettings& se
         "use a file of 32 random bytes in production");
     return contract::development_identity_key();
   }
-  std::ifstream stream(path, std::ios::binary);
-  if (!stream) {
+  const auto content = runtime::read_small_file(path, kKeyFileBytesMax);
+  if (!content.ok()) {
     return Error{ErrorCode::InvalidArgument,
                  Blame::Internal,
                  false,
-                 "--identity-key-file " + path + " cannot be read",
+                 "--identity-key-file " + path + " " + content.error().message,
                  {},
                  {}};
   }
-  const std::string content((std::istreambuf_iterator<char>(stream)), {});
-  auto key = contract::parse_identity_key(content);
+  auto key = contract::parse_identity_key(*content);
   if (!key.ok()) return with_context(std::move(key).error(), "--identity-key-file " + path);
   return key;
 }

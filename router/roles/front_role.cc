@@ -148,12 +148,13 @@ void FrontRole::set_limits(const contract::MediaSettings& media) {
   parts_->fetcher.set_limits(fetch_limits(media, shared.open_files, shared.memory));
 }
 
-void FrontRole::add_admin(runtime::AdminServer& admin) {
+void FrontRole::add_admin(admin_port::AdminServer& admin) {
   admin.add_late_route("POST", std::string(contract::kExplainPath),
-                       [parts = parts_.get()](const runtime::AdminRequest& request,
-                                              const runtime::AdminServer::Respond& respond) {
+                       [parts = parts_.get()](const admin_port::AdminRequest& request,
+                                              const admin_port::AdminServer::Respond& respond) {
                          parts->explain.run(request.body, respond);
-                       });
+                       },
+                       {.body_bytes_max = parts_->settings.server.body_bytes_max});
 }
 
 void FrontRole::drain() {

@@ -7,13 +7,13 @@
 #include <functional>
 #include <memory>
 
+#include "common/admin_port/admin_server.h"
 #include "common/base/memory_ledger.h"
 #include "common/base/published.h"
 #include "common/base/result.h"
 #include "common/contract/identity_key.h"
 #include "common/contract/serve_settings.h"
 #include "common/hosts/lookup.h"
-#include "common/runtime/admin_server.h"
 #include "common/runtime/io_pool.h"
 #include "common/runtime/metrics.h"
 
@@ -51,7 +51,7 @@ class FrontRole {
   Result<Done> listen();
   // Limits of downloads are others now.
   void set_limits(const contract::MediaSettings& media);
-  void add_admin(runtime::AdminServer& admin);
+  void add_admin(admin_port::AdminServer& admin);
   // Stops accepting, lets running answers finish for up to drain_timeout, cuts the rest off. What
   // still runs in the pool needs this object until the pool has stopped.
   void drain();

@@ -52,13 +52,13 @@ Result<std::unique_ptr<RemoteRole>> RemoteRole::create(const Options& options,
 
 void RemoteRole::start() { parts_->selector.start(); }
 
-void RemoteRole::add_admin(runtime::AdminServer& admin) {
+void RemoteRole::add_admin(admin_port::AdminServer& admin) {
   admin.add_check("routers", [parts = parts_.get()] { return parts->selector.check(); });
   for (const auto path : {contract::kWorkersPath, contract::kIndexPath}) {
-    admin.add_route("GET", std::string(path), [](const runtime::AdminRequest&) {
-      return runtime::admin_error(404,
-                                  "this process has the frontend role alone and knows no "
-                                  "workers: ask the admin port of one of its routers");
+    admin.add_route("GET", std::string(path), [](const admin_port::AdminRequest&) {
+      return admin_port::admin_error(404,
+                                     "this process has the frontend role alone and knows no "
+                                     "workers: ask the admin port of one of its routers");
     });
   }
 }

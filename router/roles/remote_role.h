@@ -5,10 +5,10 @@
 #include <memory>
 #include <string>
 
+#include "common/admin_port/admin_server.h"
 #include "common/base/result.h"
 #include "common/contract/selection_settings.h"
 #include "common/hosts/lookup.h"
-#include "common/runtime/admin_server.h"
 #include "common/runtime/io_pool.h"
 #include "common/runtime/metrics.h"
 
@@ -41,7 +41,7 @@ class RemoteRole {
 
   void start();
   // The check of the routers; what routers show is not shown here, and who asks for it is told.
-  void add_admin(runtime::AdminServer& admin);
+  void add_admin(admin_port::AdminServer& admin);
   void refresh_metrics();
   void stop();
 

@@ -235,7 +235,8 @@ Result<Done> RouterRole::Parts::listen() {
                                     .identity = shared.identity,
                                     .scope_model = proxy::scope_model(settings),
                                     .open_files = shared.open_files,
-                                    .memory = &shared.memory.share(MemoryShare::Requests)};
+                                    .memory = &shared.memory.share(MemoryShare::Requests),
+                                    .listens = shared.has_selection_port};
   if (booked) {
     options.on_taken = [queue = booked](const std::vector<leases::Name>& names) {
       std::vector<load::ReservationName> taken;
@@ -304,12 +305,12 @@ void RouterRole::add_to_replicas(std::string name, std::function<std::string()> 
   if (parts_->replicas_view) parts_->replicas_view->add_part(std::move(name), std::move(json));
 }
 
-void RouterRole::add_admin(runtime::AdminServer& admin) {
+void RouterRole::add_admin(admin_port::AdminServer& admin) {
   Parts* const parts = parts_.get();
   admin.add_check("engines", [parts] { return fleet::check_serving(*parts->fleet->snapshot()); });
   admin.add_route("GET", std::string(contract::kWorkersPath),
-                  [parts](const runtime::AdminRequest&) {
-                    return runtime::AdminResponse{.body = parts->workers_view->json()};
+                  [parts](const admin_port::AdminRequest&) {
+                    return admin_port::AdminResponse{.body = parts->workers_view->json()};
                   });
   if (parts->followed) {
     // Ready all the same: were all routers cut off, nobody would serve.
@@ -318,13 +319,13 @@ void RouterRole::add_admin(runtime::AdminServer& admin) {
   }
   if (parts->replicas_view) {
     admin.add_route("GET", std::string(contract::kReplicasPath),
-                    [parts](const runtime::AdminRequest&) {
-                      return runtime::AdminResponse{.body = parts->replicas_view->json()};
+                    [parts](const admin_port::AdminRequest&) {
+                      return admin_port::AdminResponse{.body = parts->replicas_view->json()};
                     });
   }
   admin.add_route(
       "GET", std::string(contract::kIndexPath),
-      [parts](const runtime::AdminRequest& request) { return parts->index_view->run(request); });
+      [parts](const admin_port::AdminRequest& request) { return parts->index_view->run(request); });
 }
 
 void RouterRole::refresh_metrics() {
@@ -335,7 +336,7 @@ void RouterRole::refresh_metrics() {
 void RouterRole::drain() {
   if (parts_->service) parts_->service->stop();
 }
-std::uint16_t RouterRole::selection_port() const { return parts_->service->port(); }
+std::optional<std::uint16_t> RouterRole::selection_port() const { return parts_->service->port(); }
 void RouterRole::stop() {
   if (parts_->load) parts_->load->stop();
   parts_->control->stop();

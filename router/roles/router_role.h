@@ -5,15 +5,16 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "common/admin_port/admin_server.h"
 #include "common/base/memory_ledger.h"
 #include "common/base/published.h"
 #include "common/base/result.h"
 #include "common/contract/serve_settings.h"
 #include "common/hosts/lookup.h"
-#include "common/runtime/admin_server.h"
 #include "common/runtime/io_pool.h"
 #include "common/runtime/metrics.h"
 
@@ -43,19 +44,21 @@ class RouterRole {
     std::string identity;  // what the keys of the deployment depend on, for its frontends
     process::OpenFilesPlan open_files;
     std::function<Result<Done>()> ready;  // as SelectionApi::Sources
+    bool has_selection_port = true;       // others may ask on a port
   };
   // Reads nothing and follows nobody until start(). Errors: of the events' sockets.
   static Result<std::unique_ptr<RouterRole>> create(const Shared& shared);
   ~RouterRole();
 
-  // Answers on the selection API when it returns. Errors: of its port and token file.
+  // Answers on the selection API, where that is asked for, when it returns. Errors: of its port and
+  // token file.
   Result<Done> listen();
   // Follows these workers; after listen().
   void start(const std::vector<contract::WorkerSpec>& workers);
   // Another list of workers: taken over soon after the return.
   void set_workers(std::vector<contract::WorkerSpec> workers);
   // The check of the workers and what can be seen of them.
-  void add_admin(runtime::AdminServer& admin);
+  void add_admin(admin_port::AdminServer& admin);
   // A further field of /v1/replicas, and what makes its value; before add_admin().
   void add_to_replicas(std::string name, std::function<std::string()> json);
   // Before each scrape.
@@ -65,7 +68,8 @@ class RouterRole {
   // Ends what asks the workers, and says to the other routers that nothing is booked here. Once.
   void stop();
 
-  [[nodiscard]] std::uint16_t selection_port() const;
+  // Nothing: it is not open.
+  [[nodiscard]] std::optional<std::uint16_t> selection_port() const;
   [[nodiscard]] const fleet::Fleet& fleet() const;
   [[nodiscard]] selection::Selector& selector();
 

@@ -4,9 +4,11 @@
 
 #include <chrono>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "common/contract/metrics_requests.h"
+#include "common/contract/metrics_selection.h"
 #include "common/http/server.h"
 #include "common/runtime/deadlines.h"
 #include "common/runtime/token_file.h"
@@ -65,7 +67,18 @@ struct SelectionService::Parts {
   std::optional<Deadline> sweeps;  // on the first I/O thread, as long as it runs
 
   Result<Done> listen(const Options& options);
+  [[nodiscard]] http::Admission admit(const http::Request& head) const;
 };
+
+// As SelectionApi::answer() does, before there is a body.
+http::Admission SelectionService::Parts::admit(const http::Request& head) const {
+  const auto authorization = head.headers.find("authorization").value_or("");
+  if (tokens == nullptr || head.path() == "/health" || tokens->admits(authorization)) return {};
+  auto refusal =
+      selection_api::refused(client_error(ErrorCode::Unauthorized, "no valid bearer token"));
+  around.metrics.counter(contract::kSelectionRequestsTotal, {std::to_string(refusal.status)}).add();
+  return {.refusal = std::move(refusal)};
+}
 
 Result<Done> SelectionService::Parts::listen(const Options& options) {
   http::ServerOptions server_options{.host = options.settings.host,
@@ -86,11 +99,11 @@ Result<Done> SelectionService::Parts::listen(const Options& options) {
     const auto sent = co_await peer.send(std::move(response));
     static_cast<void>(sent);  // a peer that left asks again, or its list says what it holds
   };
+  server_options.port_flags = "--selection-host or --selection-port";
+  server_options.admission = [this](const http::Request& head) { return admit(head); };
   auto made = http::Server::create(around.pool, std::move(server_options), std::move(answer));
   if (!made.ok()) {
-    return with_context(std::move(made).error(),
-                        "the selection API (--selection-host, "
-                        "--selection-port)");
+    return with_context(std::move(made).error(), "the selection API");
   }
   server = std::move(*made);
   auto begin = [](Parts& parts) -> Task<void> {
@@ -117,12 +130,17 @@ Result<std::unique_ptr<SelectionService>> SelectionService::create(const Options
     tokens = std::move(*opened);
   }
   auto parts = std::make_unique<Parts>(std::move(tokens), options, around);
-  SL_TRY(parts->listen(options));
+  if (options.listens) SL_TRY(parts->listen(options));
   return std::make_unique<SelectionService>(std::move(parts));
 }
 
-void SelectionService::stop() { static_cast<void>(parts_->server->drain(kDrainTime)); }
-std::uint16_t SelectionService::port() const { return parts_->server->port(); }
+void SelectionService::stop() {
+  if (parts_->server) static_cast<void>(parts_->server->drain(kDrainTime));
+}
+std::optional<std::uint16_t> SelectionService::port() const {
+  if (!parts_->server) return std::nullopt;
+  return parts_->server->port();
+}
 selection_api::SelectionApi& SelectionService::api() { return parts_->api; }
 
 }  // namespace sightline::roles

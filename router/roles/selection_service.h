@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,7 +34,8 @@ class SelectionService {
     std::string identity;     // as SelectionApi::Options
     std::string scope_model;  // as for requests
     const process::OpenFilesPlan& open_files;
-    ByteBudget* memory;  // for bodies; outlives the service
+    ByteBudget* memory;   // for bodies; outlives the service
+    bool listens = true;  // false: nobody asked for the port, and no other process asks here
     // As SelectionApi::Options.
     std::function<void(const std::vector<leases::Name>&)> on_taken = {};
   };
@@ -48,7 +50,8 @@ class SelectionService {
     std::function<std::string()> stale;    // likewise
     std::function<std::uint32_t()> known;  // likewise
   };
-  // Listens when it returns. Errors: of the token file and the port, naming the setting.
+  // Listens when it returns, if it is to. Errors: of the token file and the port, naming the
+  // setting.
   static Result<std::unique_ptr<SelectionService>> create(const Options& options,
                                                           const Around& around);
   ~SelectionService();
@@ -56,7 +59,8 @@ class SelectionService {
   // Takes no more requests and answers those that it has.
   void stop();
 
-  [[nodiscard]] std::uint16_t port() const;
+  // Nothing: it does not listen.
+  [[nodiscard]] std::optional<std::uint16_t> port() const;
   // For supersede().
   [[nodiscard]] selection_api::SelectionApi& api();
 

@@ -2,8 +2,10 @@
 // Copyright The Sightline Authors
 #include "simulator/processor/checkpoint.h"
 
+#include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <system_error>
 
 #include "common/base/json.h"
 
@@ -21,7 +23,11 @@ Error invalid(std::string_view file, const std::string& what) {
 }
 
 std::optional<std::string> read_file(const std::string& directory, std::string_view name) {
-  std::ifstream file(directory + "/" + std::string(name), std::ios::binary);
+  const std::filesystem::path path = std::filesystem::path(directory) / name;
+  std::error_code error;
+  // Opening a pipe would wait for whoever writes to it.
+  if (!std::filesystem::is_regular_file(path, error)) return std::nullopt;
+  std::ifstream file(path, std::ios::binary);
   if (!file) return std::nullopt;
   std::ostringstream content;
   content << file.rdbuf();

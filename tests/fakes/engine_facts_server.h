@@ -8,8 +8,8 @@
 #include <mutex>
 #include <string>
 
+#include "common/admin_port/admin_server.h"
 #include "common/base/check.h"
-#include "common/runtime/admin_server.h"
 
 namespace sightline::test {
 
@@ -30,15 +30,15 @@ class EngineFactsServer {
     answers_["/kv_event_sources"] = {200, sources_text("tcp://*:5557", "tcp://*:5657")};
     answers_["/version"] = {200, R"({"version":"0.32.0"})"};
     answers_["/metrics"] = {200, metrics_text(0)};
-    server_ = std::make_unique<runtime::AdminServer>(runtime::AdminServer::Options{.port = port},
-                                                     metrics_);
+    server_ = std::make_unique<admin_port::AdminServer>(
+        admin_port::AdminServer::Options{.port = port}, metrics_);
     for (const auto& [path, answer] : answers_) {
       // The server's own /metrics gives way to this one.
-      server_->add_route("GET", path, [this](const runtime::AdminRequest& request) {
+      server_->add_route("GET", path, [this](const admin_port::AdminRequest& request) {
         const std::lock_guard lock(mutex_);
         ++asked_[request.path];
         const Answer& now = answers_.at(request.path);
-        return runtime::AdminResponse{now.status, now.body, "text/plain"};
+        return admin_port::AdminResponse{now.status, now.body, "text/plain"};
       });
     }
     SL_CHECK(server_->start().ok());
@@ -75,7 +75,7 @@ class EngineFactsServer {
   std::map<std::string, Answer> answers_;
   std::map<std::string, int> asked_;
   runtime::Metrics metrics_;
-  std::unique_ptr<runtime::AdminServer> server_;
+  std::unique_ptr<admin_port::AdminServer> server_;
 };
 
 }  // namespace sightline::test

@@ -16,9 +16,9 @@
 #include "common/base/log.h"
 #include "common/base/mutex.h"
 #include "common/base/number.h"
-#include "common/runtime/cpprest_threads.h"
 
 #include "operator/kube/https/body.h"
+#include "operator/kube/https/cpprest_threads.h"
 #include "operator/kube/https/sink.h"
 
 namespace sightline::https {
@@ -291,7 +291,7 @@ struct HttpsTransport::State {
 HttpsTransport::HttpsTransport(HttpsOptions options, config::Credentials& credentials,
                                const Clock& clock, std::stop_token stop)
     : state_(std::make_unique<State>(std::move(options), credentials, clock, std::move(stop))) {
-  runtime::prepare_cpprest();
+  prepare_cpprest();
 }
 
 HttpsTransport::~HttpsTransport() = default;

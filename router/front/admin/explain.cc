@@ -116,7 +116,7 @@ openai::Endpoint endpoint_of(const std::string& body) {
   return completion ? openai::Endpoint::Completions : openai::Endpoint::Chat;
 }
 
-runtime::AdminResponse response_of(Result<std::string> result) {
+admin_port::AdminResponse response_of(Result<std::string> result) {
   if (result.ok()) return {.status = 200, .body = std::move(result).value()};
   return {.status = openai::http_status_of(result.error()),
           .body = openai::error_body(result.error())};
@@ -148,16 +148,16 @@ Task<Result<std::string>> Explain::explain(std::string body) const {
       json::to_quoted(explanation.reason) + "}";
 }
 
-void Explain::run(std::string body, runtime::AdminServer::Respond respond) {
+void Explain::run(std::string body, admin_port::AdminServer::Respond respond) {
   if (running_.fetch_add(1) >= kExplainsMax) {
     --running_;
     services_.metrics.counter(contract::kLimitHitsTotal, {"explains"}).add();
-    respond(runtime::admin_error(
+    respond(admin_port::admin_error(
         503, "no more than " + std::to_string(kExplainsMax) + " explanations at the same time"));
     return;
   }
   auto task = [](Explain& self, std::string text,
-                 runtime::AdminServer::Respond answer) -> Task<void> {
+                 admin_port::AdminServer::Respond answer) -> Task<void> {
     auto result = co_await self.explain(std::move(text));
     --self.running_;
     answer(response_of(std::move(result)));

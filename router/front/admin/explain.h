@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <string>
 
-#include "common/runtime/admin_server.h"
+#include "common/admin_port/admin_server.h"
 
 #include "router/front/proxy/pipeline.h"
 #include "router/front/proxy/services.h"
@@ -27,7 +27,7 @@ class Explain {
       : services_(services), pipeline_(pipeline) {}
 
   // Responds from an I/O thread, or at once if too many are under way.
-  void run(std::string body, runtime::AdminServer::Respond respond);
+  void run(std::string body, admin_port::AdminServer::Respond respond);
 
  private:
   Task<Result<std::string>> explain(std::string body) const;

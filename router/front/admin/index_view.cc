@@ -29,19 +29,19 @@ bool is_believed(const fleet::Worker& worker, CacheId cache) {
 
 }  // namespace
 
-runtime::AdminResponse IndexView::run(const runtime::AdminRequest& request) const {
+admin_port::AdminResponse IndexView::run(const admin_port::AdminRequest& request) const {
   const std::string* const name = request.find("worker");
   if (name == nullptr) {
-    return runtime::admin_error(400, "name a worker: /v1/index?worker=NAME");
+    return admin_port::admin_error(400, "name a worker: /v1/index?worker=NAME");
   }
   const auto worker = fleet.snapshot()->find(*name);
-  if (!worker) return runtime::admin_error(404, "no worker of this name; see /v1/workers");
+  if (!worker) return admin_port::admin_error(404, "no worker of this name; see /v1/workers");
   std::uint64_t blocks = 0;
   for (const fleet::Rank& rank : worker->ranks) {
     if (rank.feed) blocks += index.blocks(rank.feed->cache);
   }
   if (blocks > kListedBlocksMax) {
-    return runtime::admin_error(
+    return admin_port::admin_error(
         413, "the worker holds " + std::to_string(blocks) + " blocks, more than can be listed");
   }
   std::vector<std::string> digests;

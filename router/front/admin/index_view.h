@@ -2,7 +2,7 @@
 // Copyright The Sightline Authors
 #pragma once
 
-#include "common/runtime/admin_server.h"
+#include "common/admin_port/admin_server.h"
 
 #include "router/cache/index/prefix_index.h"
 #include "router/cache/keys/block_key.h"
@@ -21,7 +21,7 @@ struct IndexView {
   const keys::Scheme& scheme;
 
   // GET /v1/index?worker=NAME: per rank the digests of the blocks on its GPU.
-  [[nodiscard]] runtime::AdminResponse run(const runtime::AdminRequest& request) const;
+  [[nodiscard]] admin_port::AdminResponse run(const admin_port::AdminRequest& request) const;
 };
 
 }  // namespace sightline::admin

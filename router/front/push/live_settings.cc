@@ -10,9 +10,9 @@
 
 namespace sightline::push {
 
+using admin_port::AdminResponse;
 using contract::ServeSettings;
 using contract::SettingChange;
-using runtime::AdminResponse;
 
 namespace {
 
@@ -43,7 +43,7 @@ LiveSettings::LiveSettings(ServeSettings start, Around around)
   around_.metrics.gauge(contract::kSettingsPushed).set(0);
 }
 
-AdminResponse LiveSettings::put(const runtime::AdminRequest& request) {
+AdminResponse LiveSettings::put(const admin_port::AdminRequest& request) {
   contract::PushedSettings next;
   {
     const MutexLock lock(mutex_);
@@ -51,7 +51,7 @@ AdminResponse LiveSettings::put(const runtime::AdminRequest& request) {
     if (!pushed.ok()) {
       around_.metrics.counter(contract::kPushesTotal, {"settings", "malformed"}).add();
       const bool is_large = pushed.error().code == ErrorCode::TooLarge;
-      return runtime::admin_error(is_large ? 413 : 400, pushed.error().message);
+      return admin_port::admin_error(is_large ? 413 : 400, pushed.error().message);
     }
     next = std::move(*pushed);
     pushed_ = next.pushed;

@@ -7,11 +7,11 @@
 #include <set>
 #include <string>
 
+#include "common/admin_port/admin_server.h"
 #include "common/base/mutex.h"
 #include "common/base/published.h"
 #include "common/contract/live_settings.h"
 #include "common/contract/serve_settings.h"
-#include "common/runtime/admin_server.h"
 #include "common/runtime/metrics.h"
 
 namespace sightline::push {
@@ -33,9 +33,9 @@ class LiveSettings {
 
   // PUT /v1/settings: 200 {"changed": [{"name", "before", "after"}], "pushed": [names]}; 400 or 413
   // where nothing was changed, and why.
-  runtime::AdminResponse put(const runtime::AdminRequest& request);
+  admin_port::AdminResponse put(const admin_port::AdminRequest& request);
   // GET /v1/settings: as contract::settings_json().
-  [[nodiscard]] runtime::AdminResponse get() const;
+  [[nodiscard]] admin_port::AdminResponse get() const;
 
  private:
   const contract::ServeSettings start_;

@@ -2,6 +2,7 @@
 // Copyright The Sightline Authors
 #include "router/front/push/put_guard.h"
 
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -9,27 +10,28 @@
 
 namespace sightline::push {
 
-using runtime::AdminRequest;
-using runtime::AdminResponse;
+using admin_port::AdminRequest;
+using admin_port::AdminResponse;
 
-runtime::AdminServer::Route guarded(std::string_view what, runtime::TokenFile* tokens,
-                                    runtime::Metrics& metrics, runtime::AdminServer::Route route) {
-  return [what = std::string(what), tokens, &metrics,
-          route = std::move(route)](const AdminRequest& request) -> AdminResponse {
-    if (tokens != nullptr && tokens->admits(request.authorization)) return route(request);
+admin_port::Entry guarded(std::string_view what, runtime::TokenFile* tokens,
+                          runtime::Metrics& metrics, std::size_t body_bytes_max) {
+  auto guard = [what = std::string(what), tokens,
+                &metrics](const AdminRequest& head) -> std::optional<AdminResponse> {
+    if (tokens != nullptr && tokens->admits(head.authorization)) return std::nullopt;
     metrics.counter(contract::kPushesTotal, {what, "unauthorized"}).add();
     if (tokens == nullptr) {
-      return runtime::admin_error(
+      return admin_port::admin_error(
           403,
           "nothing may be changed here: this process was started without admin.token_file; give "
           "--admin-token-file FILE with a token, and send it as 'Authorization: Bearer TOKEN'");
     }
-    return runtime::admin_error(
-        401, request.authorization.empty()
+    return admin_port::admin_error(
+        401, head.authorization.empty()
                  ? "a token is asked for: send 'Authorization: Bearer TOKEN' with one of the file "
                    "that --admin-token-file names"
                  : "the token is none of the file that --admin-token-file names");
   };
+  return {.body_bytes_max = body_bytes_max, .guard = std::move(guard)};
 }
 
 }  // namespace sightline::push

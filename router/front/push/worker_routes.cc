@@ -9,9 +9,9 @@
 
 namespace sightline::push {
 
+using admin_port::AdminResponse;
 using lists::InForce;
 using lists::Verdict;
-using runtime::AdminResponse;
 
 namespace {
 
@@ -61,11 +61,11 @@ std::string members_of(const InForce& now) {
   return out + R"(,"count":)" + std::to_string(now.workers.size());
 }
 
-AdminResponse put_workers(WorkerLists& lists, const runtime::AdminRequest& request) {
+AdminResponse put_workers(WorkerLists& lists, const admin_port::AdminRequest& request) {
   const auto offered = lists.offer(request.body, lists::Source::Push);
   if (!offered.ok()) {
     const bool is_large = offered.error().code == ErrorCode::TooLarge;
-    return runtime::admin_error(is_large ? 413 : 400, offered.error().message);
+    return admin_port::admin_error(is_large ? 413 : 400, offered.error().message);
   }
   const std::string why = why_refused(offered->verdict, *offered->in_force);
   const std::string held = members_of(*offered->in_force);

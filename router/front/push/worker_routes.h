@@ -2,7 +2,7 @@
 // Copyright The Sightline Authors
 #pragma once
 
-#include "common/runtime/admin_server.h"
+#include "common/admin_port/admin_server.h"
 
 #include "router/front/push/worker_lists.h"
 
@@ -11,11 +11,11 @@ namespace sightline::push {
 // PUT /v1/workers: 200 {"verdict": "taken" or "same", "source", "revision", "generation", "digest",
 // "count", "difference": {"added", "removed", "changed": [names], "kept": number}}; of a list that
 // is not taken 409 {"error", "held": {…}}; of one that cannot be read 400 or 413.
-runtime::AdminResponse put_workers(WorkerLists& lists, const runtime::AdminRequest& request);
+admin_port::AdminResponse put_workers(WorkerLists& lists, const admin_port::AdminRequest& request);
 
 // GET /v1/workers/list: {"source", "revision", "generation", "digest", "count", "pushed"}, the last
 // as it was pushed, null if nothing was.
-runtime::AdminResponse get_worker_list(const WorkerLists& lists);
+admin_port::AdminResponse get_worker_list(const WorkerLists& lists);
 
 // "source", "revision", "generation", "digest", "count" of it, without the braces around; what a
 // pushed list alone has is null where there is none.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
-#include "common/runtime/admin_server.h"
+#include "common/admin_port/admin_server.h"
 
 #include <algorithm>
 #include <atomic>
@@ -17,7 +17,7 @@
 #include "tests/support/eventually.h"
 #include "tests/support/loopback.h"
 
-namespace sightline::runtime {
+namespace sightline::admin_port {
 namespace {
 
 using test::exchange_bytes;
@@ -27,12 +27,13 @@ using test::send_and_leave;
 
 class AdminServerTest : public testing::Test {
  protected:
-  AdminServerTest() : server_({.port = 0, .body_bytes_max = 1000}, metrics_) {}
+  AdminServerTest() : server_({.port = 0}, metrics_) {}
 
   void start() { ASSERT_TRUE(server_.start().ok()); }
   HttpAnswer get(const std::string& target) { return http_exchange(server_.port(), "GET", target); }
 
-  Metrics metrics_;
+  static constexpr std::size_t kBodyBytesMax = 1000;
+  runtime::Metrics metrics_;
   AdminServer server_;
 };
 
@@ -89,10 +90,12 @@ TEST_F(AdminServerTest, MetricsComeAsPrometheusText) {
 
 TEST_F(AdminServerTest, RoutesSeeMethodPathQueryAndBody) {
   AdminRequest seen;
-  server_.add_route("POST", "/v1/echo", [&seen](const AdminRequest& request) {
-    seen = request;
-    return AdminResponse{201, request.body};
-  });
+  server_.add_route("POST", "/v1/echo",
+                    [&seen](const AdminRequest& request) {
+                      seen = request;
+                      return AdminResponse{201, request.body};
+                    },
+                    {.body_bytes_max = kBodyBytesMax});
   start();
   std::string body("a\0b\xff", 4);
   const HttpAnswer answer = http_exchange(server_.port(), "POST", "/v1/%65cho?a=1%202&flag", body);
@@ -116,16 +119,18 @@ TEST_F(AdminServerTest, UnknownPathsAndMethodsGetJsonErrors) {
 
 TEST_F(AdminServerTest, LongBodiesAreRefusedAndNotKept) {
   std::atomic<int> calls = 0;
-  server_.add_route("POST", "/v1/take", [&calls](const AdminRequest&) {
-    ++calls;
-    return AdminResponse{};
-  });
+  server_.add_route("POST", "/v1/take",
+                    [&calls](const AdminRequest&) {
+                      ++calls;
+                      return AdminResponse{};
+                    },
+                    {.body_bytes_max = kBodyBytesMax});
   start();
   EXPECT_EQ(http_exchange(server_.port(), "POST", "/v1/take", std::string(1000, 'x')).status, 200);
   const HttpAnswer answer =
       http_exchange(server_.port(), "POST", "/v1/take", std::string(3'000'000, 'x'));
   EXPECT_EQ(answer.status, 413);
-  EXPECT_NE(answer.body.find("longer than 1000 bytes"), std::string::npos);
+  EXPECT_NE(answer.body.find("more than 1000 bytes"), std::string::npos) << answer.body;
   const std::string chunk = "400\r\n" + std::string(1024, 'x') + "\r\n";
   const std::string chunked =
       exchange_bytes(server_.port(),
@@ -136,21 +141,137 @@ TEST_F(AdminServerTest, LongBodiesAreRefusedAndNotKept) {
   EXPECT_EQ(calls, 1);
 }
 
+TEST_F(AdminServerTest, PathsThatTakeNoBodyRefuseOne) {
+  start();
+  EXPECT_EQ(http_exchange(server_.port(), "GET", "/healthz", "x").status, 413);
+  EXPECT_NE(metrics_.scrape().find("sightline_limit_hits_total{limit=\"body-bytes-max\"} 1\n"),
+            std::string::npos);
+}
+
+TEST_F(AdminServerTest, AGuardDecidesBeforeTheBodyIsSent) {
+  std::atomic<int> calls = 0;
+  server_.add_route("PUT", "/v1/guarded",
+                    [&calls](const AdminRequest&) {
+                      ++calls;
+                      return AdminResponse{};
+                    },
+                    {.body_bytes_max = kBodyBytesMax,
+                     .guard = [](const AdminRequest& head) -> std::optional<AdminResponse> {
+                       EXPECT_TRUE(head.body.empty());
+                       if (head.authorization == "Bearer right") return std::nullopt;
+                       return admin_error(401, "no");
+                     }});
+  start();
+  // The body never comes: whoever waited for it would not answer.
+  const std::string head = "PUT /v1/guarded HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n";
+  const test::Socket stranger;
+  ASSERT_TRUE(stranger.connect_to(server_.port()));
+  stranger.send_all(head + "Content-Length: 100\r\n\r\n");
+  shutdown(stranger.fd(), SHUT_WR);
+  EXPECT_TRUE(stranger.receive_all().starts_with("HTTP/1.1 401 "));
+  EXPECT_EQ(calls, 0);
+  const std::string friendly =
+      exchange_bytes(server_.port(), head +
+                                         "Authorization: Bearer right\r\nConnection: close\r\n"
+                                         "Content-Length: 3\r\n\r\nabc");
+  EXPECT_NE(friendly.find("HTTP/1.1 200 "), std::string::npos) << friendly;
+  EXPECT_EQ(calls, 1);
+}
+
+TEST_F(AdminServerTest, ProbesAreAnsweredWhileEveryRouteThreadIsBusy) {
+  std::mutex busy;
+  std::unique_lock hold(busy);
+  std::atomic<int> running = 0;
+  server_.add_route("GET", "/v1/slow", [&](const AdminRequest&) {
+    ++running;
+    const std::lock_guard wait(busy);
+    return AdminResponse{};
+  });
+  start();
+  std::vector<std::jthread> clients;
+  std::atomic<int> answered = 0;
+  for (int i = 0; i < 8; ++i) {
+    clients.emplace_back([this, &answered] { answered += get("/v1/slow").status == 200 ? 1 : 0; });
+  }
+  EXPECT_TRUE(test::eventually([&] { return running == 2; }));
+  EXPECT_EQ(get("/healthz").status, 200);
+  EXPECT_EQ(get("/readyz").status, 200);
+  EXPECT_EQ(answered, 0);
+  hold.unlock();
+  clients.clear();
+  EXPECT_EQ(answered, 8);
+}
+
+TEST_F(AdminServerTest, NobodyWorksForAClientThatHasLeft) {
+  std::mutex busy;
+  std::unique_lock hold(busy);
+  std::atomic<int> running = 0;
+  server_.add_route("GET", "/v1/slow", [&](const AdminRequest&) {
+    ++running;
+    const std::lock_guard wait(busy);
+    return AdminResponse{};
+  });
+  start();
+  const std::string request = "GET /v1/slow HTTP/1.1\r\nHost: x\r\n\r\n";
+  std::vector<std::unique_ptr<test::Socket>> clients;
+  for (int i = 0; i < 12; ++i) {
+    clients.push_back(std::make_unique<test::Socket>());
+    ASSERT_TRUE(clients.back()->connect_to(server_.port()));
+    clients.back()->send_all(request);
+  }
+  EXPECT_TRUE(test::eventually([&] { return running == 2; }));
+  clients.clear();
+  // The server has seen them leave once it has served one that came later.
+  for (int i = 0; i < 50; ++i) EXPECT_EQ(get("/healthz").status, 200);
+  hold.unlock();
+  EXPECT_EQ(get("/v1/slow").status, 200);
+  EXPECT_LE(running, 4);
+}
+
+TEST_F(AdminServerTest, ASecondPipelinedRequestIsAnswered) {
+  start();
+  const std::string probe = "GET /healthz HTTP/1.1\r\nHost: x\r\n";
+  const std::string both =
+      exchange_bytes(server_.port(), probe + "\r\n" + probe + "Connection: close\r\n\r\n");
+  const auto first = both.find("ok\n");
+  ASSERT_NE(first, std::string::npos) << both;
+  EXPECT_NE(both.find("ok\n", first + 1), std::string::npos) << both;
+}
+
+TEST_F(AdminServerTest, HeadIsAnsweredAsGetWithoutTheBody) {
+  start();
+  const HttpAnswer answer = http_exchange(server_.port(), "HEAD", "/healthz");
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_NE(answer.head.find("content-length: 3"), std::string::npos);
+  EXPECT_EQ(answer.body, "");
+}
+
+TEST_F(AdminServerTest, MalformedEscapesAreRefused) {
+  start();
+  for (const char* target : {"/health%", "/health%zz", "/readyz?exclude=%4", "/readyz?%-1=a"}) {
+    EXPECT_EQ(get(target).status, 400) << target;
+  }
+}
+
 TEST_F(AdminServerTest, AClientThatBreaksOffItsBodyHurtsNobody) {
+  server_.add_route("POST", "/v1/take", [](const AdminRequest&) { return AdminResponse{}; },
+                    {.body_bytes_max = kBodyBytesMax});
   start();
   for (int i = 0; i < 8; ++i)
     send_and_leave(server_.port(),
-                   "POST /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc");
+                   "POST /v1/take HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc");
   EXPECT_EQ(get("/healthz").status, 200);
 }
 
 TEST_F(AdminServerTest, AClientThatStallsDoesNotHoldUpTheEnd) {
+  server_.add_route("POST", "/v1/take", [](const AdminRequest&) { return AdminResponse{}; },
+                    {.body_bytes_max = kBodyBytesMax});
   start();
   const test::Socket half_body;
   const test::Socket half_head;
   ASSERT_TRUE(half_body.connect_to(server_.port()));
   ASSERT_TRUE(half_head.connect_to(server_.port()));
-  half_body.send_all("POST /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc");
+  half_body.send_all("POST /v1/take HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc");
   half_head.send_all("GET /healthz HTTP/1.1\r\nHo");
   EXPECT_EQ(get("/healthz").status, 200);
   server_.stop();
@@ -176,9 +297,11 @@ TEST_F(AdminServerTest, ATakenPortIsAnErrorThatNamesTheSetting) {
 }
 
 TEST_F(AdminServerTest, ManyClientsAtOnceAreAllAnswered) {
-  server_.add_route("POST", "/v1/length", [](const AdminRequest& request) {
-    return AdminResponse{200, std::to_string(request.body.size())};
-  });
+  server_.add_route("POST", "/v1/length",
+                    [](const AdminRequest& request) {
+                      return AdminResponse{200, std::to_string(request.body.size())};
+                    },
+                    {.body_bytes_max = kBodyBytesMax});
   start();
   std::atomic<int> right = 0;
   std::vector<std::jthread> clients;
@@ -230,29 +353,38 @@ TEST_F(AdminServerTest, StopEndsServingAndMayBeRepeated) {
   EXPECT_EQ(exchange_bytes(port, "GET /healthz HTTP/1.1\r\n\r\n"), "no connection");
 }
 
-// cpprestsdk closes the connections that it knows of and waits for all to end: one that it takes up
-// just then would be awaited until its client leaves, or it crashes.
-TEST(AdminServerStop, DoesNotWaitForClientsWhoseConnectionsComeJustThen) {
-  for (int round = 0; round < 40; ++round) {
-    Metrics metrics;
-    AdminServer server({.port = 0}, metrics);
-    ASSERT_TRUE(server.start().ok());
-    std::atomic<std::size_t> come = 0;
-    std::vector<std::unique_ptr<test::Socket>> held;
-    std::thread client([&] {
-      while (held.size() < 200) {
-        held.push_back(std::make_unique<test::Socket>());
-        const timeval patience{.tv_sec = 0, .tv_usec = 100'000};
-        setsockopt(held.back()->fd(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
-        if (!held.back()->connect_to(server.port())) return;
-        ++come;
-      }
-    });
-    while (come < 5) std::this_thread::yield();
-    server.stop();
-    client.join();
+TEST_F(AdminServerTest, AnAnswerThatNeverComesIs503WhenItStops) {
+  std::vector<AdminServer::Respond> owed;
+  std::atomic<bool> asked = false;
+  server_.add_late_route("GET", "/v1/late",
+                         [&](const AdminRequest&, const AdminServer::Respond& respond) {
+                           owed.push_back(respond);
+                           asked = true;
+                         });
+  start();
+  int status = 0;
+  std::jthread client([this, &status] { status = get("/v1/late").status; });
+  ASSERT_TRUE(test::eventually([&] { return asked.load(); }));
+  server_.stop();
+  client.join();
+  EXPECT_EQ(status, 503);
+  owed.front()({.status = 200});  // too late, and harmless
+}
+
+TEST_F(AdminServerTest, TheConnectionThatIsIdleLongestMakesRoom) {
+  AdminServer small({.port = 0, .connections_max = 4}, metrics_);
+  ASSERT_TRUE(small.start().ok());
+  std::vector<std::unique_ptr<test::Socket>> idle;
+  for (int i = 0; i < 12; ++i) {
+    idle.push_back(std::make_unique<test::Socket>());
+    ASSERT_TRUE(idle.back()->connect_to(small.port()));
+    EXPECT_EQ(http_exchange(small.port(), "GET", "/healthz").status, 200) << i;
   }
+  // It was closed without a byte; the youngest is there.
+  EXPECT_EQ(idle.front()->receive_all(), "");
+  idle.back()->send_all("GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  EXPECT_TRUE(idle.back()->receive_all().starts_with("HTTP/1.1 200 "));
 }
 
 }  // namespace
-}  // namespace sightline::runtime
+}  // namespace sightline::admin_port

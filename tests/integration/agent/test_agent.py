@@ -20,6 +20,7 @@ BLOCK = 16
 CACHE_BLOCKS = 256
 ENDED = "its agent has not answered"
 QUICK = ["--fleet-probe-interval", "200ms"]
+TOKEN = "a-token-of-who-may-drain"
 
 
 class Traffic:
@@ -85,10 +86,10 @@ class Scene:
 
 
 @contextlib.contextmanager
-def running(build, logs, engines=2, routers=2, engine_flags=(), router_flags=()):
+def running(build, logs, engines=2, routers=2, engine_flags=(), router_flags=(), agent_flags=()):
     flags = ["--blocks", CACHE_BLOCKS, "--block-size", BLOCK, *engine_flags]
     deployment = Deployment(build, engines=engines, routers=routers, logs=logs,
-                            engine_flags=flags, agent_flags=QUICK,
+                            engine_flags=flags, agent_flags=[*QUICK, *agent_flags],
                             router_flags=[*QUICK, *router_flags])
     with deployment, contextlib.ExitStack() as judges:
         made = []
@@ -233,18 +234,28 @@ def test_an_agent_that_is_told_to_end_is_doubted_at_once(build, logs):
 
 def test_drain_tells_routers_and_answers_curl_once_nothing_runs(build, logs):
     flags = ["--decode-tokens-per-s", 50]
-    with running(build, logs, engines=1, engine_flags=flags) as scene:
+    logs.mkdir(parents=True, exist_ok=True)
+    tokens = logs / "tokens"
+    tokens.write_text(TOKEN + "\n")
+    with running(build, logs, engines=1, engine_flags=flags,
+                 agent_flags=["--admin-token-file", tokens]) as scene:
         port = scene.deployment.agents[0].admin_port
         body = json.dumps({"model": "demo", "max_tokens": 200, "prompt": "hello"})
         running_request = subprocess.Popen(
             ["curl", "-sS", "-o", "/dev/null", "-H", "content-type: application/json", "-d", body,
              f"http://127.0.0.1:{scene.port_of(0)}/v1/completions"])
         scene.wait_until(lambda: scene.workers_of(scene.deployment.agents[0])[0]["running"] == 1)
-        hasty = curl(f"http://127.0.0.1:{port}/drain?timeout=1")
+        drain = f"http://127.0.0.1:{port}/drain"
+        for refused, asked in ((405, ["-X", "GET"]), (401, ["-X", "POST"]),
+                               (401, ["-X", "POST", "-H", "authorization: Bearer another-token"])):
+            assert curl(drain, *asked)[0] == refused, asked
+        assert not scene.rank_at_agent()["draining"]
+        with_token = ["-X", "POST", "-H", f"authorization: Bearer {TOKEN}"]
+        hasty = curl(f"{drain}?timeout=1", *with_token)
         assert hasty[0] == 504 and not hasty[1]["drained"], hasty
         for router in range(2):
             scene.wait_until(lambda router=router: scene.state(router)[0] == "draining", seconds=2)
-        status, told = curl(f"http://127.0.0.1:{port}/drain?timeout=60")
+        status, told = curl(f"{drain}?timeout=60", *with_token)
         assert status == 200 and told["drained"], told
         assert told["workers"] == [{"name": "w0", "state": told["workers"][0]["state"],
                                     "running": 0, "waiting": 0}]
@@ -252,8 +263,18 @@ def test_drain_tells_routers_and_answers_curl_once_nothing_runs(build, logs):
         assert scene.rank_at_agent()["draining"]
 
 
-def curl(url):
-    done = subprocess.run(["curl", "-sS", "-w", "\n%{http_code}", url], capture_output=True,
+def test_drain_by_get_is_there_for_who_asks_for_it(build, logs):
+    with running(build, logs, engines=1, routers=1,
+                 agent_flags=["--agent-drain-by-get"]) as scene:
+        drain = f"http://127.0.0.1:{scene.deployment.agents[0].admin_port}/drain?timeout=60"
+        status, refused = curl(drain, "-X", "POST")
+        assert status == 403 and "--admin-token-file" in refused["error"]["message"]
+        assert curl(drain)[0] == 200
+        assert scene.rank_at_agent()["draining"]
+
+
+def curl(url, *flags):
+    done = subprocess.run(["curl", "-sS", "-w", "\n%{http_code}", *flags, url], capture_output=True,
                           text=True, check=True, timeout=90 * SLOWDOWN)
     body, status = done.stdout.rsplit("\n", 1)
     return int(status), json.loads(body)

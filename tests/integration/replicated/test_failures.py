@@ -6,6 +6,7 @@ told, requests go on, and afterwards all is as the engines have it."""
 import http.client
 import json
 import time
+import urllib.request
 
 import pytest
 
@@ -20,13 +21,18 @@ STALE_S = 5
 # Beats come each second, the last one before the loss.
 EARLY_S = 2.5
 DUMPS = 'sightline_replica_dumps_total{worker="w0",result="whole"}'
+TOKEN = "a-token-of-who-may-drain"
 # What a look takes on a busy machine.
 LATE_S = 5
 
 
 @pytest.fixture(scope="module")
 def running(build, shared_logs):
-    with Deployment(build, engines=2, routers=2, logs=shared_logs / "failures") as deployment:
+    logs = shared_logs / "failures"
+    logs.mkdir(parents=True, exist_ok=True)
+    (logs / "tokens").write_text(TOKEN + "\n")
+    with Deployment(build, engines=2, routers=2, logs=logs,
+                    agent_flags=["--admin-token-file", logs / "tokens"]) as deployment:
         yield deployment
 
 
@@ -198,8 +204,11 @@ def test_of_an_engine_that_restarts_no_claim_outlives_half_a_second(deployment, 
 
 def test_a_worker_whose_agent_drains_it_gets_nothing_more(deployment):
     view = views_of(deployment)[1]
-    status, answer = deployment.engines.get(deployment.agents[0].admin_port, "/drain?timeout=20")
-    assert status == 200, answer
+    drain = urllib.request.Request(
+        f"http://127.0.0.1:{deployment.agents[0].admin_port}/drain?timeout=20", method="POST",
+        headers={"authorization": f"Bearer {TOKEN}"})
+    with urllib.request.urlopen(drain, timeout=30 * SLOWDOWN) as answer:
+        assert answer.status == 200, answer.read()
     wait_for_state(view, "w0", lambda w: w["state"] == "draining")
     assert stream(view)["draining"]
     assert {a.worker for a in send_all(view, bodies(6))} == {"w1"}

@@ -28,16 +28,16 @@ class AgentDrainTest : public testing::Test {
   void run_requests(std::uint32_t running, std::uint32_t waiting) {
     fleet_.apply_load(spec_, {.running = running, .waiting = waiting});
   }
-  std::future<runtime::AdminResponse> call(const std::string& timeout) {
-    runtime::AdminRequest request;
+  std::future<admin_port::AdminResponse> call(const std::string& timeout) {
+    admin_port::AdminRequest request;
     if (!timeout.empty()) request.query["timeout"] = {timeout};
-    auto answer = std::make_shared<std::promise<runtime::AdminResponse>>();
+    auto answer = std::make_shared<std::promise<admin_port::AdminResponse>>();
     auto future = answer->get_future();
     drain_.run(request,
-               [answer](const runtime::AdminResponse& given) { answer->set_value(given); });
+               [answer](const admin_port::AdminResponse& given) { answer->set_value(given); });
     return future;
   }
-  static runtime::AdminResponse wait(std::future<runtime::AdminResponse> answer) {
+  static admin_port::AdminResponse wait(std::future<admin_port::AdminResponse> answer) {
     EXPECT_EQ(answer.wait_for(kPatience), std::future_status::ready);
     return answer.get();
   }
@@ -88,7 +88,7 @@ TEST_F(AgentDrainTest, RefusesTimesThatAreNone) {
 
 TEST_F(AgentDrainTest, RefusesMoreCallsThanWaitAtATime) {
   run_requests(1, 0);
-  std::vector<std::future<runtime::AdminResponse>> waiting;
+  std::vector<std::future<admin_port::AdminResponse>> waiting;
   for (std::size_t i = 0; i < kDrainsMax; ++i) waiting.push_back(call("3600"));
   EXPECT_EQ(wait(call("3600")).status, 503);
   drain_.stop();

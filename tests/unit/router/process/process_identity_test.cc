@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 namespace sightline::process {
 namespace {
@@ -31,6 +32,18 @@ TEST(Identity, IsReadFromItsFileAndElseNamesFlagAndFile) {
   EXPECT_NE(wrong.error().message.find("--identity-key-file " + path.string()), std::string::npos);
   std::filesystem::remove(path);
   EXPECT_FALSE(load_identity({path.string()}).ok());
+}
+
+TEST(Identity, IsReadFromRegularFilesAlone) {
+  const auto pipe = std::filesystem::path(testing::TempDir()) / "sightline-identity-pipe";
+  std::filesystem::remove(pipe);
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  for (const std::string& path : {pipe.string(), std::string("/dev/zero")}) {
+    const auto key = load_identity({path});
+    ASSERT_FALSE(key.ok()) << path;
+    EXPECT_EQ(key.error().message, "--identity-key-file " + path + " is no regular file");
+  }
+  std::filesystem::remove(pipe);
 }
 
 }  // namespace

@@ -10,9 +10,9 @@
 namespace sightline::push {
 namespace {
 
+using admin_port::AdminResponse;
 using contract::WorkerSpec;
 using lists::Source;
-using runtime::AdminResponse;
 using Workers = std::vector<WorkerSpec>;
 
 WorkerSpec worker(const std::string& fields) { return *contract::parse_worker(fields); }
@@ -158,11 +158,10 @@ TEST_F(WorkerListsTest, TheListIsShownAsItWasPushed) {
 }
 
 TEST_F(WorkerListsTest, NobodyPushesWithoutATokenFile) {
-  const auto route = guarded("workers", nullptr, metrics, [](const runtime::AdminRequest&) {
-    ADD_FAILURE() << "let through";
-    return AdminResponse{};
-  });
-  const auto answer = route({.authorization = "Bearer 0123456789abcdef"});
+  const auto guard = guarded("workers", nullptr, metrics, 0).guard;
+  const auto refused = guard({.authorization = "Bearer 0123456789abcdef"});
+  ASSERT_TRUE(refused.has_value());
+  const AdminResponse& answer = *refused;
   EXPECT_EQ(answer.status, 403);
   EXPECT_TRUE(has(answer, "--admin-token-file")) << answer.body;
   EXPECT_TRUE(counts("sightline_pushes_total{what=\"workers\",result=\"unauthorized\"} 1\n"));
