@@ -2,6 +2,7 @@
 // Copyright The Sightline Authors
 #include "common/base/log.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <mutex>
@@ -12,6 +13,7 @@
 #include <unistd.h>
 
 #include "common/base/line_writer.h"
+#include "common/base/printable.h"
 
 namespace sightline {
 namespace {
@@ -44,15 +46,13 @@ void append_value(std::string& line, std::string_view value) {
     return;
   }
   line += '"';
-  for (const char c : value) {
-    if (c == '"' || c == '\\') line += '\\';
-    if (c == '\n') {
-      line += "\\n";
-    } else if (static_cast<unsigned char>(c) < ' ' || c == 127) {
-      line += '?';
-    } else {
-      line += c;
-    }
+  while (!value.empty()) {
+    const std::size_t end = std::min(value.find_first_of("\"\\"), value.size());
+    append_printable(line, value.substr(0, end));
+    value.remove_prefix(end);
+    if (value.empty()) break;
+    line += {'\\', value.front()};
+    value.remove_prefix(1);
   }
   line += '"';
 }
@@ -122,7 +122,8 @@ bool log_enabled(LogLevel level) { return logger().should_log(level_of(level)); 
 
 void log(LogLevel level, std::string_view message, const std::vector<LogField>& fields) {
   if (!log_enabled(level)) return;
-  std::string line(message);
+  std::string line;
+  append_printable(line, message);
   for (const LogField& field : fields) {
     line += ' ';
     line += field.key;

@@ -14,8 +14,8 @@ namespace sightline {
 
 enum class LogLevel { Debug, Info, Warn, Error };
 
-// One fact of a log line, written as key=value; values with blanks, quotes or control characters
-// are quoted and escaped.
+// One fact of a log line, written as key=value; values with blanks, quotes or what is not ASCII are
+// quoted, and what is not printable (printable.h) escaped: a line is text, whatever a client sent.
 struct LogField {
   std::string key;
   std::string value;
