@@ -74,6 +74,11 @@ void ask_for_usage(EditedBody& body, const ApiRequest& request) {
     return;
   }
   set_member(body, *options, "include_usage", "true");
+  // Has no effect without include_usage, with it every chunk carries a usage (vLLM 0.32,
+  // should_include_usage).
+  for (const json::Value& continuous : options->find_all("continuous_usage_stats")) {
+    body.replace(continuous.begin_offset(), continuous.end_offset(), "false");
+  }
 }
 
 void set_member(EditedBody& body, const json::Value& object, std::string_view name,

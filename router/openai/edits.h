@@ -48,7 +48,8 @@ void clear_uuid(EditedBody& body, const MediaPart& part);
 // Replaces the part's URL.
 void set_url(EditedBody& body, const MediaPart& part, std::string_view url);
 
-// Makes a streaming answer end with a usage chunk: stream_options.include_usage = true.
+// Makes a streaming answer end with a usage chunk, and no other chunk carry a usage:
+// stream_options.include_usage = true, a continuous_usage_stats that is given = false.
 void ask_for_usage(EditedBody& body, const ApiRequest& request);
 
 // Replaces the value of every member of this name, or adds one; `value` is JSON.

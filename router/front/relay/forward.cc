@@ -53,6 +53,13 @@ bool is_event_stream(const http::Exchange& exchange) {
   return type && http::equal_names(type->substr(0, kStream.size()), kStream);
 }
 
+// A body that was compressed although identity was asked for reaches the client as it came: its
+// usage is not known.
+bool is_coded(const http::Exchange& exchange) {
+  const auto coding = exchange.headers().find("content-encoding");
+  return coding && !coding->empty() && !http::equal_names(*coding, "identity");
+}
+
 // An exchange is cancelled only because the client left or the router stops: no fault of the
 // worker.
 Error seen_from_here(Error error, const http::ResponseWriter& client) {
@@ -256,16 +263,6 @@ Task<Result<Answer>> relay_whole(http::Exchange& exchange, const Attempt& attemp
   co_return answer;
 }
 
-Task<Result<Answer>> relay(http::Exchange& exchange, const Attempt& attempt,
-                           http::ResponseWriter& client) {
-  if (is_event_stream(exchange)) {
-    auto streamed = co_await relay_stream(exchange, attempt, client);
-    co_return streamed;
-  }
-  auto whole = co_await relay_whole(exchange, attempt, client);
-  co_return whole;
-}
-
 Task<Result<Answer>> relay_bytes(http::Exchange& exchange, const Attempt& attempt,
                                  http::ResponseWriter& client) {
   Answer answer{.status = exchange.status()};
@@ -287,6 +284,20 @@ Task<Result<Answer>> relay_bytes(http::Exchange& exchange, const Attempt& attemp
   if (written.ok()) written = co_await client.finish();
   if (!written.ok()) co_return std::move(written).error();
   co_return answer;
+}
+
+Task<Result<Answer>> relay(http::Exchange& exchange, const Attempt& attempt,
+                           http::ResponseWriter& client) {
+  if (is_coded(exchange)) {
+    auto passed = co_await relay_bytes(exchange, attempt, client);
+    co_return passed;
+  }
+  if (is_event_stream(exchange)) {
+    auto streamed = co_await relay_stream(exchange, attempt, client);
+    co_return streamed;
+  }
+  auto whole = co_await relay_whole(exchange, attempt, client);
+  co_return whole;
 }
 
 // How an answer reaches the client.
@@ -328,14 +339,16 @@ Task<Forwarded> pass_through(http::Client& to_workers, const Attempt& attempt,
 
 http::Headers engine_headers(const http::Headers& client, std::string_view request_id) {
   http::Headers headers = http::end_to_end(client);
-  // Host and Content-Length follow from the connection and the spliced body; a compressed answer
-  // could not be looked into; the rank is the router's choice, of a worker that the client does not
-  // know.
+  // Host and Content-Length follow from the connection and the spliced body; the router answers
+  // for origins itself; the rank is the router's choice, of a worker that the client does not know.
   for (const std::string_view name :
        {std::string_view("host"), std::string_view("content-length"), std::string_view("expect"),
-        std::string_view("accept-encoding"), contract::kEngineRankHeader}) {
+        std::string_view("origin"), contract::kEngineRankHeader}) {
     headers.remove(name);
   }
+  // A compressed answer could not be looked into. A server may compress where nothing is said (RFC
+  // 9110 section 12.5.3).
+  headers.set("accept-encoding", "identity");
   headers.set(contract::kRequestIdHeader, request_id);
   return headers;
 }

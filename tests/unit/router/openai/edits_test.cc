@@ -74,6 +74,12 @@ TEST(Edits, UsageIsAskedForWhateverFormTheOptionsHave) {
        R"({"messages":[],"stream_options":{"x":1,"include_usage":true}})"},
       {R"({"messages":[],"stream_options":{"include_usage":false}})",
        R"({"messages":[],"stream_options":{"include_usage":true}})"},
+      {R"({"messages":[],"stream_options":{"continuous_usage_stats":true}})",
+       R"({"messages":[],"stream_options":{"continuous_usage_stats":false,"include_usage":true}})"},
+      {R"({"stream_options":{"continuous_usage_stats":1,"include_usage":false,)"
+       R"("continuous_usage_stats":true},"messages":[]})",
+       R"({"stream_options":{"continuous_usage_stats":false,"include_usage":true,)"
+       R"("continuous_usage_stats":false},"messages":[]})"},
   };
   for (const Case& c : cases) {
     const ApiRequest request = parsed(c.given);
