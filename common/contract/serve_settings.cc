@@ -108,6 +108,15 @@ void add_media(SettingTable& table, MediaSettings& s) {
        "How a fetched image goes on: as the bytes that were hashed, or as the client's URL (only "
        "where the bytes behind a URL never change)."},
       s.forward, {{"bytes", MediaForward::Bytes}, {"url", MediaForward::Url}});
+  table.add_enum<MediaProxy>(
+      {"media.proxy", "media-proxy", "HOW",
+       "environment: images are fetched through http_proxy, https_proxy or all_proxy of the "
+       "environment, but for the hosts of no_proxy; off: directly."},
+      s.proxy, {{"environment", MediaProxy::Environment}, {"off", MediaProxy::Off}});
+  table.add_text({"media.ca_file", "media-ca-file", "FILE",
+                  "PEM file of certificates that https hosts of images, and proxies, may be signed "
+                  "by, beside those of /etc/ssl/certs."},
+                 s.ca_file);
 }
 
 void add_routing(SettingTable& table, RoutingSettings& s) {

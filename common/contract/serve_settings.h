@@ -51,16 +51,21 @@ struct ModelSettings : ModelNameSettings {
 // How media reach the engine: as bytes that the router has hashed, or as the client's URL.
 enum class MediaForward { Bytes, Url };
 
+// Whether downloads obey http_proxy, https_proxy, all_proxy and no_proxy of the environment.
+enum class MediaProxy { Environment, Off };
+
 struct MediaSettings {
   std::uint32_t images_max = 64;             // images per request
   std::uint64_t image_bytes_max = 20 << 20;  // encoded bytes of one image
   milliseconds connect_timeout{5'000};       // to a media host
   milliseconds fetch_timeout{20'000};        // a whole download
-  std::uint32_t redirects_max = 3;           // per download
+  std::uint32_t redirects_max = 10;          // per download
   std::uint32_t downloads_max = 64;          // at the same time
   std::uint64_t held_bytes_max = 512 << 20;  // downloaded images of all requests under way
   bool allow_private_addresses = false;      // loopback, private and link-local hosts
   MediaForward forward = MediaForward::Bytes;
+  MediaProxy proxy = MediaProxy::Environment;
+  std::string ca_file;  // PEM, trusted beside the system's for https; empty: these alone
 };
 
 enum class Policy { Kv, RoundRobin, Random, LeastLoaded };

@@ -3,11 +3,13 @@
 #include "router/roles/front_role.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <optional>
 #include <span>
 #include <string>
 #include <utility>
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/base/check.h"
@@ -37,6 +39,14 @@ prepare::TokenCacheOptions token_cache_options(const contract::ModelSettings& mo
   return options;
 }
 
+media::ProxyRules proxies_of(const contract::MediaSettings& media) {
+  if (media.proxy == contract::MediaProxy::Off) return {};
+  return media::proxies_of_environment([](const char* name) {
+    const char* value = std::getenv(name);
+    return std::string(value == nullptr ? "" : value);
+  });
+}
+
 media::FetchLimits fetch_limits(const contract::MediaSettings& media,
                                 const process::OpenFilesPlan& plan, MemoryLedger& memory) {
   return {.image_bytes_max = media.image_bytes_max,
@@ -47,7 +57,20 @@ media::FetchLimits fetch_limits(const contract::MediaSettings& media,
           .held_bytes_max = media.held_bytes_max,
           .memory = &memory.share(MemoryShare::Media),
           .descriptor_max = plan.descriptor_max,
-          .allow_private_addresses = media.allow_private_addresses};
+          .allow_private_addresses = media.allow_private_addresses,
+          .proxies = proxies_of(media),
+          .ca_file = media.ca_file};
+}
+
+// libcurl reads the file for each connection; what is none is told at the start.
+Result<Done> check_ca_file(const std::string& path) {
+  struct stat file {};
+  if (path.empty() || (::stat(path.c_str(), &file) == 0 && S_ISREG(file.st_mode) &&
+                       ::access(path.c_str(), R_OK) == 0)) {
+    return Done{};
+  }
+  return client_error(ErrorCode::InvalidArgument,
+                      "media.ca_file: " + path + " is no file that can be read");
 }
 
 http::ClientOptions client_options(const process::OpenFilesPlan& plan) {
@@ -125,6 +148,7 @@ FrontRole::~FrontRole() = default;
 Result<Done> FrontRole::listen() {
   Parts* const parts = parts_.get();
   const Shared& shared = parts->shared;
+  SL_TRY(check_ca_file(parts->settings.media.ca_file));
   http::ServerOptions options{.host = parts->settings.server.host,
                               .port = parts->settings.server.port,
                               .limits = server_limits(parts->settings.server, shared.open_files),

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "common/base/check.h"
+#include "common/base/number.h"
 
 #include "router/prompt/media/address_guard.h"
 
@@ -18,41 +19,14 @@ namespace {
 // Response headers of one download, redirects included, in bytes.
 constexpr std::size_t kHeaderBytesMax = std::size_t{64} << 10U;
 
-// The host as the client wrote it, without credentials: all that an error may say about a URL.
-std::string host_of(std::string_view url) {
-  const std::size_t scheme = url.find("://");
-  std::string_view rest = scheme == std::string_view::npos ? url : url.substr(scheme + 3);
-  rest = rest.substr(0, rest.find_first_of("/?#\\"));
-  const std::size_t at = rest.rfind('@');
-  if (at != std::string_view::npos) rest.remove_prefix(at + 1);
-  return std::string(rest);
-}
+// Bytes of the bodies of redirections, which nobody wants, of one download.
+constexpr std::size_t kPassedOverBytesMax = std::size_t{64} << 10U;
 
-// The URL with blanks and bytes beyond ASCII behind the host percent-encoded, as the engine's
-// client encodes them: people paste such URLs, and libcurl refuses blanks.
-std::string encoded_url(std::string_view url) {
-  constexpr std::string_view kDigits = "0123456789ABCDEF";
-  const std::size_t scheme = url.find("://");
-  const std::size_t path = url.find_first_of("/?#", scheme == url.npos ? 0 : scheme + 3);
-  std::string encoded(url.substr(0, path));
-  for (const char c : path == url.npos ? std::string_view{} : url.substr(path)) {
-    const auto byte = static_cast<std::uint8_t>(c);
-    if (byte != ' ' && byte < 0x80) {
-      encoded += c;
-    } else {
-      encoded += {'%', kDigits[byte >> 4U], kDigits[byte & 15U]};
-    }
-  }
-  return encoded;
-}
-
-bool is_ascii(std::string_view text) {
-  return std::all_of(text.begin(), text.end(), [](char c) { return c >= 0; });
-}
+std::string host_of(const Download& download) { return shown_host(download.wanted_url()); }
 
 Error too_large(const Download& download) {
   return limit_error(ErrorCode::TooLarge, "media-image-bytes-max",
-                     "the image at " + host_of(download.url()) + " is larger than " +
+                     "the image at " + host_of(download) + " is larger than " +
                          std::to_string(download.limits.image_bytes_max) +
                          " bytes (media-image-bytes-max)");
 }
@@ -68,7 +42,8 @@ Error too_large_together(const Order& order) {
 std::optional<Error> take(Download& download, std::span<const std::uint8_t> more) {
   const FetchLimits& limits = download.limits;
   Order& order = download.order;
-  if (more.size() > limits.image_bytes_max - download.body->bytes().size()) {
+  const bool is_bounded = download.is_of_image();
+  if (is_bounded && more.size() > limits.image_bytes_max - download.body->bytes().size()) {
     return too_large(download);
   }
   if (more.size() > order.wanted.bytes_max - order.bytes) return too_large_together(order);
@@ -77,8 +52,22 @@ std::optional<Error> take(Download& download, std::span<const std::uint8_t> more
   return std::nullopt;
 }
 
+bool is_redirection(long status) {
+  return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
+}
+
+long status_of(const Download& download) {
+  long status = 0;
+  curl_easy_getinfo(download.easy.get(), CURLINFO_RESPONSE_CODE, &status);
+  return status;
+}
+
 std::size_t on_body(char* data, std::size_t, std::size_t size, void* context) {
   Download& download = *static_cast<Download*>(context);
+  if (is_redirection(status_of(download))) {
+    download.passed_over_bytes += size;
+    return download.passed_over_bytes > kPassedOverBytesMax ? 0 : size;
+  }
   download.refused = take(download, {reinterpret_cast<const std::uint8_t*>(data), size});
   return download.refused ? 0 : size;  // fewer than size: libcurl ends the transfer
 }
@@ -89,21 +78,27 @@ std::size_t on_header(char*, std::size_t, std::size_t size, void* context) {
   return download.header_bytes > kHeaderBytesMax ? 0 : size;
 }
 
-bool is_allowed(const curl_sockaddr& address) {
+bool is_allowed(AddressKind kind, const FetchLimits& limits) {
+  return kind == AddressKind::Public ||
+         (kind == AddressKind::Private && limits.allow_private_addresses);
+}
+
+AddressKind kind_of(const curl_sockaddr& address) {
   if (address.family == AF_INET) {
     const auto* ipv4 = reinterpret_cast<const sockaddr_in*>(&address.addr);
-    return is_public_address({reinterpret_cast<const std::uint8_t*>(&ipv4->sin_addr), 4});
+    return kind_of_address({reinterpret_cast<const std::uint8_t*>(&ipv4->sin_addr), 4});
   }
   if (address.family == AF_INET6) {
     const auto* ipv6 = reinterpret_cast<const sockaddr_in6*>(&address.addr);
-    return is_public_address({reinterpret_cast<const std::uint8_t*>(&ipv6->sin6_addr), 16});
+    return kind_of_address({reinterpret_cast<const std::uint8_t*>(&ipv6->sin6_addr), 16});
   }
-  return false;
+  return AddressKind::Metadata;  // nothing that a URL could mean
 }
 
 curl_socket_t on_open_socket(void* context, curlsocktype, curl_sockaddr* address) {
   Download& download = *static_cast<Download*>(context);
-  if (!download.limits.allow_private_addresses && !is_allowed(*address)) {
+  // The proxy's own address is its operator's choice.
+  if (!download.goes_through_proxy && !is_allowed(kind_of(*address), download.limits)) {
     download.has_refused_address = true;
     return CURL_SOCKET_BAD;
   }
@@ -115,37 +110,83 @@ curl_socket_t on_open_socket(void* context, curlsocktype, curl_sockaddr* address
   return CURL_SOCKET_BAD;
 }
 
+Error refused_address(const Download& download) {
+  return client_error(ErrorCode::InvalidArgument,
+                      download.limits.allow_private_addresses
+                          ? "the image host " + host_of(download) +
+                                " is a service of the machine's cloud for the machine itself"
+                          : "the image host " + host_of(download) +
+                                " is not a public address; send the image as a data URL instead");
+}
+
+// A proxy resolves names itself: what can be judged here is the host as it is written.
+bool is_inside(const RemoteUrl& url, const FetchLimits& limits) {
+  if (!url.address.empty()) return !is_allowed(kind_of_address(url.address), limits);
+  const bool is_local = url.host == "localhost" || url.host.ends_with(".localhost");
+  return is_local && !limits.allow_private_addresses;
+}
+
+template <class Value>
+void set(const Download& download, CURLoption option, Value value) {
+  SL_CHECK(curl_easy_setopt(download.easy.get(), option, value) == CURLE_OK);
+}
+
+void set_peer(const Download& download, std::string_view proxy) {
+  const FetchLimits& limits = download.limits;
+  set(download, CURLOPT_URL, download.url.text.c_str());  // libcurl copies texts
+  set(download, CURLOPT_PROXY, std::string(proxy).c_str());
+  set(download, CURLOPT_NOPROXY, "");  // who is exempt was decided
+  if (!limits.ca_file.empty()) {
+    set(download, CURLOPT_CAINFO, limits.ca_file.c_str());
+    set(download, CURLOPT_PROXY_CAINFO, limits.ca_file.c_str());
+  }
+  set(download, CURLOPT_PROTOCOLS_STR, "http,https");
+  set(download, CURLOPT_NETRC, long{CURL_NETRC_IGNORED});
+  set(download, CURLOPT_USERAGENT, "sightline");
+}
+
+std::chrono::seconds silence_max(const FetchLimits& limits) {
+  const auto share = std::chrono::duration_cast<std::chrono::seconds>(limits.total_timeout);
+  return std::max(kSilenceMin, share / kSilenceShare);
+}
+
+void set_limits(const Download& download, std::chrono::milliseconds left) {
+  const FetchLimits& limits = download.limits;
+  set(download, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(limits.connect_timeout.count()));
+  set(download, CURLOPT_TIMEOUT_MS, std::max(1L, static_cast<long>(left.count())));
+  set(download, CURLOPT_LOW_SPEED_LIMIT, long{kLeastBytesPerSecond});
+  set(download, CURLOPT_LOW_SPEED_TIME, static_cast<long>(silence_max(limits).count()));
+  const std::uint64_t bytes_max =
+      download.is_of_image() ? limits.image_bytes_max : download.order.wanted.bytes_max;
+  set(download, CURLOPT_MAXFILESIZE_LARGE, static_cast<curl_off_t>(bytes_max));
+}
+
 }  // namespace
 
-void prepare_transfer(Download& download, std::chrono::milliseconds left) {
+Result<Done> prepare_transfer(Download& download, std::chrono::milliseconds left) {
+  const std::string_view proxy = download.limits.proxies.proxy_for(download.url);
+  download.goes_through_proxy = !proxy.empty();
+  if (download.goes_through_proxy && is_inside(download.url, download.limits)) {
+    return refused_address(download);
+  }
   download.easy.reset(curl_easy_init());
-  CURL* easy = download.easy.get();
-  SL_CHECK(easy != nullptr);
-  const FetchLimits& limits = download.limits;
-  const auto set = [easy](CURLoption option, auto value) {
-    SL_CHECK(curl_easy_setopt(easy, option, value) == CURLE_OK);
-  };
-  set(CURLOPT_URL, encoded_url(download.url()).c_str());  // libcurl copies it
-  set(CURLOPT_PRIVATE, &download);
-  set(CURLOPT_PROTOCOLS_STR, "http,https");
-  set(CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
-  set(CURLOPT_PROXY, "");  // none, whatever the environment says
-  set(CURLOPT_NETRC, long{CURL_NETRC_IGNORED});
-  set(CURLOPT_USERAGENT, "sightline");
-  set(CURLOPT_NOSIGNAL, 1L);
-  set(CURLOPT_QUICK_EXIT, 1L);  // do not wait for a name server when the process ends
-  set(CURLOPT_FAILONERROR, 1L);
-  set(CURLOPT_FOLLOWLOCATION, 1L);
-  set(CURLOPT_MAXREDIRS, static_cast<long>(limits.redirects_max));
-  set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(limits.connect_timeout.count()));
-  set(CURLOPT_TIMEOUT_MS, std::max(1L, static_cast<long>(left.count())));
-  set(CURLOPT_MAXFILESIZE_LARGE, static_cast<curl_off_t>(limits.image_bytes_max));
-  set(CURLOPT_WRITEFUNCTION, &on_body);
-  set(CURLOPT_WRITEDATA, &download);
-  set(CURLOPT_HEADERFUNCTION, &on_header);
-  set(CURLOPT_HEADERDATA, &download);
-  set(CURLOPT_OPENSOCKETFUNCTION, &on_open_socket);
-  set(CURLOPT_OPENSOCKETDATA, &download);
+  SL_CHECK(download.easy != nullptr);
+  set_peer(download, proxy);
+  set_limits(download, left);
+  set(download, CURLOPT_PRIVATE, &download);
+  set(download, CURLOPT_NOSIGNAL, 1L);
+  set(download, CURLOPT_QUICK_EXIT, 1L);  // do not wait for a name server when the process ends
+  set(download, CURLOPT_FAILONERROR, 1L);
+  set(download, CURLOPT_FOLLOWLOCATION, 0L);  // each URL is judged here first
+  // Asked for, since some stores send what they keep coded to whoever does not ask for it.
+  if (download.decodes) set(download, CURLOPT_ACCEPT_ENCODING, "gzip, deflate");
+  set(download, CURLOPT_WRITEFUNCTION, &on_body);
+  set(download, CURLOPT_WRITEDATA, &download);
+  set(download, CURLOPT_HEADERFUNCTION, &on_header);
+  set(download, CURLOPT_HEADERDATA, &download);
+  set(download, CURLOPT_OPENSOCKETFUNCTION, &on_open_socket);
+  set(download, CURLOPT_OPENSOCKETDATA, &download);
+  return Done{};
 }
 
 namespace {
@@ -153,69 +194,134 @@ namespace {
 Error timed_out(const Download& download) {
   const FetchLimits& limits = download.limits;
   return client_error(ErrorCode::Timeout,
-                      "the image at " + host_of(download.url()) + " did not arrive in time (" +
+                      "the image at " + host_of(download) + " did not arrive in time (" +
                           std::to_string(limits.connect_timeout.count()) + " ms to connect, " +
-                          std::to_string(limits.total_timeout.count()) + " ms in all)");
+                          std::to_string(limits.total_timeout.count()) + " ms in all, " +
+                          std::to_string(kLeastBytesPerSecond) + " bytes a second within " +
+                          std::to_string(silence_max(limits).count()) + " s)");
 }
 
-Error refused_address(const Download& download) {
-  return client_error(ErrorCode::InvalidArgument,
-                      "the image host " + host_of(download.url()) +
-                          " is not a public address; send the image as a data URL instead");
+Error unsupported(const Download& download, const std::string& what) {
+  return client_error(ErrorCode::Unsupported, "the image host " + host_of(download) + " " + what);
+}
+
+Error answered(const Download& download) {
+  return unsupported(download, "answered HTTP " + std::to_string(status_of(download)));
+}
+
+Error not_reached(const Download& download, const std::string& what) {
+  return client_error(ErrorCode::Unavailable, "the image host " + host_of(download) + " " + what);
 }
 
 // What a failed transfer means to the client. Addresses are never named: they may be internal.
 Error failure_of(const Download& download, CURLcode code) {
-  const std::string host = host_of(download.url());
   if (download.refused) return *download.refused;
-  if (code == CURLE_FILESIZE_EXCEEDED) return too_large(download);
   switch (code) {
-    case CURLE_HTTP_RETURNED_ERROR: {
-      long status = 0;
-      curl_easy_getinfo(download.easy.get(), CURLINFO_RESPONSE_CODE, &status);
-      return client_error(ErrorCode::Unsupported,
-                          "the image host " + host + " answered HTTP " + std::to_string(status));
-    }
+    case CURLE_FILESIZE_EXCEEDED:
+      return download.is_of_image() ? too_large(download) : too_large_together(download.order);
+    case CURLE_HTTP_RETURNED_ERROR:
+      return answered(download);
     case CURLE_OPERATION_TIMEDOUT:
       return timed_out(download);
     case CURLE_URL_MALFORMAT:
-      return client_error(ErrorCode::InvalidArgument,
-                          is_ascii(host) ? "the image URL is malformed"
-                                         : "the host of the image URL must be ASCII: write a name "
-                                           "in other letters in its xn-- form (punycode)");
+      return client_error(ErrorCode::InvalidArgument, "the image URL is malformed");
     case CURLE_UNSUPPORTED_PROTOCOL:
-      return client_error(
-          ErrorCode::InvalidArgument,
-          "the image host " + host + " does not speak HTTP, or redirects to another scheme");
-    case CURLE_TOO_MANY_REDIRECTS:
-      return client_error(ErrorCode::Unsupported,
-                          "the image host " + host + " redirects more than " +
-                              std::to_string(download.limits.redirects_max) + " times");
+      return client_error(ErrorCode::InvalidArgument, "the image host " + host_of(download) +
+                                                          " does not speak HTTP, or redirects to "
+                                                          "another scheme");
+    case CURLE_BAD_CONTENT_ENCODING:
+      return unsupported(download, "sent its answer in a coding that cannot be read");
+    case CURLE_COULDNT_RESOLVE_PROXY:
+      return not_reached(download, "is not reachable: the proxy of the environment is not known");
     case CURLE_COULDNT_RESOLVE_HOST:
-      return client_error(ErrorCode::Unavailable, "the image host " + host + " is not known");
+      return not_reached(download, "is not known");
     case CURLE_COULDNT_CONNECT:
       if (download.has_refused_address) return refused_address(download);
-      return client_error(ErrorCode::Unavailable, "the image host " + host + " is not reachable");
+      return not_reached(download, "is not reachable");
     default:
-      return client_error(
-          ErrorCode::Unavailable,
-          "the image at " + host + " could not be downloaded: " + curl_easy_strerror(code));
+      return client_error(ErrorCode::Unavailable,
+                          "the image at " + host_of(download) +
+                              " could not be downloaded: " + curl_easy_strerror(code));
   }
+}
+
+bool may_pass(const Download& download, CURLcode code) {
+  if (download.refused || download.has_refused_address) return false;
+  const long status = status_of(download);
+  switch (code) {
+    case CURLE_HTTP_RETURNED_ERROR:
+      return status == 429 || status == 500 || status == 502 || status == 503 || status == 504;
+    case CURLE_COULDNT_CONNECT:
+    case CURLE_SEND_ERROR:
+    case CURLE_RECV_ERROR:
+    case CURLE_GOT_NOTHING:
+    case CURLE_PARTIAL_FILE:
+    case CURLE_HTTP2:
+    case CURLE_HTTP2_STREAM:
+    case CURLE_SSL_CONNECT_ERROR:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Some hosts name a coding that is none ("binary", "utf-8"), or one that the body does not have:
+// such a body is what it is.
+bool may_be_plain(const Download& download, CURLcode code) {
+  return code == CURLE_BAD_CONTENT_ENCODING && download.decodes && download.body->bytes().empty();
+}
+
+std::string header_of(const Download& download, const char* name) {
+  curl_header* header = nullptr;
+  const auto found = curl_easy_header(download.easy.get(), name, 0, CURLH_HEADER, -1, &header);
+  return found == CURLHE_OK ? header->value : "";
+}
+
+// "bytes 0-99/100" (RFC 9110 section 14.4).
+bool is_of_whole(std::string_view range) {
+  constexpr std::string_view kFirst = "bytes 0-";
+  if (!range.starts_with(kFirst)) return false;
+  range.remove_prefix(kFirst.size());
+  const std::size_t slash = std::min(range.find('/'), range.size());
+  const auto last = whole_number<std::uint64_t>(range.substr(0, slash));
+  const auto size = whole_number<std::uint64_t>(range.substr(std::min(slash + 1, range.size())));
+  return last && size && *last < *size && *last + 1 == *size;
+}
+
+bool is_whole_answer(const Download& download) {
+  const long status = status_of(download);
+  return status == 200 || status == 203 ||
+         (status == 206 && is_of_whole(header_of(download, "content-range")));
+}
+
+Result<Next> redirected(const Download& download) {
+  if (download.redirects >= download.limits.redirects_max) {
+    return unsupported(download, "redirects more than " +
+                                     std::to_string(download.limits.redirects_max) + " times");
+  }
+  const char* url = nullptr;
+  curl_easy_getinfo(download.easy.get(), CURLINFO_REDIRECT_URL, &url);
+  if (url == nullptr) return answered(download);
+  return Next(Redirected{SL_TRY(read_remote_url(url))});
 }
 
 }  // namespace
 
-Result<FetchedImage> result_of(const Download& download, CURLcode code) {
-  if (code != CURLE_OK) return failure_of(download, code);
-  long status = 0;
-  curl_easy_getinfo(download.easy.get(), CURLINFO_RESPONSE_CODE, &status);
-  if (status != 200) {
-    return client_error(ErrorCode::Unsupported, "the image host " + host_of(download.url()) +
-                                                    " answered HTTP " + std::to_string(status));
+Result<Next> next_of(const Download& download, CURLcode code) {
+  if (!download.is_second_attempt) {
+    if (may_pass(download, code)) return Next(TryAgain{kRetryPause});
+    if (may_be_plain(download, code)) return Next(TryAgain{});
   }
-  const char* type = nullptr;
-  curl_easy_getinfo(download.easy.get(), CURLINFO_CONTENT_TYPE, &type);
-  return FetchedImage{{download.body, &download.body->bytes()}, type == nullptr ? "" : type};
+  if (code != CURLE_OK) return failure_of(download, code);
+  if (is_redirection(status_of(download))) return redirected(download);
+  if (!is_whole_answer(download)) return answered(download);
+  return Next(
+      Arrived{{{download.body, &download.body->bytes()}, header_of(download, "content-type")}});
+}
+
+void begin_again(Download& download, std::shared_ptr<Body> body) {
+  download.order.bytes -= download.body->bytes().size();
+  download.body = std::move(body);
 }
 
 }  // namespace sightline::media

@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <curl/curl.h>
@@ -21,6 +22,7 @@
 #include "common/base/result.h"
 
 #include "router/prompt/media/fetcher.h"
+#include "router/prompt/media/remote_url.h"
 
 namespace sightline::media {
 
@@ -61,6 +63,7 @@ struct Order {
   std::shared_ptr<const FetchLimits> limits = {};  // as they were when it came
   Instant deadline;
 
+  std::vector<RemoteUrl> urls;  // as the wanted ones are asked for
   std::vector<FetchedImage> images;
   std::size_t started = 0;  // leading URLs whose download was begun
   std::uint32_t running = 0;
@@ -72,25 +75,50 @@ struct EasyDeleter {
   void operator()(CURL* easy) const { curl_easy_cleanup(easy); }
 };
 
-// One download. Lives on the loop's thread, shorter than its order and without moving.
+// One download: a transfer, or several where it is redirected or tried again. Lives on the loop's
+// thread, shorter than its order and without moving.
 struct Download {
   Order& order;
   std::size_t place;  // of its URL
   const FetchLimits& limits;
   std::shared_ptr<Body> body;
+  RemoteUrl url;            // of this transfer
+  std::string counted_for;  // the host whose share it uses
 
   std::unique_ptr<CURL, EasyDeleter> easy = nullptr;
-  std::size_t header_bytes = 0;
+  std::size_t header_bytes = 0;                 // of all transfers
+  std::size_t passed_over_bytes = 0;            // of bodies of redirections
   std::optional<Error> refused = std::nullopt;  // why the transfer was ended from this side
   bool has_refused_address = false;
+  bool goes_through_proxy = false;
+  bool decodes = true;
+  std::uint32_t redirects = 0;
+  bool is_second_attempt = false;
 
-  [[nodiscard]] const std::string& url() const { return order.wanted.urls[place]; }
+  [[nodiscard]] const std::string& wanted_url() const { return order.wanted.urls[place]; }
+  [[nodiscard]] bool is_of_image() const { return place < order.wanted.images; }
 };
 
-// Makes the handle of a download that may take `left`. curl_global_init() has been called.
-void prepare_transfer(Download& download, std::chrono::milliseconds left);
+// Makes the handle of a transfer that may take `left`. curl_global_init() has been called. Error:
+// the host may not be asked through a proxy.
+Result<Done> prepare_transfer(Download& download, std::chrono::milliseconds left);
 
-// What became of a transfer that ended with this code. Errors: as Fetcher::fetch().
-Result<FetchedImage> result_of(const Download& download, CURLcode code);
+// What follows a transfer.
+struct Arrived {
+  FetchedImage image;
+};
+struct Redirected {
+  RemoteUrl url;
+};
+struct TryAgain {
+  std::chrono::milliseconds pause;
+};
+using Next = std::variant<Arrived, Redirected, TryAgain>;
+
+// Of a transfer that ended with this code. Errors: as Fetcher::fetch().
+Result<Next> next_of(const Download& download, CURLcode code);
+
+// Gives up what a failed attempt has brought, before the next one.
+void begin_again(Download& download, std::shared_ptr<Body> body);
 
 }  // namespace sightline::media

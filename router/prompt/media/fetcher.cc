@@ -67,6 +67,8 @@ class Fetcher::Loop {
     limits.memory = before->memory;
     limits.descriptor_max = before->descriptor_max;
     limits.allow_private_addresses = before->allow_private_addresses;
+    limits.proxies = before->proxies;
+    limits.ca_file = before->ca_file;
     limits_.publish(std::make_shared<const FetchLimits>(limits));
   }
 
@@ -80,6 +82,11 @@ class Fetcher::Loop {
 
  private:
   using Orders = std::list<Order>;
+  // A download before its second attempt.
+  struct Paused {
+    std::unique_ptr<Download> download;
+    Instant until;
+  };
 
   static CURLM* make_multi(const FetchLimits& limits) {
     set_up_library();
@@ -94,12 +101,16 @@ class Fetcher::Loop {
     while (!stop.stop_requested()) {
       take_up();
       start_waiting();
+      try_again();
       int running = 0;
       curl_multi_perform(multi_.get(), &running);
       finish_done();
       expire_waiting();
-      constexpr int kPollMs = 500;  // bounds how late a waiting order notices its deadline
-      curl_multi_poll(multi_.get(), nullptr, 0, kPollMs, nullptr);
+      // The first bounds how late a waiting order notices its deadline.
+      constexpr int kPollMs = 500;
+      constexpr int kPausePollMs = static_cast<int>(kRetryPause.count()) / 4;
+      const int poll_ms = paused_.empty() ? kPollMs : kPausePollMs;
+      curl_multi_poll(multi_.get(), nullptr, 0, poll_ms, nullptr);
     }
     take_up();
     while (!orders_.empty()) {
@@ -112,16 +123,29 @@ class Fetcher::Loop {
   // Takes new orders over and ends those that nobody wants any more.
   void take_up() {
     std::vector<OrderId> cancelled;
+    Orders fresh;
     {
       const MutexLock lock(mutex_);
-      orders_.splice(orders_.end(), fresh_);
+      fresh.splice(fresh.end(), fresh_);
       cancelled.swap(cancelled_);
+    }
+    while (!fresh.empty()) {
+      orders_.splice(orders_.end(), fresh, fresh.begin());
+      read_urls(orders_.back());
     }
     for (const OrderId id : cancelled) {
       const auto found = std::find_if(orders_.begin(), orders_.end(),
                                       [id](const Order& order) { return order.id == id; });
       if (found == orders_.end()) continue;
       end(*found, {.error = client_error(ErrorCode::Cancelled, "the client left")});
+    }
+  }
+
+  void read_urls(Order& order) {
+    for (std::size_t i = 0; i < order.wanted.urls.size(); ++i) {
+      auto url = read_remote_url(order.wanted.urls[i]);
+      if (!url.ok()) return end(order, {.error = std::move(url).error(), .failed = i});
+      order.urls.push_back(std::move(url).value());
     }
   }
 
@@ -134,11 +158,14 @@ class Fetcher::Loop {
   Order* next_order() {
     const Instant now = system_clock().now();
     const std::size_t places = limits_.read()->downloads_max;
-    if (places <= running_.size()) return nullptr;
-    const std::size_t free = places - running_.size();
+    const std::size_t taken = running_.size() + paused_.size();
+    if (places <= taken) return nullptr;
+    const std::size_t free = places - taken;
     Order* next = nullptr;
     for (Order& order : orders_) {
       if (order.started == order.wanted.urls.size() || is_late(order, now)) continue;
+      const auto host = hosts_.find(order.urls[order.started].authority());
+      if (host != hosts_.end() && host->second >= std::max(kHostDownloadsMin, free)) continue;
       if (next == nullptr || order.running < next->running) next = &order;
     }
     const std::size_t share = std::max<std::size_t>(1, free / kFreeShare);
@@ -150,15 +177,52 @@ class Fetcher::Loop {
   }
 
   void start(Order& order) {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(order.deadline -
-                                                                            system_clock().now());
-    auto download = std::make_unique<Download>(
-        Download{order, order.started++, *order.limits, std::make_shared<Body>(held_)});
-    prepare_transfer(*download, left);
+    const std::size_t place = order.started++;
+    auto download =
+        std::make_unique<Download>(Download{.order = order,
+                                            .place = place,
+                                            .limits = *order.limits,
+                                            .body = std::make_shared<Body>(held_),
+                                            .url = order.urls[place],
+                                            .counted_for = order.urls[place].authority()});
+    ++order.running;
+    ++hosts_[download->counted_for];
+    transfer(std::move(download));
+  }
+
+  void transfer(std::unique_ptr<Download> download) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+        download->order.deadline - system_clock().now());
+    auto prepared = prepare_transfer(*download, left);
+    if (!prepared.ok()) {
+      leave_place(*download);
+      const std::size_t place = download->place;
+      return end(download->order, {.error = std::move(prepared).error(), .failed = place});
+    }
     CURL* easy = download->easy.get();
     SL_CHECK(curl_multi_add_handle(multi_.get(), easy) == CURLM_OK);
-    ++order.running;
     running_.emplace(easy, std::move(download));
+  }
+
+  // A download that is neither running nor paused any more.
+  void leave_place(const Download& download) {
+    --download.order.running;
+    const auto host = hosts_.find(download.counted_for);
+    if (--host->second == 0) hosts_.erase(host);
+  }
+
+  // Downloads whose pause is over.
+  void try_again() {
+    const Instant now = system_clock().now();
+    const auto is_due = [now](const Paused& paused) { return paused.until <= now; };
+    for (;;) {
+      // One that fails at once may end others.
+      const auto due = std::find_if(paused_.begin(), paused_.end(), is_due);
+      if (due == paused_.end()) return;
+      std::unique_ptr<Download> download = std::move(due->download);
+      paused_.erase(due);
+      transfer(std::move(download));
+    }
   }
 
   void finish_done() {
@@ -173,16 +237,29 @@ class Fetcher::Loop {
   void finish(CURL* easy, CURLcode code) {
     const auto found = running_.find(easy);
     SL_CHECK(found != running_.end());
-    const std::unique_ptr<Download> download = std::move(found->second);
+    std::unique_ptr<Download> download = std::move(found->second);
     running_.erase(found);
     curl_multi_remove_handle(multi_.get(), easy);
-    Order& order = download->order;
-    --order.running;
-    auto image = result_of(*download, code);
-    if (!image.ok()) {
-      return end(order, {.error = std::move(image).error(), .failed = download->place});
+    auto next = next_of(*download, code);
+    if (next.ok() && std::holds_alternative<Redirected>(*next)) {
+      download->url = std::move(std::get<Redirected>(*next).url);
+      ++download->redirects;
+      return transfer(std::move(download));
     }
-    order.images[download->place] = std::move(image).value();
+    if (next.ok() && std::holds_alternative<TryAgain>(*next)) {
+      begin_again(*download, std::make_shared<Body>(held_));
+      download->is_second_attempt = true;
+      download->decodes = code != CURLE_BAD_CONTENT_ENCODING;
+      const Instant until = system_clock().now() + std::get<TryAgain>(*next).pause;
+      paused_.push_back({std::move(download), until});
+      return;
+    }
+    leave_place(*download);
+    Order& order = download->order;
+    if (!next.ok()) {
+      return end(order, {.error = std::move(next).error(), .failed = download->place});
+    }
+    order.images[download->place] = std::move(std::get<Arrived>(*next).image);
     if (++order.arrived == order.images.size()) end(order, {.images = std::move(order.images)});
   }
 
@@ -202,6 +279,12 @@ class Fetcher::Loop {
     std::erase_if(running_, [&](const auto& entry) {
       if (&entry.second->order != &order) return false;
       curl_multi_remove_handle(multi_.get(), entry.first);
+      leave_place(*entry.second);
+      return true;
+    });
+    std::erase_if(paused_, [&](const Paused& paused) {
+      if (&paused.download->order != &order) return false;
+      leave_place(*paused.download);
       return true;
     });
     const Done done = std::move(order.done);
@@ -218,6 +301,9 @@ class Fetcher::Loop {
   std::uint64_t last_id_ SL_GUARDED_BY(mutex_) = 0;
   Orders orders_;                                                 // loop thread only; as they came
   std::unordered_map<CURL*, std::unique_ptr<Download>> running_;  // loop thread only
+  std::vector<Paused> paused_;                                    // loop thread only
+  // Loop thread only; downloads that run or pause, by the host of their first URL.
+  std::unordered_map<std::string, std::size_t> hosts_;
   WorkerThread thread_;  // last: it uses all of the above and ends first
 };
 
