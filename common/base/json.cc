@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <utility>
 
 #include <simdjson.h>
@@ -33,18 +34,30 @@ std::size_t Document::kept_count() const { return state_->nodes.size(); }
 std::size_t Document::drop_but(std::span<Value* const> kept) {
   const std::vector<Node>& nodes = state_->nodes;
   std::vector<Node> left = {nodes.front()};
+  const auto append = [&](std::uint32_t from, std::uint32_t end) {
+    const auto to = static_cast<std::uint32_t>(left.size());
+    for (std::uint32_t i = from; i < end; ++i) {
+      left.push_back(nodes[i]);
+      left.back().next = std::min(nodes[i].next, end) - from + to;
+    }
+    return to;
+  };
+  // Members of the root that are kept stay where they are.
+  std::vector<std::uint32_t> wanted;
+  for (const Value* const value : kept) wanted.push_back(value->index_);
+  std::sort(wanted.begin(), wanted.end());
+  std::map<std::uint32_t, std::uint32_t> placed;
   for (const Value member : root()) {
-    left.push_back(nodes[member.index_]);
-    left.back().next = static_cast<std::uint32_t>(left.size());
+    const std::uint32_t at = member.index_;
+    const bool stays = std::binary_search(wanted.begin(), wanted.end(), at);
+    const std::uint32_t to = append(at, stays ? nodes[at].next : at + 1);
+    if (stays) placed[at] = to;
   }
   left.front().next = static_cast<std::uint32_t>(left.size());
   for (Value* const value : kept) {
-    const auto to = static_cast<std::uint32_t>(left.size());
-    const std::uint32_t from = std::exchange(value->index_, to);
-    for (std::uint32_t i = from; i < nodes[from].next; ++i) {
-      left.push_back(nodes[i]);
-      left.back().next = nodes[i].next - from + to;
-    }
+    const auto place = placed.find(value->index_);
+    value->index_ =
+        place != placed.end() ? place->second : append(value->index_, nodes[value->index_].next);
   }
   left.shrink_to_fit();
   const std::size_t before = nodes.capacity();

@@ -178,6 +178,17 @@ TEST(Json, DroppingLaterLeavesTheRootsMembersAndTheValuesNamed) {
   EXPECT_EQ(inner.raw(), R"([1,{"q":"\n"}])");
 }
 
+TEST(Json, AMemberOfTheRootThatIsNamedStaysWhole) {
+  Document d = parsed(R"({"a":[1,2],"b":{"c":[3,{"d":4}]},"a":[5],"e":[6]})");
+  Value b = *d.root().find("b");
+  EXPECT_GT(d.drop_but(std::vector<Value*>{&b}), 0U);
+  EXPECT_EQ(d.root().find_all("a").size(), 2U);
+  EXPECT_EQ(d.root().find("e")->size(), 1U);
+  for (const Value& whole : {b, *d.root().find("b")}) {
+    EXPECT_EQ((*++whole.find("c")->begin()).find("d")->integer(), 4);
+  }
+}
+
 TEST(Json, IntegersAreReadFromAnArrayThatWasDropped) {
   const auto read = [](const std::string& array) {
     const Document d = parsed_partly(R"({"x":)" + array + "}");
