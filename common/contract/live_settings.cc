@@ -136,6 +136,7 @@ std::string_view why_not_live(std::string_view path) {
   if (path == "media.allow_private_addresses") {
     return "it would let who pushes reach into the network of this machine";
   }
+  if (path == "server.passed_paths") return "it would let who pushes reach more of the engines";
   if (path.ends_with("_file") || path == "model.path") {
     return "who pushes may not name files of this machine";
   }

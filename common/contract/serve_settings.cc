@@ -64,6 +64,16 @@ void add_server(SettingTable& table, ServerSettings& s) {
        "How long running requests may go on after SIGTERM; then they are told and cut off. "
        "0: cut off at once."},
       s.drain_timeout, {0ms, kHour});
+  table.add_text_list(
+      {"server.passed_paths", "passed-path", "PATH",
+       "A path that is passed to engines beside their inference endpoints, like "
+       "/v1/load_lora_adapter; * stands for a segment; repeatable. All others are answered 404."},
+      s.passed_paths);
+  table.add_text_list(
+      {"server.cors_origins", "cors-origin", "ORIGIN",
+       "An origin whose pages may use the client port, like https://chat.example; * is any, off is "
+       "none; repeatable."},
+      s.cors_origins);
 }
 
 void add_model(SettingTable& table, ModelSettings& s) {
@@ -160,6 +170,31 @@ void add_routing(SettingTable& table, RoutingSettings& s) {
       s.seed, {0, std::numeric_limits<std::uint64_t>::max()});
 }
 
+Result<Done> check_passed_path(const std::string& path) {
+  const bool is_plain = path.starts_with('/') && path.find_first_of("?#%\\ ") == path.npos &&
+                        path.find("//") == path.npos && path.find("/./") == path.npos &&
+                        path.find("/../") == path.npos && (path == "/" || !path.ends_with('/'));
+  if (is_plain) return Done{};
+  return client_error(ErrorCode::InvalidArgument,
+                      "server.passed_paths: \"" + path +
+                          "\" is no path: it begins with a slash, does not end with one and has no "
+                          "query, escape, empty or dot segment");
+}
+
+Result<Done> check_origins(const std::vector<std::string>& origins) {
+  for (const std::string& origin : origins) {
+    const std::size_t scheme = origin.find("://");
+    const bool is_origin = scheme != origin.npos && scheme > 0 && scheme + 3 < origin.size() &&
+                           origin.find_first_of("/?#@ ", scheme + 3) == origin.npos;
+    if (is_origin || origin == kAnyOrigin || (origin == kNoOrigin && origins.size() == 1)) continue;
+    return client_error(ErrorCode::InvalidArgument,
+                        "server.cors_origins: \"" + origin +
+                            "\" is no origin: write scheme://host or scheme://host:port, without a "
+                            "path, * for any, or off alone for none");
+  }
+  return Done{};
+}
+
 }  // namespace
 
 SettingTable serve_table(ServeSettings& settings) {
@@ -213,6 +248,8 @@ Result<Done> check_serve_settings(const ServeSettings& settings, bool has_config
                         "server.memory_bytes_max is less than 64MiB, with which a router is of no "
                         "use; raise --memory-bytes-max or leave it out");
   }
+  for (const std::string& path : settings.server.passed_paths) SL_TRY(check_passed_path(path));
+  SL_TRY(check_origins(settings.server.cors_origins));
   SL_TRY(check_nats(settings.nats));
   SL_TRY(check_agents(settings.workers, settings.nats));
   return check_replica(settings.replica);

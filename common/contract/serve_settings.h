@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/base/result.h"
@@ -20,6 +21,9 @@ namespace sightline::contract {
 
 // The least that server.memory_bytes_max may be.
 inline constexpr std::uint64_t kMemoryBytesMin = 64 << 20;
+
+inline constexpr std::string_view kAnyOrigin = "*";
+inline constexpr std::string_view kNoOrigin = "off";
 
 // The client port.
 struct ServerSettings {
@@ -40,6 +44,11 @@ struct ServerSettings {
   milliseconds header_timeout{10'000};           // from the first byte to the end of the headers
   milliseconds idle_timeout{75'000};   // a connection without a request, or a stalled body
   milliseconds drain_timeout{30'000};  // after SIGTERM, for streams to finish
+  // Paths that are passed to engines beside their inference endpoints; "*" stands for a segment.
+  std::vector<std::string> passed_paths;
+  // Origins whose pages may use the client port: "scheme://host[:port]", kAnyOrigin, or kNoOrigin
+  // alone.
+  std::vector<std::string> cors_origins{std::string(kAnyOrigin)};
 };
 
 struct ModelSettings : ModelNameSettings {

@@ -111,6 +111,24 @@ Result<ApiTarget> read_target(std::string_view target) {
   return read;
 }
 
+std::optional<std::string> model_of(std::string_view target) {
+  constexpr std::string_view kModels = "/v1/models/";
+  const auto origin = origin_form(target);
+  if (!origin.ok() || !origin->starts_with(kModels)) return std::nullopt;
+  const std::string_view escaped =
+      origin->substr(0, origin->find_first_of("?#")).substr(kModels.size());
+  if (escaped.empty()) return std::nullopt;
+  std::string name;
+  for (std::size_t i = 0; i < escaped.size(); ++i) {
+    const bool is_escape = escaped[i] == '%' && i + 2 < escaped.size();
+    const auto high = is_escape ? hex_digit(escaped[i + 1]) : std::nullopt;
+    const auto low = is_escape ? hex_digit(escaped[i + 2]) : std::nullopt;
+    name += high && low ? static_cast<char>(*high * 16 + *low) : escaped[i];
+    if (high && low) i += 2;
+  }
+  return name;
+}
+
 bool is_like_generating(std::string_view path) {
   for (const std::string_view generating : kGeneratingPaths) {
     if (begins_with(path, generating)) return true;

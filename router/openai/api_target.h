@@ -2,6 +2,7 @@
 // Copyright The Sightline Authors
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -21,6 +22,10 @@ struct ApiTarget {
 // could read as different paths (escaped slashes, dot segments, …), NotFound for a slash at the
 // end, which engines answer with a redirection to themselves.
 Result<ApiTarget> read_target(std::string_view target);
+
+// The name that GET /v1/models/NAME asks for, escapes undone; it may have slashes, escaped or not.
+// Any bytes. Nothing: the target is another one.
+std::optional<std::string> model_of(std::string_view target);
 
 // True for a path at which an engine may read prompts as it does at the generating paths: these,
 // and all that begins like them ("/v1/chat/completions/batch"), in any case of letters.

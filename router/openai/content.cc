@@ -15,25 +15,27 @@ using json::Value;
 struct PartType {
   std::string_view type;
   Modality modality;
-  std::string_view payload;  // member that holds the payload
+  std::string_view payload;   // member that holds the payload
+  bool may_be_url = false;    // the payload, or its member "url"
+  bool may_be_bytes = false;  // the same, in base64
 };
 
 // Content part types of vLLM 0.32 (chat_utils, MM_PARSER_MAP) that carry media, in the order in
 // which it asks an untyped part for their payloads.
 constexpr std::array kPartTypes = {
-    PartType{"image_url", Modality::Image, "image_url"},
-    PartType{"input_image", Modality::Image, "image_url"},
+    PartType{"image_url", Modality::Image, "image_url", true},
+    PartType{"input_image", Modality::Image, "image_url", true},
     PartType{"image_pil", Modality::Other, "image_pil"},
     PartType{"image_embeds", Modality::Other, "image_embeds"},
     PartType{"audio_embeds", Modality::Other, "audio_embeds"},
     PartType{"video_embeds", Modality::Other, "video_embeds"},
     PartType{"prompt_embeds", Modality::Other, "prompt_embeds"},
-    PartType{"audio_url", Modality::Audio, "audio_url"},
+    PartType{"audio_url", Modality::Audio, "audio_url", true},
     PartType{"input_audio", Modality::Audio, "input_audio"},
-    PartType{"video_url", Modality::Video, "video_url"},
-    PartType{"image", Modality::Other, "image"},
-    PartType{"video", Modality::Video, "video"},
-    PartType{"audio", Modality::Audio, "audio"},
+    PartType{"video_url", Modality::Video, "video_url", true},
+    PartType{"image", Modality::Other, "image", true, true},
+    PartType{"video", Modality::Video, "video", true, true},
+    PartType{"audio", Modality::Audio, "audio", true, true},
 };
 // A part that names a uuid for nothing known: listed, so that the uuid does not reach an engine
 // that knows more.
@@ -101,8 +103,10 @@ Result<std::optional<MediaPart>> media_part(const Value& part, const Place& plac
   item.path = "messages[" + std::to_string(place.message) + "].content[" +
               std::to_string(place.position) + "]";
   const auto payload = part.find(type->payload);
+  if (payload && type->may_be_url) item.url = SL_TRY(url_of(*payload, item.path));
+  const bool may_be_bytes = type->may_be_bytes && item.url;
+  if (may_be_bytes && is_base64(item.url->string().value_or(""))) item.url.reset();
   if (type->modality == Modality::Image) {
-    if (payload) item.url = SL_TRY(url_of(*payload, item.path));
     if (!item.url) {
       return client_error(ErrorCode::InvalidArgument,
                           item.path +
@@ -114,13 +118,20 @@ Result<std::optional<MediaPart>> media_part(const Value& part, const Place& plac
   return std::optional<MediaPart>(std::move(item));
 }
 
-Error too_many(std::size_t images_max) {
-  return limit_error(ErrorCode::InvalidArgument, "media-images-max",
-                     "at most " + std::to_string(images_max) + " media items may be in one request",
-                     "messages");
+}  // namespace
+
+bool is_base64(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '+' ||
+           c == '/' || c == '=';
+  });
 }
 
-}  // namespace
+Error too_many_media(std::size_t images_max, std::string param) {
+  return limit_error(ErrorCode::InvalidArgument, "media-images-max",
+                     "at most " + std::to_string(images_max) + " media items may be in one request",
+                     std::move(param));
+}
 
 Result<std::vector<MediaPart>> find_media(const Value& messages, std::size_t images_max) {
   std::vector<MediaPart> media;
@@ -133,7 +144,7 @@ Result<std::vector<MediaPart>> find_media(const Value& messages, std::size_t ima
         auto item = SL_TRY(media_part(part, place));
         ++place.position;
         if (!item) continue;
-        if (media.size() == images_max) return too_many(images_max);
+        if (media.size() == images_max) return too_many_media(images_max, "messages");
         media.push_back(std::move(*item));
       }
     }

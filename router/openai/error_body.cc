@@ -2,6 +2,7 @@
 // Copyright The Sightline Authors
 #include "router/openai/error_body.h"
 
+#include "common/base/bytes.h"
 #include "common/base/json.h"
 
 namespace sightline::openai {
@@ -81,6 +82,14 @@ std::string error_body(const Error& error, int status) {
   }
   body += R"(,"code":)" + std::to_string(status) + "}}";
   return body;
+}
+
+Error no_such_model(std::string_view name) {
+  constexpr std::size_t kShownNameBytesMax = 256;
+  std::string shown(is_utf8(name) ? utf8_prefix(name.substr(0, kShownNameBytesMax), name.size())
+                                  : std::string_view());
+  if (is_utf8(name) && shown.size() < name.size()) shown += "…";
+  return client_error(ErrorCode::NotFound, "The model `" + shown + "` does not exist.", "model");
 }
 
 std::string error_event(const Error& error) { return "data: " + error_body(error) + "\n\n"; }

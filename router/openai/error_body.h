@@ -19,6 +19,10 @@ std::string error_body(const Error& error);
 // The same for a status that was decided elsewhere (the HTTP server's own refusals).
 std::string error_body(const Error& error, int status);
 
+// The error for a model that is not served. A name of many bytes is cut, one that is no text left
+// out.
+Error no_such_model(std::string_view name);
+
 // The error as an event of a stream that has begun: "data: {…}\n\n". No "[DONE]" follows it, so
 // that a client can tell a broken stream from a finished one.
 std::string error_event(const Error& error);

@@ -8,6 +8,7 @@
 #include "common/base/memory_ledger.h"
 
 #include "router/openai/content.h"
+#include "router/openai/unread_request.h"
 
 namespace sightline::openai {
 namespace {
@@ -110,6 +111,7 @@ Result<CompletionBody> parse_completion(const Value& root, HeldBytes* memory) {
 
 Result<Done> read_options(const Value& root, ApiRequest& request) {
   request.model = SL_TRY(text(root, "model"));
+  if (request.model && request.model->empty()) request.model.reset();
   request.cache_salt = SL_TRY(text(root, "cache_salt"));
   request.stream = SL_TRY(flag(root, "stream", false));
   if (const auto options = root.find("stream_options"); options && is_given(*options)) {
@@ -160,17 +162,25 @@ std::string_view name_of(Modality modality) {
   return "other";
 }
 
+std::string without_mark(std::string body) {
+  constexpr std::string_view kMark = "\xEF\xBB\xBF";
+  if (body.starts_with(kMark)) body.erase(0, kMark.size());
+  return body;
+}
+
 Result<ApiRequest> parse_request(Endpoint endpoint, std::string body, const RequestLimits& limits) {
   if (body.empty()) return bad("the request has no body; send a JSON object", "");
   json::ParseLimits json_limits{.inside_of = inside_of, .memory = limits.memory};
   if (endpoint == Endpoint::Chat) json_limits.values_max = kChatValuesMax;
   if (endpoint == Endpoint::Completions) json_limits.kept_max = kCompletionValuesMax;
-  json::Document document = SL_TRY(json::Document::parse(std::move(body), json_limits));
+  json::Document document =
+      SL_TRY(json::Document::parse(without_mark(std::move(body)), json_limits));
   if (!document.root().is(Kind::Object)) return bad("the request body must be a JSON object", "");
   ApiRequest request{
       .endpoint = endpoint, .document = std::move(document), .body = CompletionBody{}};
   // Views must point to the document in its final place.
   const Value root = request.document.root();
+  SL_TRY(check_no_transfer(root));
   SL_TRY(read_options(root, request));
   if (endpoint == Endpoint::Chat) {
     request.body = SL_TRY(parse_chat(root, limits));
@@ -182,7 +192,11 @@ Result<ApiRequest> parse_request(Endpoint endpoint, std::string body, const Requ
 
 void drop_prompt(ApiRequest& request, HeldBytes* memory) {
   std::size_t free = 0;
+  // What is edited in place when the body is sent.
+  std::vector<Value> edited = request.document.root().find_all("stream_options");
+  for (const Value& value : request.document.root().find_all("vllm_xargs")) edited.push_back(value);
   std::vector<Value*> kept;
+  for (Value& value : edited) kept.push_back(&value);
   if (auto* const chat = std::get_if<ChatBody>(&request.body)) {
     chat->messages = request.document.root();
     chat->tools.reset();

@@ -59,7 +59,7 @@ struct ApiRequest {
   Endpoint endpoint = Endpoint::Chat;
   json::Document document;
   std::variant<ChatBody, CompletionBody> body;
-  std::optional<std::string> model;
+  std::optional<std::string> model;  // absent for "" too: the base model, as vLLM 0.32 reads it
   std::optional<std::string> cache_salt;
   bool stream = false;
   bool include_usage = false;  // stream_options.include_usage as the client asked
@@ -92,6 +92,10 @@ struct RequestLimits {
   // What the request takes besides its body is charged here; outlives it. Null: nowhere.
   HeldBytes* memory = nullptr;
 };
+
+// The body without the byte order mark of UTF-8 in front of it, which engines skip (json.loads() of
+// Python) and parsers of JSON do not.
+std::string without_mark(std::string body);
 
 // Parses a request body. Errors: InvalidArgument with the field's name in param, TooLarge for
 // nesting and the number of values; all blamed on the client. A type error of a field that the

@@ -47,6 +47,7 @@ std::string edited(const openai::ApiRequest& request, bool as_bytes) {
       if (as_bytes) openai::set_url(body, part, kFetched);
     } else {
       openai::clear_uuid(body, part);
+      if (as_bytes && part.url) openai::set_url(body, part, kFetched);
     }
   }
   if (request.stream && !request.include_usage) openai::ask_for_usage(body, request);

@@ -17,6 +17,7 @@
 #include "router/engine/family/version.h"
 #include "router/openai/edits.h"
 #include "router/openai/request.h"
+#include "router/openai/unread_request.h"
 
 namespace sightline::family {
 
@@ -49,6 +50,10 @@ class Family : public wire::EventFormat {
   // images of a chat request, in their order; an empty one is not known.
   virtual void edit(openai::EditedBody& body, const openai::ApiRequest& request,
                     std::span<const std::string> identifiers) const = 0;
+
+  // What its servers must read otherwise than a client wrote it, in a body that the router does not
+  // read.
+  [[nodiscard]] virtual std::span<const openai::FixedMember> unread_members() const = 0;
 
   // Why the blocks of a request do not tell what its servers reuse for it; empty: they do.
   [[nodiscard]] virtual std::string_view unpredictable(const openai::ApiRequest& request) const = 0;

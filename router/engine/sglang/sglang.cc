@@ -20,6 +20,9 @@ constexpr std::int64_t kSentinelsFrom = 1'000'000;
 // Fields with which a client would choose the data-parallel rank.
 constexpr std::array<std::string_view, 2> kRankFields = {"routed_dp_rank", "data_parallel_rank"};
 
+constexpr std::array kUnreadMembers = {openai::FixedMember{kRankFields[0], "null"},
+                                       openai::FixedMember{kRankFields[1], "null"}};
+
 bool is_set(const json::Value& root, std::string_view name) {
   const auto values = root.find_all(name);
   return std::any_of(values.begin(), values.end(),
@@ -78,6 +81,10 @@ class Sglang : public family::Family {
       if (is_set(root, name)) openai::set_member(body, root, name, "null");
     }
     turn_extra_key_into_salt(body, request);
+  }
+
+  [[nodiscard]] std::span<const openai::FixedMember> unread_members() const override {
+    return kUnreadMembers;
   }
 
   [[nodiscard]] std::string_view unpredictable(const openai::ApiRequest& request) const override {

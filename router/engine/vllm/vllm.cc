@@ -2,6 +2,8 @@
 // Copyright The Sightline Authors
 #include "router/engine/vllm/vllm.h"
 
+#include <array>
+#include <string>
 #include <utility>
 
 #include "router/cache/keys/block_key.h"
@@ -11,14 +13,18 @@
 namespace sightline::vllm {
 namespace {
 
+constexpr std::string_view kReportMode = "kv_cache_report_mode";
+constexpr std::string_view kNewBlocksOnly = R"("incremental")";
+constexpr std::array kUnreadMembers = {openai::FixedMember{kReportMode, kNewBlocksOnly}};
+
 // Takes away the client's wish that the engine announce reused blocks again
 // (vllm_xargs.kv_cache_report_mode "full", vLLM 0.26 and later): one announced again cannot be told
 // from a second copy, which would count as held when the only one is gone.
 void report_new_blocks_only(openai::EditedBody& body, const openai::ApiRequest& request) {
   for (const json::Value& arguments : request.document.root().find_all("vllm_xargs")) {
     if (!arguments.is(json::Kind::Object)) continue;
-    for (const json::Value& mode : arguments.find_all("kv_cache_report_mode")) {
-      body.replace(mode.begin_offset(), mode.end_offset(), R"("incremental")");
+    for (const json::Value& mode : arguments.find_all(kReportMode)) {
+      body.replace(mode.begin_offset(), mode.end_offset(), std::string(kNewBlocksOnly));
     }
   }
 }
@@ -68,6 +74,10 @@ class Vllm : public family::Family {
       }
     }
     report_new_blocks_only(body, request);
+  }
+
+  [[nodiscard]] std::span<const openai::FixedMember> unread_members() const override {
+    return kUnreadMembers;
   }
 
   [[nodiscard]] std::string_view unpredictable(const openai::ApiRequest& request) const override {

@@ -8,6 +8,8 @@
 #include "common/contract/metrics_requests.h"
 #include "common/contract/names.h"
 
+#include "router/front/proxy/cors.h"
+
 namespace sightline::proxy {
 namespace {
 
@@ -101,6 +103,8 @@ relay::Attempt Attempts::begin(const http::Request& http, const selection::Selec
   attempt.call.timeouts.between_bytes = limits.request_timeout;
   attempt.answer_headers.set(contract::kRequestIdHeader, trace_.request_id());
   attempt.answer_headers.set(contract::kWorkerHeader, chosen.worker);
+  allow_origin(attempt.answer_headers, services_.settings.read()->server.cors_origins,
+               http.headers.find("origin"));
   if (chosen.rank) {
     attempt.call.head.headers.set(contract::kEngineRankHeader, std::to_string(*chosen.rank));
     attempt.answer_headers.set(contract::kRankHeader, std::to_string(*chosen.rank));

@@ -4,19 +4,21 @@
 
 #include <new>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include "common/base/bytes.h"
 #include "common/base/json.h"
 #include "common/base/log.h"
 #include "common/base/out_of_memory.h"
+#include "common/base/printable.h"
 #include "common/base/rng.h"
 #include "common/contract/metrics_requests.h"
 #include "common/contract/names.h"
 
+#include "router/front/proxy/cors.h"
 #include "router/openai/api_target.h"
 #include "router/openai/error_body.h"
+#include "router/openai/passed_paths.h"
 
 namespace sightline::proxy {
 namespace {
@@ -49,6 +51,31 @@ bool is_own(std::string_view path) {
   return path == "/v1/models" || path == "/health" || path == "/version";
 }
 
+// The methods of what is answered without a worker.
+constexpr std::string_view kReads = "GET, HEAD";
+
+// What may be asked of a path; empty: it is none.
+std::string_view methods_of(std::string_view path, const std::vector<std::string>& passed) {
+  if (is_generating(path)) return "POST";
+  return is_own(path) ? kReads : openai::passed_methods(path, passed);
+}
+
+// The router's own answer to a method, with the content for one that is taken, and where there is
+// no such path.
+template <class Content>
+http::Response own_response(std::string_view methods, std::string_view method, Content content) {
+  if (methods.empty() || (method != "OPTIONS" && openai::has_method(methods, method))) {
+    return content();
+  }
+  http::Response response{.status = 204, .headers = {}, .body = {}};
+  if (method != "OPTIONS") {
+    response = error_response(client_error(ErrorCode::MethodNotAllowed,
+                                           "this path takes " + std::string(methods) + " only"));
+  }
+  response.headers.set("allow", std::string(methods) + ", OPTIONS");
+  return response;
+}
+
 // Puts what is known beside the error into its answer.
 void add_advice(http::Response& response, const Advice& advice) {
   if (advice.retry_after_s) {
@@ -79,7 +106,7 @@ struct ModelEntry {
 };
 
 void append_model(std::string& out, const ModelEntry& model, std::int64_t created) {
-  if (out.back() != '[') out += ',';
+  if (!out.empty()) out += ',';
   out += R"({"id":)" + json::to_quoted(model.id) + R"(,"object":"model","created":)" +
          std::to_string(created) + R"(,"owned_by":"sightline","root":)" +
          json::to_quoted(model.root) + R"(,"parent":)" +
@@ -99,39 +126,41 @@ ClientApi::ClientApi(const Services& services, Proxy& proxy, http::Client& to_wo
       id_seed_(static_cast<std::uint64_t>(services.clock.wall().time_since_epoch().count())) {}
 
 Task<void> ClientApi::handle(http::Request& http, http::ResponseWriter& client) {
+  if (is_preflight(http)) {
+    auto preflight = preflight_answer(http, services_.settings.read()->server.cors_origins);
+    co_await answer("other", http, std::move(preflight), client);
+    co_return;
+  }
+  if (const auto model = openai::model_of(http.target)) {
+    auto response = own_response(kReads, http.method, [&] { return model_response(*model); });
+    co_await answer("/v1/models", http, std::move(response), client);
+    co_return;
+  }
   auto target = openai::read_target(http.target);
   if (!target.ok()) {
-    http::Response refused = error_response(target.error());
-    name_request(refused, request_id_of(http));
-    co_await answer("other", std::move(refused), client);
+    auto refused = error_response(target.error());
+    co_await answer("other", http, std::move(refused), client);
     co_return;
   }
   const std::string path = std::move(target->path);
   http.target = path + target->query;
-  if (is_generating(path) && http.method == "POST") {
+  const auto settings = services_.settings.read();
+  const std::string_view methods = methods_of(path, settings->server.passed_paths);
+  const bool is_taken = openai::has_method(methods, http.method);
+  if (is_generating(path) && is_taken) {
     const auto endpoint =
         path == "/v1/completions" ? openai::Endpoint::Completions : openai::Endpoint::Chat;
     co_await generate(endpoint, http, client);
-    co_return;
-  }
-  if (!is_own(path) && path.starts_with("/v1/") && !openai::is_like_generating(path)) {
+  } else if (!is_own(path) && is_taken) {
     co_await pass(http, client);
-    co_return;
+  } else {
+    auto response = own_response(methods, http.method, [&] { return own_content(path); });
+    const std::string_view route = is_own(path) ? std::string_view(path) : "other";
+    co_await answer(route, http, std::move(response), client);
   }
-  const std::string_view route = is_own(path) ? std::string_view(path) : "other";
-  http::Response response = own_response(path, http.method);
-  name_request(response, request_id_of(http));
-  co_await answer(route, std::move(response), client);
 }
 
-http::Response ClientApi::own_response(const std::string& path, std::string_view method) const {
-  const bool generates = is_generating(path);
-  if (generates || (is_own(path) && method != "GET")) {
-    http::Response response = error_response(client_error(
-        ErrorCode::MethodNotAllowed, path + (generates ? " takes POST only" : " takes GET only")));
-    response.headers.set("allow", generates ? "POST" : "GET");
-    return response;
-  }
+http::Response ClientApi::own_content(std::string_view path) const {
   if (path == "/v1/models") return json_response(200, models_body());
   if (path == "/version") return json_response(200, R"({"version":")" SL_VERSION R"("})");
   if (path == "/health") return {};
@@ -140,7 +169,14 @@ http::Response ClientApi::own_response(const std::string& path, std::string_view
       openai::is_like_generating(path)
           ? "no such path; send every single request to /v1/chat/completions or /v1/completions: "
             "batches and other forms of them are not supported"
-          : "no such path; the API is under /v1, see /v1/models"));
+          : "no such path; the API is under /v1, see /v1/models; engines' other paths are passed "
+            "where server.passed_paths names them"));
+}
+
+http::Response ClientApi::model_response(std::string_view name) const {
+  std::string entry = model_entries(name);
+  if (entry.empty()) return error_response(openai::no_such_model(name));
+  return json_response(200, std::move(entry));
 }
 
 void ClientApi::name_request(http::Response& response, const std::string& request_id) const {
@@ -150,8 +186,11 @@ void ClientApi::name_request(http::Response& response, const std::string& reques
       {{"request_id", request_id}, {"status", response.status}});
 }
 
-Task<void> ClientApi::answer(std::string_view route, http::Response response,
-                             http::ResponseWriter& client) {
+Task<void> ClientApi::answer(std::string_view route, const http::Request& http,
+                             http::Response response, http::ResponseWriter& client) {
+  name_request(response, request_id_of(http));
+  allow_origin(response.headers, services_.settings.read()->server.cors_origins,
+               http.headers.find("origin"));
   const std::string status = std::to_string(response.status);
   services_.metrics.counter(contract::kRequestsTotal, {route, status}).add();
   auto sent = co_await client.send(std::move(response));
@@ -168,7 +207,7 @@ Task<void> ClientApi::generate(openai::Endpoint endpoint, http::Request& http,
   relay::HttpRelay relay(to_workers_, client);
   auto life = proxy_.serve(endpoint, http, relay, trace);
   if (result.ok()) result = co_await contained(std::move(life));
-  co_await conclude(std::move(result), trace, client);
+  co_await conclude(std::move(result), http, trace, client);
 }
 
 Task<void> ClientApi::pass(http::Request& http, http::ResponseWriter& client) {
@@ -178,7 +217,7 @@ Task<void> ClientApi::pass(http::Request& http, http::ResponseWriter& client) {
   relay::HttpRelay relay(to_workers_, client);
   auto life = proxy_.serve_unread(http, relay, trace);
   if (result.ok()) result = co_await contained(std::move(life));
-  co_await conclude(std::move(result), trace, client);
+  co_await conclude(std::move(result), http, trace, client);
 }
 
 Result<Done> ClientApi::admit(std::size_t requests) const {
@@ -186,7 +225,7 @@ Result<Done> ClientApi::admit(std::size_t requests) const {
   return overload_error("concurrent-requests-max", "too many requests at the same time");
 }
 
-Task<void> ClientApi::conclude(Result<Done> result, RequestTrace& trace,
+Task<void> ClientApi::conclude(Result<Done> result, const http::Request& http, RequestTrace& trace,
                                http::ResponseWriter& client) {
   if (result.ok()) co_return;
   Error error = std::move(result).error();
@@ -199,6 +238,8 @@ Task<void> ClientApi::conclude(Result<Done> result, RequestTrace& trace,
   trace.failed(response.status, error);
   if (client.started() || client.disconnected()) co_return;
   response.headers.set(contract::kRequestIdHeader, trace.request_id());
+  allow_origin(response.headers, services_.settings.read()->server.cors_origins,
+               http.headers.find("origin"));
   auto sent = co_await client.send(std::move(response));
   static_cast<void>(sent);  // the error is noted already
 }
@@ -210,10 +251,16 @@ http::Response ClientApi::refusal(int status, const Error& error) {
   services_.metrics.counter(contract::kRequestsTotal, {"refused", std::to_string(status)}).add();
   http::Response response = error_response(error, status);
   name_request(response, new_request_id());
+  // What the request's origin was is not known any more.
+  allow_origin(response.headers, services_.settings.read()->server.cors_origins, "");
   return response;
 }
 
 std::string ClientApi::models_body() const {
+  return R"({"object":"list","data":[)" + model_entries({}) + "]}";
+}
+
+std::string ClientApi::model_entries(std::optional<std::string_view> only) const {
   const auto served = services_.served();
   const auto settings = services_.settings.read();
   const auto& names = settings->model.served_names;
@@ -221,21 +268,25 @@ std::string ClientApi::models_body() const {
   const std::uint32_t tokens = served->prompt_tokens_max;
   if (tokens > 0 && (longest == 0 || tokens < longest)) longest = tokens;
   if (longest == 0) longest = services_.model->profile.tokens_max.value_or(0);
-  std::string body = R"({"object":"list","data":[)";
+  std::string entries;
+  const auto add = [&](const ModelEntry& model) {
+    if (!only || model.id == *only) append_model(entries, model, started_s_);
+  };
   for (const std::string& name : names) {
-    append_model(body, {.id = name, .root = names.front(), .max_model_len = longest}, started_s_);
+    add({.id = name, .root = names.front(), .parent = {}, .max_model_len = longest});
   }
   for (const fleet::ServedNames::Model& model : served->models.all()) {
     if (!names.empty() && model.parent.empty()) continue;
     if (std::find(names.begin(), names.end(), model.id) != names.end()) continue;
-    append_model(body, {model.id, model.id, model.parent, longest}, started_s_);
+    add({model.id, model.id, model.parent, longest});
   }
-  return body + "]}";
+  return entries;
 }
 
 std::string ClientApi::request_id_of(const http::Request& http) {
   const auto given = http.headers.find(contract::kRequestIdHeader);
-  if (given && !given->empty() && given->size() <= kRequestIdBytesMax) return std::string(*given);
+  const bool is_kept = given && !given->empty() && given->size() <= kRequestIdBytesMax;
+  if (is_kept && is_printable(*given)) return std::string(*given);
   return new_request_id();
 }
 

@@ -4,7 +4,9 @@
 
 #include <atomic>
 #include <cstddef>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "common/http/client.h"
 #include "common/http/message.h"
@@ -29,15 +31,20 @@ class ClientApi {
   http::Response refusal(int status, const Error& error);
 
  private:
-  // What the router answers without a worker, errors for unknown paths and methods among it.
-  [[nodiscard]] http::Response own_response(const std::string& path, std::string_view method) const;
-  Task<void> answer(std::string_view route, http::Response response, http::ResponseWriter& client);
+  // What the router answers without a worker, the error for unknown paths among it.
+  [[nodiscard]] http::Response own_content(std::string_view path) const;
+  [[nodiscard]] http::Response model_response(std::string_view name) const;
+  Task<void> answer(std::string_view route, const http::Request& http, http::Response response,
+                    http::ResponseWriter& client);
   Task<void> generate(openai::Endpoint endpoint, http::Request& http, http::ResponseWriter& client);
   Task<void> pass(http::Request& http, http::ResponseWriter& client);
   // The error of one request too many, told by how many there are with it.
   [[nodiscard]] Result<Done> admit(std::size_t requests) const;
-  Task<void> conclude(Result<Done> result, RequestTrace& trace, http::ResponseWriter& client);
+  Task<void> conclude(Result<Done> result, const http::Request& http, RequestTrace& trace,
+                      http::ResponseWriter& client);
   [[nodiscard]] std::string models_body() const;
+  // The served models as JSON, with commas between them, or the one of that name; "": none.
+  [[nodiscard]] std::string model_entries(std::optional<std::string_view> only) const;
   // Puts the id into an answer of the router's own; errors among these get their log line here.
   void name_request(http::Response& response, const std::string& request_id) const;
   [[nodiscard]] std::string new_request_id();

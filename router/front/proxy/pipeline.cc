@@ -9,6 +9,7 @@
 #include "common/base/memory_ledger.h"
 
 #include "router/engine/families/families.h"
+#include "router/openai/error_body.h"
 #include "router/prompt/prepare/weights.h"
 
 namespace sightline::proxy {
@@ -18,20 +19,10 @@ namespace {
 constexpr std::size_t kPromptTokensMax = 1U << 22U;
 // Tokens per block assumed for comparing work when no worker has told its own; vLLM's default.
 constexpr std::uint32_t kAssumedBlockSize = 16;
-// Bytes of an unknown model's name that the error repeats.
-constexpr std::size_t kShownNameBytesMax = 256;
 // Bytes of a body per token where the prompt is not known: English text.
 constexpr std::size_t kBytesPerTokenGuess = 4;
 // The same where the prompt is token ids: digits, comma, often a blank.
 constexpr std::size_t kBytesPerIdGuess = 6;
-
-// A name that a client made up, as errors show it: cut at a whole character.
-std::string shown(std::string_view name) {
-  if (name.size() <= kShownNameBytesMax) return std::string(name);
-  std::size_t end = kShownNameBytesMax;
-  while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xC0U) == 0x80U) --end;
-  return std::string(name.substr(0, end)) + "…";
-}
 
 // Tokens of all prompts of a batch, of which the first has first_tokens.
 std::size_t batch_tokens(const openai::ApiRequest& request, std::size_t first_tokens) {
@@ -86,6 +77,29 @@ Task<Result<openai::ApiRequest>> Pipeline::parse(openai::Endpoint endpoint, std:
   co_return std::move(request).value();
 }
 
+Task<Result<openai::UnreadRequest>> Pipeline::parse_unread(std::string body,
+                                                           std::string_view content_type,
+                                                           Requester& requester) const {
+  const openai::UnreadRules rules{.fixed = families::unread_members(),
+                                  .media_max = services_.settings.read()->media.images_max,
+                                  .memory = &requester.memory};
+  const auto now = static_cast<std::uint64_t>(services_.clock.now().time_since_epoch().count());
+  const std::size_t weight = prepare::parse_weight(body, Rng(seed_ ^ now));
+  auto work = [&body, content_type, &rules] {
+    return openai::read_unread(std::move(body), content_type, rules);
+  };
+  auto request = co_await offload(services_.pool, weight, requester.left, std::move(work));
+  co_return request;
+}
+
+Task<Result<prepare::Downloads>> Pipeline::fetch(std::span<const openai::MediaPart> media,
+                                                 std::stop_token left) const {
+  const std::uint64_t bytes_max = services_.settings.read()->server.body_bytes_max;
+  auto downloads =
+      co_await prepare::download_media(media, services_.fetcher, bytes_max, std::move(left));
+  co_return downloads;
+}
+
 Result<Done> Pipeline::check_model(const openai::ApiRequest& request,
                                    const fleet::Served& served) const {
   if (!request.model) return Done{};
@@ -95,8 +109,7 @@ Result<Done> Pipeline::check_model(const openai::ApiRequest& request,
   // Without a name of our own the workers' names are served, else only their adapters.
   const fleet::ServedNames::Model* model = served.models.find(*request.model);
   if (model != nullptr && (names.empty() || !model->parent.empty())) return Done{};
-  return client_error(ErrorCode::NotFound,
-                      "The model `" + shown(*request.model) + "` does not exist.", "model");
+  return openai::no_such_model(*request.model);
 }
 
 std::size_t Pipeline::prompt_tokens_max(const fleet::Served& served) const {
@@ -113,10 +126,10 @@ Task<Result<prepare::Prepared>> Pipeline::prepare(openai::ApiRequest& request,
   const prepare::LoadedModel& model = *services_.model;
   const prepare::MediaRules rules{.profile = model.profile,
                                   .key = services_.identity,
-                                  .image_bytes_max = settings->media.image_bytes_max,
-                                  .fetched_bytes_max = settings->server.body_bytes_max};
-  auto downloads =
-      co_await prepare::download_media(request, services_.fetcher, rules, requester.left);
+                                  .image_bytes_max = settings->media.image_bytes_max};
+  const openai::ChatBody* chat = request.chat();
+  const auto parts = chat == nullptr ? std::span<const openai::MediaPart>{} : chat->media;
+  auto downloads = co_await fetch(parts, requester.left);
   if (!downloads.ok()) co_return std::move(downloads).error();
   const prepare::PromptOptions prompt_options{.token_cache = &services_.token_cache,
                                               .tokens_max = prompt_tokens_max(served),

@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/base/byte_budget.h"
@@ -15,6 +17,7 @@
 #include "router/front/proxy/services.h"
 #include "router/front/selection/selection.h"
 #include "router/openai/request.h"
+#include "router/openai/unread_request.h"
 #include "router/prompt/prepare/prepare.h"
 #include "router/workers/fleet/served.h"
 
@@ -50,6 +53,15 @@ class Pipeline {
   // left is not done, here and in 2: Cancelled. Where memory has no room: TooLarge, Overloaded.
   Task<Result<openai::ApiRequest>> parse(openai::Endpoint endpoint, std::string body,
                                          const fleet::Served& served, Requester& requester) const;
+
+  // The same where the prompt is not read: what the body could make an engine do is. The content
+  // type is the client's.
+  Task<Result<openai::UnreadRequest>> parse_unread(std::string body, std::string_view content_type,
+                                                   Requester& requester) const;
+
+  // Of 2: what media name by URL. They outlive it.
+  Task<Result<prepare::Downloads>> fetch(std::span<const openai::MediaPart> media,
+                                         std::stop_token left) const;
 
   // 2: media resolved, template rendered, text tokenized, placeholders expanded. Of the request
   // what only that needs is dropped (openai::drop_prompt).

@@ -64,4 +64,30 @@ std::vector<std::string_view> RequestBodies::pieces_for(contract::EngineFamily f
   return body->second.pieces();
 }
 
+Task<Result<openai::EditedBody>> edit_unread(const Services& services,
+                                             const openai::UnreadRequest& request,
+                                             const prepare::Downloads& downloads,
+                                             Requester& requester) {
+  const bool as_bytes = services.settings.read()->media.forward == contract::MediaForward::Bytes;
+  std::size_t bytes = 0;
+  for (const auto& download : downloads) bytes += download ? download->size() : 0;
+  const std::size_t written = base64_bytes(bytes);
+  if (!requester.memory.add(written)) {
+    co_return memory_error(requester.memory, written, "the media of the request, as base64,");
+  }
+  auto work = [&]() -> Result<openai::EditedBody> {
+    openai::EditedBody body(request.text());
+    for (const auto& fix : request.fixes) {
+      body.replace(fix.old.begin_offset(), fix.old.end_offset(), std::string(fix.value));
+    }
+    for (std::size_t i = 0; i < downloads.size(); ++i) {
+      if (!downloads[i] || !as_bytes) continue;
+      openai::set_url(body, request.media[i], prepare::data_url_of(ByteView(*downloads[i])));
+    }
+    return body;
+  };
+  auto edited = co_await offload(services.pool, bytes, requester.left, std::move(work));
+  co_return edited;
+}
+
 }  // namespace sightline::proxy

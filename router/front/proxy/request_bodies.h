@@ -16,6 +16,7 @@
 #include "router/front/proxy/services.h"
 #include "router/openai/edits.h"
 #include "router/openai/request.h"
+#include "router/openai/unread_request.h"
 #include "router/prompt/prepare/prepare.h"
 #include "router/workers/fleet/served.h"
 
@@ -50,5 +51,12 @@ class RequestBodies {
   const prepare::Prepared& prepared_;
   std::map<contract::EngineFamily, openai::EditedBody> bodies_;
 };
+
+// The body of a request that is not read as workers get it; its URLs are replaced, on the compute
+// threads, by what was downloaded for them. The request outlives it. Errors: as of edit() above.
+Task<Result<openai::EditedBody>> edit_unread(const Services& services,
+                                             const openai::UnreadRequest& request,
+                                             const prepare::Downloads& downloads,
+                                             Requester& requester);
 
 }  // namespace sightline::proxy

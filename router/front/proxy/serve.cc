@@ -82,20 +82,36 @@ Task<Result<Done>> Proxy::serve(openai::Endpoint endpoint, http::Request& http, 
 
 Task<Result<Done>> Proxy::serve_unread(http::Request& http, relay::Relay& relay,
                                        RequestTrace& trace) {
-  const std::string_view body[] = {http.body};
+  std::stop_source left;
+  relay.on_leave([left]() mutable { left.request_stop(); });
+  Requester requester{left.get_token(), pipeline_.memory_for(http.body.size())};
+
+  // 1 parse, 2 prepare: what an engine could be made to connect to or to load.
+  const std::string content_type(http.headers.find("content-type").value_or(""));
+  auto parsed = co_await pipeline_.parse_unread(std::move(http.body), content_type, requester);
+  if (!parsed.ok()) co_return std::move(parsed).error();
   const auto repeatable =
       is_safe(http.method) ? retry::Repeatable::WhenKept : retry::Repeatable::Never;
   Attempts attempts(services_, retries_, trace,
-                    {{http.method, http.target, http.body}, repeatable});
+                    {{http.method, http.target, parsed->text()}, repeatable});
   SL_CO_TRY(attempts.recall());
+  const auto downloads = co_await pipeline_.fetch(parsed->media, left.get_token());
+  if (!downloads.ok()) co_return downloads.error();
+  const auto body = co_await edit_unread(services_, *parsed, *downloads, requester);
+  if (!body.ok()) co_return body.error();
+  const auto pieces = body->pieces();
+
   selection::Inquiry inquiry;
   inquiry.is_read = false;
   for (;;) {
+    // 5 select, 6 reserve: the worker with the least load.
     const auto chosen = co_await attempts.choose(inquiry);
     if (!chosen.ok()) co_return chosen.error();
     selection::Reservation reservation(services_.selector, chosen->reservation);
+
+    // 7 forward, 8 account.
     relay::Attempt attempt = attempts.begin(http, *chosen);
-    attempt.call.body = body;
+    attempt.call.body = pieces;
     attempt.life = reservation.life();
     auto forwarded = co_await relay.pass_through(attempt);
     reservation.end(ending_of(forwarded, trace));

@@ -30,7 +30,8 @@ class Proxy {
   Task<Result<Done>> serve(openai::Endpoint endpoint, http::Request& http, relay::Relay& relay,
                            RequestTrace& trace);
 
-  // Sends a request that the router does not read to the least loaded worker; to another one only
+  // Sends a request whose prompt the router does not read to the least loaded worker, its media
+  // fetched and what clients may not ask for refused or taken out; to another worker only
   // if that cannot be connected to, as what it does is not known to be repeatable. A method that
   // changes nothing is sent again where a kept connection was closed.
   Task<Result<Done>> serve_unread(http::Request& http, relay::Relay& relay, RequestTrace& trace);

@@ -2,6 +2,8 @@
 // Copyright The Sightline Authors
 #include "router/prompt/prepare/resolve_media.h"
 
+#include <algorithm>
+#include <map>
 #include <utility>
 #include <variant>
 
@@ -25,25 +27,37 @@ Error at_item(Error error, const MediaPart& part) {
   return with_context(std::move(error), part.path);
 }
 
-// The items of a request that are to be downloaded, and where they stand among its media.
+// What is to be downloaded for a request.
 struct Wanted {
   media::FetchOrder order;
-  std::vector<std::size_t> items;  // parallel to the order's URLs
+  // Where the item's bytes are among the order's; parallel to the items, nothing: they are inline.
+  std::vector<std::optional<std::size_t>> places;
 };
 
-// All items are looked at before the first download begins.
-Result<Wanted> wanted_of(const openai::ChatBody& chat, const MediaRules& rules) {
-  Wanted wanted{.order = {.urls = {}, .bytes_max = rules.fetched_bytes_max}};
-  for (std::size_t i = 0; i < chat.media.size(); ++i) {
-    const MediaPart& part = chat.media[i];
-    if (!part.url || part.modality != Modality::Image) continue;
+// Adds the URLs of the images, or those of the other media. All items are looked at before the
+// first download begins.
+Result<Done> add_urls(std::span<const MediaPart> media, bool of_images, Wanted& wanted) {
+  std::map<std::string_view, std::size_t> places;
+  for (std::size_t i = 0; i < media.size(); ++i) {
+    const MediaPart& part = media[i];
+    if (!part.url || (part.modality == Modality::Image) != of_images) continue;
     const auto source = media::classify_url(part.url->string().value_or(""));
     if (!source.ok()) return at_item(source.error(), part);
     const auto* remote = std::get_if<media::RemoteImage>(&*source);
     if (remote == nullptr) continue;
-    wanted.order.urls.emplace_back(remote->url);
-    wanted.items.push_back(i);
+    const auto [place, is_new] = places.emplace(remote->url, wanted.order.urls.size());
+    if (is_new) wanted.order.urls.emplace_back(remote->url);
+    wanted.places[i] = place->second;
   }
+  return Done{};
+}
+
+Result<Wanted> wanted_of(std::span<const MediaPart> media, std::uint64_t bytes_max) {
+  Wanted wanted{.order = {.urls = {}, .bytes_max = bytes_max},
+                .places = std::vector<std::optional<std::size_t>>(media.size())};
+  SL_TRY(add_urls(media, true, wanted));
+  wanted.order.images = wanted.order.urls.size();
+  SL_TRY(add_urls(media, false, wanted));
   return wanted;
 }
 
@@ -123,15 +137,22 @@ void append_base64(std::string& out, ByteView bytes) {
   }
 }
 
+const std::string kAnyType = "application/octet-stream";
+
+std::string data_url(std::string url, ByteView bytes) {
+  url += ";base64,";
+  url.reserve(url.size() + (bytes.size() + 2) / 3 * 4);
+  append_base64(url, bytes);
+  return url;
+}
+
 }  // namespace
 
-Task<Result<Downloads>> download_media(const openai::ApiRequest& request, media::Fetcher& fetcher,
-                                       const MediaRules& rules, std::stop_token left) {
-  const openai::ChatBody* chat = request.chat();
-  if (chat == nullptr) co_return Downloads{};
-  Wanted wanted = SL_CO_TRY(wanted_of(*chat, rules));
-  Downloads downloads(chat->media.size());
-  if (wanted.items.empty()) co_return downloads;
+Task<Result<Downloads>> download_media(std::span<const MediaPart> media, media::Fetcher& fetcher,
+                                       std::uint64_t bytes_max, std::stop_token left) {
+  Wanted wanted = SL_CO_TRY(wanted_of(media, bytes_max));
+  Downloads downloads(media.size());
+  if (wanted.order.urls.empty()) co_return downloads;
   const auto pending = std::make_shared<Pending>();
   const auto executor = co_await asio::this_coro::executor;
   auto arrived = [pending, executor](media::Fetched fetched) {
@@ -150,10 +171,11 @@ Task<Result<Downloads>> download_media(const openai::ApiRequest& request, media:
   if (fetched.error) {
     const bool is_of_one = fetched.error->blame == Blame::Client && fetched.error->param.empty();
     if (!is_of_one) co_return std::move(*fetched.error);
-    co_return at_item(std::move(*fetched.error), chat->media[wanted.items[fetched.failed]]);
+    const auto failed = std::find(wanted.places.begin(), wanted.places.end(), fetched.failed);
+    co_return at_item(std::move(*fetched.error), media[failed - wanted.places.begin()]);
   }
-  for (std::size_t i = 0; i < wanted.items.size(); ++i) {
-    downloads[wanted.items[i]] = std::move(fetched.images[i].bytes);
+  for (std::size_t i = 0; i < media.size(); ++i) {
+    if (wanted.places[i]) downloads[i] = fetched.images[*wanted.places[i]].bytes;
   }
   co_return downloads;
 }
@@ -175,11 +197,9 @@ Result<std::vector<ResolvedMedia>> resolve_media(const openai::ApiRequest& reque
 
 std::string data_url_of(const ResolvedMedia& item) {
   // The engine decides by the bytes; a type is written because the form has a place for it.
-  std::string url = item.width > 0 ? "data:image/" + item.outcome : "data:application/octet-stream";
-  url += ";base64,";
-  url.reserve(url.size() + (item.fetched->size() + 2) / 3 * 4);
-  append_base64(url, *item.fetched);
-  return url;
+  return data_url("data:" + (item.width > 0 ? "image/" + item.outcome : kAnyType), *item.fetched);
 }
+
+std::string data_url_of(ByteView bytes) { return data_url("data:" + kAnyType, bytes); }
 
 }  // namespace sightline::prepare

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -41,17 +42,19 @@ struct MediaRules {
   const model::ModelProfile& profile;
   const contract::IdentityKey& key;
   std::uint64_t image_bytes_max = 20U << 20U;
-  std::uint64_t fetched_bytes_max = 64U << 20U;  // all downloads of one request together
 };
 
 // Downloads of a request, parallel to its media items; empty for inline ones.
 using Downloads = std::vector<std::shared_ptr<const Bytes>>;
 
-// Downloads every item with an http(s) URL, once all items are found well-formed; ends the
-// downloads when the client has left. Must run on an I/O thread; a stop may be asked for on it.
-// Errors: those of Fetcher::fetch(), param naming the item at fault.
-Task<Result<Downloads>> download_media(const openai::ApiRequest& request, media::Fetcher& fetcher,
-                                       const MediaRules& rules, std::stop_token left);
+// Downloads every item with an http(s) URL, of whatever modality, once all items are found
+// well-formed: a URL that several items have once, all together bytes_max at most. Ends the
+// downloads when the client has left. Must run on an I/O thread; a stop may be asked for on it. The
+// items outlive it.
+// Errors: those of media::classify_url() and Fetcher::fetch(), param naming the item at fault.
+Task<Result<Downloads>> download_media(std::span<const openai::MediaPart> media,
+                                       media::Fetcher& fetcher, std::uint64_t bytes_max,
+                                       std::stop_token left);
 
 // Identity, size and token count of every item. Blocking work: decodes and hashes the bytes.
 // Errors: the client's, param naming the item.
@@ -61,5 +64,7 @@ Result<std::vector<ResolvedMedia>> resolve_media(const openai::ApiRequest& reque
 
 // The bytes as "data:<mime>;base64,…" for the engine.
 std::string data_url_of(const ResolvedMedia& item);
+// The same of bytes that nobody has looked at.
+std::string data_url_of(ByteView bytes);
 
 }  // namespace sightline::prepare

@@ -49,6 +49,7 @@ def test_explains_that_wait_for_a_silent_media_host_hold_up_nothing_else(build, 
         assert refused.status == 503 and "16" in json.loads(refused.body)["error"]["message"]
         assert 'sightline_limit_hits_total{limit="explains"} 1' in stack.router_metrics()
 
+        silent.close()  # a second attempt finds nobody
         for download in downloads:
             download.close()
         for thread in threads:

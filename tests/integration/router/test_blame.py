@@ -179,9 +179,9 @@ def test_a_request_that_makes_the_engine_hang_up_does_not_make_it_suspect(build,
 
     with router(build, logs, FakeEngine("only", behave), flags=QUICK) as stack:
         for _ in range(3):
-            assert post(stack.port, b"broken", path="/v1/embeddings").status == 502
+            assert post(stack.port, b"{\"input\":\"broken\"}", path="/v1/embeddings").status == 502
             assert post(stack.port, BODY).status == 200
-            assert post(stack.port, b"{}", path="/v1/unheard-of").status == 200
+            assert post(stack.port, b"{}", path="/v1/rerank").status == 200
         no_state_but(stack, "starting", "unverified")
 
 

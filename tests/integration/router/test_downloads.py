@@ -204,3 +204,41 @@ def test_limits_of_images_by_url_are_named_and_counted(router):
             assert answer.status == status and limit in message_of(answer)
             stack.wait_until(lambda limit=limit, before=before:
                              limit_hits(stack, limit) == before + 1)
+
+
+@pytest.mark.alone
+def test_a_silent_host_with_an_address_for_each_client_holds_up_no_other(router):
+    with SilentHost() as stuck, PictureHost(PICTURE) as host, router() as stack:
+        waiting = [send(stack.port, images(url)) for url in stuck.urls(140)]
+        stack.wait_until(lambda: in_progress(stack) >= 140 and len(stuck.connections) >= 32)
+        begin = time.monotonic()
+        assert post(stack.port, images(host.url())).status == 200
+        assert time.monotonic() - begin < 2 * SLOWDOWN  # a silent download is ended after 5 s
+        for client in waiting:
+            client.close()
+
+
+@pytest.mark.parametrize("variable", ["http_proxy", "HTTP_PROXY", "ALL_PROXY"])
+def test_the_proxy_of_the_environment_is_asked_unless_it_is_off(build, logs, monkeypatch, variable):
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    with PictureHost(PICTURE) as proxy:
+        monkeypatch.setenv(variable, proxy.url())
+        asked = images("http://pictures.invalid/a.png")
+        with started_router(build, logs, FakeEngine("a", answer_ok)) as stack:
+            assert post(stack.port, asked).status == 200
+            inside = post(stack.port, images("http://10.0.0.1/a.png"))
+            assert inside.status == 400 and "not a public address" in message_of(inside)
+        asked_before = proxy.sent_bytes
+        flags = ["--media-proxy", "off", "--media-fetch-timeout", "1s"]
+        with started_router(build, logs, FakeEngine("a", answer_ok), flags=flags) as stack:
+            assert post(stack.port, asked).status in (408, 422)
+        assert proxy.sent_bytes == asked_before
+
+
+def test_a_certificate_file_that_cannot_be_read_ends_the_start(build, logs, tmp_path):
+    for path in (tmp_path / "none.pem", tmp_path):
+        with pytest.raises(RuntimeError, match="media.ca_file"):
+            with started_router(build, logs, FakeEngine("a", answer_ok),
+                                flags=["--media-ca-file", str(path)]):
+                pass

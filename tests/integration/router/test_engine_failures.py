@@ -407,15 +407,22 @@ def test_bytes_that_the_router_has_no_reason_to_change_are_not_changed(build, lo
         assert answer.headers["x-sightline-worker"] == "a"
 
 
-def test_other_paths_are_proxied_untouched(build, logs):
+def test_other_paths_are_passed_untouched(build, logs):
     def echo(connection, request):
         connection.sendall(response(201, request[3], "application/x-odd"))
         return True
 
     engine = FakeEngine("a", echo)
     with router(build, logs, engine) as stack:
-        answer = post(stack.port, b"\x00\xffraw", path="/v1/embeddings?x=1")
-        assert answer.status == 201
-        assert answer.body == b"\x00\xffraw"
-        assert answer.headers["content-type"] == "application/x-odd"
-        assert engine.requests[0][1] == "/v1/embeddings?x=1"
+        for path, asked, kind in (
+                ("/v1/embeddings?x=1", b'{ "input":"\\u00e9\xc3\xa9" ,\n"odd":1e2,"odd":null} ',
+                 "application/json"),
+                ("/v1/audio/translations", b"--x\r\n\r\n\x00\xffraw\r\n--x--",
+                 "multipart/form-data; boundary=x")):
+            answer = post(stack.port, asked, path=path, headers={"content-type": kind})
+            assert answer.status == 201
+            assert answer.body == asked
+            assert answer.headers["content-type"] == "application/x-odd"
+            assert engine.requests[-1][1] == path
+        refused = post(stack.port, b"\x00\xffraw", path="/v1/embeddings")
+        assert refused.status == 400 and "JSON" in json.loads(refused.body)["error"]["message"]

@@ -12,6 +12,7 @@ from stack import post
 
 EMBED = {"model": "demo", "input": "hello"}
 PATH = "/v1/embeddings"
+FILES = ["--passed-path", "/v1/files", "--passed-path", "/v1/files/*"]
 
 
 def embedding(connection, _request):
@@ -50,7 +51,7 @@ def test_what_an_engine_may_have_read_on_a_kept_connection_is_not_sent_again(bui
         return embedding(connection, request) if len(engine.requests) == 1 else False
 
     engine = FakeEngine("a", once)
-    with router(build, logs, engine, flags=["--io-threads", "1"]) as stack:
+    with router(build, logs, engine, flags=["--io-threads", "1", *FILES]) as stack:
         answers = [post(stack.port, EMBED, path="/v1/files").status for _ in range(2)]
         assert answers == [200, 502]
         assert len(engine.requests) == 2
@@ -73,7 +74,7 @@ def test_an_engine_that_closes_idle_connections_costs_no_request(build, logs):
 
     closed = threading.Event()
     engine = FakeEngine("a", answer_then_close)
-    with router(build, logs, engine, flags=["--io-threads", "1"]) as stack:
+    with router(build, logs, engine, flags=["--io-threads", "1", *FILES]) as stack:
         for _ in range(20):
             closed.clear()
             assert post(stack.port, EMBED, path="/v1/files").status == 200
@@ -165,7 +166,7 @@ def test_an_engines_own_address_does_not_reach_the_client(build, logs):
         return True
 
     engine = FakeEngine("a", redirect)
-    with router(build, logs, engine) as stack:
+    with router(build, logs, engine, flags=FILES) as stack:
         answers = [post(stack.port, EMBED, path="/v1/files") for _ in locations]
         assert [a.status for a in answers] == [307] * 3
         assert [a.headers.get("location") for a in answers] == [None, None, "/v1/files/1"]

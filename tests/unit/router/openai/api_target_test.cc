@@ -74,6 +74,18 @@ TEST(ApiTarget, WhatTwoServersCouldReadDifferentlyIsRefused) {
   }
 }
 
+TEST(ApiTarget, TheNameOfAModelMayHaveSlashesAndEscapes) {
+  EXPECT_EQ(model_of("/v1/models/org/name"), "org/name");
+  EXPECT_EQ(model_of("/v1/models/org%2Fname?x=1"), "org/name");
+  EXPECT_EQ(model_of("http://h:1/v1/models/a%20b"), "a b");
+  EXPECT_EQ(model_of("/v1/models/a%zz%2"), "a%zz%2");
+  EXPECT_EQ(model_of("/v1/models/../x/"), "../x/");
+  for (const char* target :
+       {"/v1/models", "/v1/models/", "/v1/models?x", "/v1/modelsx/a", "*", ""}) {
+    EXPECT_EQ(model_of(target), std::nullopt) << target;
+  }
+}
+
 TEST(ApiTarget, PathsThatBeginLikeAGeneratingOneAreToldFromOthers) {
   for (const std::string path : {"/v1/chat/completions", "/v1/completions", "/V1/Chat/COMPLETIONS",
                                  "/v1/chat/completions/batch", "/v1/chat/completions;x",

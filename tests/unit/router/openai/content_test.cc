@@ -75,7 +75,7 @@ TEST(Content, EveryPartWithAUuidIsListedSoThatTheUuidCanBeTakenAway) {
        {R"({"type":"text","text":"t","uuid":"u"})", R"({"type":"video_embeds","uuid":"u"})",
         R"({"type":"new","uuid":{}})", R"({"video_embeds":"v","uuid":"u"})",
         R"({"tool_reference":1,"uuid":"u"})",
-        R"({"type":"text","text":"t","audio_url":"a",)"
+        R"({"type":"text","text":"t","audio_embeds":"a",)"
         R"("uuid":"u"})"}) {
     const auto request = parsed(
         Endpoint::Chat, R"({"messages":[{"role":"user","content":[)" + std::string(part) + "]}]}");
@@ -86,6 +86,20 @@ TEST(Content, EveryPartWithAUuidIsListedSoThatTheUuidCanBeTakenAway) {
       Endpoint::Chat,
       R"({"messages":[{"content":[{"type":"text","text":"t","uuid":null},{"type":"new"}]}]})");
   EXPECT_TRUE(plain.chat()->media.empty());
+}
+
+TEST(Content, UrlsOfVideoAndAudioAreKnownAsThoseOfImagesAre) {
+  const auto request = parsed(Endpoint::Chat, R"({"messages":[{"content":[
+    {"type":"video_url","video_url":{"url":"http://v"}},{"type":"audio_url","audio_url":"http://a"},
+    {"type":"text","text":"t","audio_url":"http://b","uuid":"u"},
+    {"type":"video","video":"http://c"},{"type":"image","image":"http://d"},
+    {"type":"image","image":"aGVsbG8="},{"type":"video_url","video_url":null},
+    {"type":"input_audio","input_audio":{"data":"aGVsbG8=","format":"wav"}}]}]})");
+  const auto& media = request.chat()->media;
+  ASSERT_EQ(media.size(), 8U);
+  const char* const wanted[] = {"http://v", "http://a", "http://b", "http://c", "http://d"};
+  for (std::size_t i = 0; i < 5; ++i) EXPECT_EQ(media[i].url->string(), wanted[i]);
+  for (std::size_t i = 5; i < 8; ++i) EXPECT_FALSE(media[i].url.has_value()) << i;
 }
 
 // Engines read the last of two members of one name; another reader might take the first.

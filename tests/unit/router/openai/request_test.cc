@@ -94,6 +94,32 @@ TEST(ApiRequest, FieldsThatChangeThePromptAreNamedUnlessEmpty) {
   EXPECT_TRUE(parsed(Endpoint::Chat, R"({"messages":[],"prompt_logprobs":1})").skips_prefix_cache);
 }
 
+TEST(ApiRequest, AByteOrderMarkIsSkippedAndNotSentOn) {
+  const auto request = parse_request(Endpoint::Chat, "\xEF\xBB\xBF{\"messages\":[]}", {});
+  ASSERT_TRUE(request.ok()) << request.error().message;
+  EXPECT_EQ(request->document.text(), "{\"messages\":[]}");
+}
+
+TEST(ApiRequest, AnEmptyModelIsNone) {
+  const auto request = parse_request(Endpoint::Chat, R"({"messages":[],"model":""})", {});
+  ASSERT_TRUE(request.ok());
+  EXPECT_FALSE(request->model.has_value());
+}
+
+TEST(ApiRequest, TransferParametersAreRefusedAndNullIsNone) {
+  for (const char* given :
+       {R"("kv_transfer_params":{})", R"("ec_transfer_params":1)",
+        R"("vllm_xargs":{"kv_transfer_params":{}})", R"("bootstrap_host":"h")"}) {
+    const auto request =
+        parse_request(Endpoint::Chat, R"({"messages":[],)" + std::string(given) + "}", {});
+    ASSERT_FALSE(request.ok()) << given;
+    EXPECT_EQ(request.error().code, ErrorCode::InvalidArgument);
+    EXPECT_EQ(request.error().blame, Blame::Client);
+  }
+  EXPECT_TRUE(
+      parse_request(Endpoint::Chat, R"({"messages":[],"kv_transfer_params":null})", {}).ok());
+}
+
 TEST(ApiRequest, TheValuesOfAChatBodyAreBounded) {
   std::string zeros = "0";
   for (std::size_t i = 1; i < kChatValuesMax; ++i) zeros += ",0";
@@ -136,7 +162,8 @@ TEST(ApiRequest, ItsBodyCanBeEditedAsBeforeOnceThePromptIsDropped) {
   const std::string body =
       R"({"messages":[{"role":"user","content":[{"type":"image_url",)"
       R"("image_url":{"url":"http://a/b"},"uuid":"mine"}]}],"stream":true,)"
-      R"("stream_options":{"x":1},"tools":[{"a":1}]})";
+      R"("stream_options":{"include_usage":false,"continuous_usage_stats":true},)"
+      R"("vllm_xargs":{"a":{"b":1}},"tools":[{"a":1}]})";
   const auto edited = [&body](bool drops) {
     ByteBudget budget(std::size_t{1} << 20U);
     HeldBytes held(&budget);
@@ -151,6 +178,8 @@ TEST(ApiRequest, ItsBodyCanBeEditedAsBeforeOnceThePromptIsDropped) {
     set_uuid(edit, request->chat()->media.at(0), "ours");
     set_url(edit, request->chat()->media.at(0), "data:x");
     set_member(edit, request->document.root(), "extra", "1");
+    set_member(edit, *request->document.root().find("vllm_xargs")->find("a"), "b", "2");
+    ask_for_usage(edit, *request);
     std::string text;
     for (const std::string_view piece : edit.pieces()) text += piece;
     return text;
