@@ -45,6 +45,7 @@ class FakeEngine:
         self.name = name
         self.behave = behave  # behave(connection, request) for generation requests
         self.requests = []    # (method, path, headers, body) of generation requests
+        self.max_model_len = 32768
         # Kept when the engine has died: another test's server there would bring it to life.
         self._keeper = bound_to(0)
         self.port = self._keeper.getsockname()[1]
@@ -116,7 +117,7 @@ class FakeEngine:
     def quiet_answers(self):
         models = {"object": "list", "data": [
             {"id": "demo", "object": "model", "root": "demo", "parent": None,
-             "max_model_len": 32768}]}
+             "max_model_len": self.max_model_len}]}
         metrics = (
             'vllm:num_requests_running{engine="0"} 0.0\n'
             'vllm:num_requests_waiting{engine="0"} 0.0\n'

@@ -277,6 +277,7 @@ def test_nothing_is_computed_for_clients_that_left_before_their_turn(build, logs
     request = (b"POST /v1/completions HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n"
                b"content-length: %d\r\n\r\n%s" % (len(body), body))
     engine = FakeEngine("a", answer_ok)
+    engine.max_model_len = 10_000_000
     with router(build, logs, engine, flags=["--max-model-len", "10000000", "--compute-threads", "1",
                                             "--token-cache-bytes-max", "0"]) as stack:
         begin_s = cpu_s(stack)
