@@ -110,6 +110,13 @@ inline constexpr MetricSpec kReplicaBehindFrames{"sightline_replica_behind_frame
                                                  {"worker"},
                                                  {},
                                                  Combine::Max};
+inline constexpr MetricSpec kReplicaAgentsDead{
+    "sightline_replica_agents_dead",
+    MetricType::Gauge,
+    "Ranks of the worker whose agent has ended, or answers nothing though NATS is well.",
+    {"worker"},
+    {},
+    Combine::Max};
 inline constexpr MetricSpec kReplicaLagSeconds{
     "sightline_replica_lag_seconds",
     MetricType::Gauge,
@@ -151,7 +158,7 @@ inline constexpr MetricSpec kReplicaMembersUnfit{
 inline constexpr MetricSpec kReplicaMembersRefusedTotal{
     "sightline_replica_members_refused_total",
     MetricType::Counter,
-    "Announcements left aside: malformed, or beyond members-max.",
+    "Announcements left aside: unproven, repeated, malformed, or beyond members-max.",
     {"reason"}};
 inline constexpr std::array kReplicasMetrics = {
     &kNatsConnected,
@@ -172,6 +179,7 @@ inline constexpr std::array kReplicasMetrics = {
     &kReplicaRefusedTotal,
     &kReplicaWaitingBytes,
     &kReplicaBehindFrames,
+    &kReplicaAgentsDead,
     &kReplicaLagSeconds,
     &kReplicaDigestEqualTimestampSeconds,
     &kReplicaHeldBytes,

@@ -60,6 +60,7 @@ void take_dump(benchmark::State& state) {
   Rng rng(1);
   const auto publisher = filled(rng, static_cast<std::size_t>(state.range(0)));
   Duration longest{};
+  std::uint64_t asks = 0;
   Instant now = system_clock().now();
   const std::size_t held_bytes = publisher->held().memory_bytes();
   std::size_t before = publisher->memory_bytes();
@@ -68,7 +69,9 @@ void take_dump(benchmark::State& state) {
     benchmark::DoNotOptimize(publisher->take_ready(now));
     before = publisher->memory_bytes();
     publisher->hear({.stream = {.worker = "w0"},
-                     .body = frames::DumpAsk{.reader = "r", .epoch = *publisher->epoch()}},
+                     .body = frames::DumpAsk{.reader = "r",
+                                             .epoch = *publisher->epoch(),
+                                             .freshness = {.agent = 1, .number = ++asks}}},
                     now);
     while (publisher->is_making_dump()) {
       const Instant begun = system_clock().now();

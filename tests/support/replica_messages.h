@@ -49,19 +49,20 @@ inline std::vector<frames::Message> every_replica_message() {
       .dump = 31, .epoch = 12, .seq = 14, .chunks = 2, .checksum = 32, .digest = {}};
   offer.digest = full_beat().digest;
 
+  const frames::Freshness fresh{.agent = 11, .number = 41};
   const std::vector<frames::Body> bodies = {
       frame,
       beat,
       frames::Bye{.instance = 11},
-      frames::Question{.nonce = 21, .reader = "r1", .look = true},
+      frames::Question{.nonce = 21, .reader = "r1", .look = true, .freshness = fresh},
       answer,
-      frames::RangeAsk{.reader = "r1", .epoch = 12, .from = 3, .to = 9},
-      frames::DumpAsk{.reader = "r1", .epoch = 12},
+      frames::RangeAsk{.reader = "r1", .epoch = 12, .from = 3, .to = 9, .freshness = fresh},
+      frames::DumpAsk{.reader = "r1", .epoch = 12, .freshness = fresh},
       offer,
-      frames::ChunkAsk{.reader = "r1", .dump = 31, .chunks = {0, 5}},
+      frames::ChunkAsk{.reader = "r1", .dump = 31, .chunks = {0, 5}, .freshness = fresh},
       frames::Chunk{.dump = 31, .chunk = 1, .operations = {root, child}},
       frames::Gone{.what = frames::Gone::What::Dump, .id = 31},
-      frames::RelearnAsk{.epoch = 12},
+      frames::RelearnAsk{.reader = "r1", .epoch = 12, .freshness = fresh},
   };
   std::vector<frames::Message> messages;
   for (const auto& body : bodies) messages.push_back({{.worker = "w0", .rank = 3}, body});

@@ -68,9 +68,13 @@ class Sealer:
         material = key + b"".join(_field(one.encode()) for one in fields)
         self._tag_key = _words(blake3(material, _words(context), DERIVE_MATERIAL))
 
-    def seal(self, subject, payload):
-        versioned = b"\x01" + payload
+    def seal(self, subject, payload, version=b"\x01"):
+        versioned = version + payload
         return versioned + self._tag(subject, versioned)
+
+    def seal_ask(self, subject, ask, agent, number):
+        """An ask of the stream that `agent` names, the reader's `number`th."""
+        return self.seal(subject, ask + struct.pack("<QQ", agent, number), version=b"\x02")
 
     def opened(self, subject, sealed):
         """The payload; None: its tag is wrong."""
@@ -102,6 +106,7 @@ def body_of(opened, worker="w0"):
     return opened[1 + 2 + len(worker.encode()) + 4:]
 
 
+# Asks, to be sealed by seal_ask().
 def question(reader, nonce):
     return message(QUESTION, struct.pack("<Q", nonce) + _name(reader) + b"\0")
 
@@ -119,5 +124,5 @@ def chunk_ask(reader, dump, chunks):
     return message(CHUNK_ASK, _name(reader) + struct.pack("<QI", dump, len(chunks)) + numbers)
 
 
-def relearn_ask(epoch):
-    return message(11, struct.pack("<Q", epoch))
+def relearn_ask(reader, epoch):
+    return message(11, _name(reader) + struct.pack("<Q", epoch))

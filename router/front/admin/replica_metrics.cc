@@ -32,6 +32,7 @@ std::uint64_t behind_of(const FollowedStatus& status) {
 struct ReplicaMetrics::Gauges {
   std::size_t waiting_bytes = 0;
   std::uint64_t behind = 0;
+  std::size_t dead = 0;
   std::chrono::milliseconds lag{0};
   bool has_lag = false;
   bool was_equal = true;  // each of them at some time
@@ -40,6 +41,7 @@ struct ReplicaMetrics::Gauges {
   void add(const FollowedStatus& status) {
     waiting_bytes += status.at.waiting_bytes;
     behind = std::max(behind, behind_of(status));
+    dead += status.at.dead_since ? 1 : 0;
     if (status.at.lag_by_stamp) {
       has_lag = true;
       lag = std::max(lag, *status.at.lag_by_stamp);
@@ -122,6 +124,7 @@ void ReplicaMetrics::set_gauges(const WorkerGauges& workers) {
     metrics_.gauge(contract::kReplicaWaitingBytes, {worker})
         .set(static_cast<double>(now.waiting_bytes));
     metrics_.gauge(contract::kReplicaBehindFrames, {worker}).set(static_cast<double>(now.behind));
+    metrics_.gauge(contract::kReplicaAgentsDead, {worker}).set(static_cast<double>(now.dead));
     metrics_.gauge(contract::kReplicaDigestEqualTimestampSeconds, {worker})
         .set(now.was_equal ? timestamp(now.equal_at) : 0);
     if (!now.has_lag) continue;

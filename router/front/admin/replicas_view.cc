@@ -112,6 +112,8 @@ std::string stream_json(const FollowedStatus& status, const CacheDigest& digest,
       .raw("draining", status.facts.draining ? "true" : "false")
       .raw("agent", at.agent ? instance_json(*at.agent) : "null")
       .raw("agents", array_of(at.agents, instance_json))
+      .text("dead_agent", at.dead_agent)
+      .age("dead_ms", at.dead_since, now)
       .text("epoch", at.epoch ? to_hex(*at.epoch) : "")
       .count("position", at.position)
       .count("head", at.epoch ? std::optional(at.head) : std::nullopt)

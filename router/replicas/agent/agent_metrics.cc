@@ -49,6 +49,7 @@ std::vector<Count> counts_of(const StreamView& stream) {
           {&contract::kAgentDumpsTotal, "made", s.dumps},
           {&contract::kAgentDumpsTotal, "anew", s.dumps_anew},
           {&contract::kAgentAsksRefusedTotal, "reader-limit", s.asks_refused},
+          {&contract::kAgentAsksRefusedTotal, "repeated", s.asks_repeated},
           {&contract::kAgentAsksRefusedTotal, "replies-full", s.replies_refused},
           {&contract::kAgentAsksRefusedTotal, "foreign", s.asks_foreign},
           {&contract::kAgentRelearnsTotal, {}, s.relearns},

@@ -192,11 +192,11 @@ Instant AgentStreams::State::plan() {
 void AgentStreams::State::hear_some(Instant until) {
   auto event = inbox->take(until);
   planned = Instant::min();
-  for (int heard = 0; event && heard < kAsksPerTurn; ++heard) {
+  for (int left = kAsksPerTurn; event;) {
     if (const auto* message = std::get_if<nats::Message>(&*event)) hear(*message);
     if (std::holds_alternative<nats::Connected>(*event)) learn_limit();
     // What was lost is asked again.
-    event = inbox->take_now();
+    event = --left > 0 ? inbox->take_now() : std::nullopt;
   }
 }
 
@@ -205,7 +205,7 @@ void AgentStreams::State::hear(const nats::Message& message) {
   const auto found = present.find(message.subject);
   if (found == present.end()) return;  // it has ended
   if (message.payload.size() > kAskBytesMax) return refuse(Unheard::TooLarge);
-  const auto opened = around.sealer.open(message.subject, message.payload);
+  const auto opened = around.sealer.open(message.subject, message.payload, envelope::kAskVersion);
   if (const auto* refusal = std::get_if<envelope::Refusal>(&opened)) {
     return refuse(unheard_by(*refusal));
   }
@@ -282,9 +282,11 @@ void AgentStreams::State::serve(Entry& entry, Instant now) {
 }
 
 void AgentStreams::State::send(Entry& entry, const publisher::Outgoing& message) {
-  const bool is_frame = message.reader.empty();
-  nats::Connection& connection = is_frame ? around.events : around.control;
-  const std::string subject = is_frame ? entry.events : around.subjects.replies(message.reader);
+  // An answer by the other connection would be ahead of the frames before it, which readers would
+  // miss then.
+  nats::Connection& connection = message.is_in_order ? around.events : around.control;
+  const std::string subject =
+      message.reader.empty() ? entry.events : around.subjects.replies(message.reader);
   const bool is_sent = connection.connected() &&
                        connection.publish(subject, around.sealer.seal(subject, message.payload));
   if (!is_sent) ++entry.unsent;

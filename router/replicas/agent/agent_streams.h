@@ -54,8 +54,8 @@ class AgentStreams {
   };
   // All outlive it.
   struct Around {
-    nats::Connection& control;  // asks and replies
-    nats::Connection& events;   // frames
+    nats::Connection& control;  // asks, what was asked for
+    nats::Connection& events;   // frames, and answers that name their position
     const envelope::Sealer& sealer;
     const contract::Subjects& subjects;
     runtime::Metrics& metrics;

@@ -48,8 +48,8 @@ void RankStream::retell(Instant now) {
 }
 
 void RankStream::settle() {
-  due_ =
-      publisher_.is_making_dump() ? clock_.now() : publisher_.deadline().value_or(Instant::max());
+  const bool is_busy = publisher_.is_making_dump() || publisher_.has_wish();
+  due_ = is_busy ? clock_.now() : publisher_.deadline().value_or(Instant::max());
 }
 
 void RankStream::begin_feed(CacheId cache) {
@@ -120,7 +120,7 @@ void RankStream::hear(const frames::Message& message, Instant now) {
   {
     const MutexLock lock(mutex_);
     publisher_.hear(message, now);
-    due_ = now;  // it may wish something
+    settle();
   }
   told_due_(due_);
 }

@@ -66,25 +66,36 @@ Sealer::Tag Sealer::tag_of(std::string_view subject, std::string_view versioned_
   return tag;
 }
 
-std::string Sealer::seal(std::string_view subject, std::string_view payload) const {
+std::string Sealer::seal(std::string_view subject, std::string_view payload,
+                         std::uint8_t version) const {
   std::string bytes;
   bytes.reserve(payload.size() + kSealBytes);
-  bytes.push_back(static_cast<char>(kVersion));
+  bytes.push_back(static_cast<char>(version));
   bytes.append(payload);
   const Tag tag = tag_of(subject, bytes);
   bytes.append(text_of(tag));
   return bytes;
 }
 
-Opened Sealer::open(std::string_view subject, std::string_view bytes) const {
+Opened Sealer::open(std::string_view subject, std::string_view bytes, std::uint8_t version) const {
   if (bytes.empty()) return Refusal::TooShort;
-  if (static_cast<std::uint8_t>(bytes.front()) != kVersion) return Refusal::OtherVersion;
+  if (static_cast<std::uint8_t>(bytes.front()) != version) return Refusal::OtherVersion;
   if (bytes.size() < kSealBytes) return Refusal::TooShort;
   const auto versioned = bytes.substr(0, bytes.size() - kTagBytes);
   const Tag tag = tag_of(subject, versioned);
   const auto given = bytes_of(bytes.substr(versioned.size()));
   if (!equal(tag.data(), given.data(), kTagBytes)) return Refusal::WrongTag;
   return versioned.substr(1);
+}
+
+std::string Sealer::proof(std::string_view subject, std::string_view text) const {
+  return to_hex(tag_of(subject, text));
+}
+
+bool Sealer::proves(std::string_view subject, std::string_view text, std::string_view proof) const {
+  const std::string right = this->proof(subject, text);
+  return proof.size() == right.size() &&
+         equal(bytes_of(right).data(), bytes_of(proof).data(), right.size());
 }
 
 }  // namespace sightline::envelope

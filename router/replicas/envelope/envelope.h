@@ -15,11 +15,16 @@
 // one byte of version, the payload, a tag that only holders of the deployment's key can make.
 namespace sightline::envelope {
 
-// Counted up whenever a reader of the last version could misread a message.
+// Counted up whenever a reader of the last version could misread a message: of questions to agents
+// and on lists, which say since the second that they are new, and of everything else.
+inline constexpr std::uint8_t kAskVersion = 2;
 inline constexpr std::uint8_t kVersion = 1;
+// What announcements say that a process reads.
+inline constexpr std::uint8_t kNewestVersion = kAskVersion;
 inline constexpr std::size_t kTagBytes = 16;
 // What seal() adds to a payload.
 inline constexpr std::size_t kSealBytes = 1 + kTagBytes;
+inline constexpr std::size_t kProofDigits = 2 * kTagBytes;
 
 // What processes must agree on, beside the key, for the words of one to mean anything to another.
 struct SealScope {
@@ -51,8 +56,15 @@ class Sealer {
   Sealer(const contract::IdentityKey& key, const SealScope& scope);
 
   // subject: the one that it is sent under, on which readers hear it.
-  [[nodiscard]] std::string seal(std::string_view subject, std::string_view payload) const;
-  [[nodiscard]] Opened open(std::string_view subject, std::string_view bytes) const;
+  [[nodiscard]] std::string seal(std::string_view subject, std::string_view payload,
+                                 std::uint8_t version = kVersion) const;
+  // Bytes of another version are OtherVersion.
+  [[nodiscard]] Opened open(std::string_view subject, std::string_view bytes,
+                            std::uint8_t version = kVersion) const;
+  // The tag alone, of a text that stays readable for all: kProofDigits hexadecimal digits.
+  [[nodiscard]] std::string proof(std::string_view subject, std::string_view text) const;
+  [[nodiscard]] bool proves(std::string_view subject, std::string_view text,
+                            std::string_view proof) const;
 
  private:
   using Tag = std::array<std::uint8_t, kTagBytes>;

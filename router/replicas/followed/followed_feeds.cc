@@ -30,9 +30,9 @@ constexpr std::size_t kTurnBytesMax = std::size_t{1} << 20U;  // with the messag
 // Least time between two turns of a stream to which nothing comes.
 constexpr Duration kTurnPause = std::chrono::milliseconds(1);
 constexpr Instant kNoTurn = Instant::max();
-// Numbers of our own that come back, and what others may put beside them.
 constexpr nats::Inbox::Limits kReturnsLimits{.messages_max = 8'192, .bytes_max = 1U << 20U};
 
+constexpr Duration kRoundTripEvery = std::chrono::seconds(1);
 constexpr char kAway[] = "NATS cannot be reached: nothing that agents and routers send is received";
 constexpr char kLate[] =
     "NATS is late: what this router sends takes longer than replica.stale_after to come back to it";
@@ -74,7 +74,8 @@ struct FollowedFeeds::State {
             options.held_bytes_max,
             ByteBudget::Within{.parent = options.memory, .limit = "events-held-bytes-max"})),
         returns_subject(of.subjects.replies(of.reader)),
-        round_trip(of.draw, of.clock.now()) {}
+        round_trip(std::min(kRoundTripEvery, options.follower.stale_after / 5), of.draw,
+                   of.clock.now()) {}
 
   void push(Command command);
   std::vector<Command> take_commands();
@@ -84,7 +85,7 @@ struct FollowedFeeds::State {
   void forget(CacheId cache);
   void unsubscribe(const Followed& followed) const;
   void read_some();
-  bool read_turn(Followed& followed);
+  bool read_turn(Followed& followed, bool& is_used);
   void meet_deadlines();
   void settle(CacheId cache, Followed& followed);
   void measure_nats();
@@ -114,6 +115,7 @@ struct FollowedFeeds::State {
   std::map<CacheId, Followed> followed;
   std::deque<CacheId> busy;                         // whose inboxes may have more, each once
   std::set<std::pair<Instant, CacheId>> deadlines;  // of the streams that have one
+  Instant nats_fresh_at{};                          // as of round_trip
   bool may_reclaim = false;                         // the index may have memory to give back
   StreamLog lines;
 
@@ -161,7 +163,6 @@ void FollowedFeeds::State::run(const std::stop_token& stop) {
   around.events.unsubscribe(returns_subject, returns);
 }
 
-// Out by the connection that asks, in by the one that is read: the way of each question.
 void FollowedFeeds::State::measure_nats() {
   const Instant now = around.clock.now();
   while (const auto event = returns->take_now()) {
@@ -175,11 +176,11 @@ void FollowedFeeds::State::measure_nats() {
     const MutexLock lock(mutex);
     if (in.is_whole()) round_trip.heard(number, now);
   }
-  std::optional<std::uint64_t> number;
-  {
+  const auto number = [&] {
     const MutexLock lock(mutex);
-    number = round_trip.turn(now);
-  }
+    nats_fresh_at = round_trip.fresh_at();
+    return round_trip.turn(now);
+  }();
   if (!number) return;
   frames::Writer out;
   out.integer(*number);
@@ -188,11 +189,10 @@ void FollowedFeeds::State::measure_nats() {
 
 Instant FollowedFeeds::State::next_turn() const {
   if (!busy.empty() || may_reclaim) return around.clock.now();
-  Instant next;
-  {
+  const Instant next = [&] {
     const MutexLock lock(mutex);
-    next = round_trip.due();
-  }
+    return round_trip.due();
+  }();
   return deadlines.empty() ? next : std::min(deadlines.begin()->first, next);
 }
 
@@ -219,10 +219,12 @@ void FollowedFeeds::State::follow(CacheId cache, frames::StreamName stream) {
       nats::Inbox::Limits{.messages_max = options.stream_messages_max,
                           .bytes_max = options.stream_bytes_max},
       nats::Inbox::Among{.budget = budget, .told = [bell = one.bell] { bell->ring(); }});
-  follower::FollowerSetup setup{.stream = std::move(stream),
-                                .reader = around.reader + "-" + std::to_string(cache.value),
-                                .seed = around.draw(),
-                                .options = options.follower};
+  follower::FollowerSetup setup{
+      .stream = std::move(stream),
+      .reader = around.reader + "-" + std::to_string(cache.value),
+      .seed = around.draw(),
+      .options = options.follower,
+      .to_wall = around.clock.wall().time_since_epoch() - around.clock.now().time_since_epoch()};
   setup.options.held = budget.get();
   one.stream = std::make_unique<FollowedStream>(
       cache, std::move(setup),
@@ -262,21 +264,23 @@ void FollowedFeeds::State::read_some() {
     const CacheId cache = busy.front();
     busy.pop_front();
     Followed& one = followed.at(cache);
-    one.is_busy = read_turn(one);
+    bool is_used = false;
+    one.is_busy = read_turn(one, is_used);
     if (one.is_busy) busy.push_back(cache);
+    if (!is_used && one.stream->deadline() >= one.due) continue;
     settle(cache, one);
     may_reclaim = true;
   }
 }
 
 // True: there may be more.
-bool FollowedFeeds::State::read_turn(Followed& one) {
+bool FollowedFeeds::State::read_turn(Followed& one, bool& is_used) {
   one.bell->answered();
   std::size_t bytes = 0;
   for (std::size_t messages = 0; messages < kTurnMessagesMax; ++messages) {
     const auto event = one.inbox->take_now();
     if (!event) return false;
-    one.stream->take(*event, around.clock.now());
+    is_used = one.stream->take(*event, around.clock.now()) || is_used;
     bytes += bytes_of(*event);
     if (bytes >= kTurnBytesMax) return true;
   }
@@ -294,6 +298,7 @@ void FollowedFeeds::State::meet_deadlines() {
 // After anything happened to a stream, or its deadline came.
 void FollowedFeeds::State::settle(CacheId cache, Followed& one) {
   const Instant now = around.clock.now();
+  one.stream->nats_fresh(nats_fresh_at);
   one.stream->turn(now);
   deadlines.erase({one.due, cache});
   one.due = one.stream->deadline();
@@ -374,16 +379,13 @@ std::vector<FollowedStatus> FollowedFeeds::statuses() const {
 }
 
 NatsFreshness FollowedFeeds::nats() const {
-  const Instant now = state_->around.clock.now();
-  NatsFreshness nats;
-  {
-    const MutexLock lock(state_->mutex);
-    nats.round_trip = state_->round_trip.taken(now);
-    const bool is_stale = now - state_->round_trip.fresh_at() >= state_->options.follower.stale_after;
-    if (!is_stale) return nats;
-  }
-  const bool is_away = !state_->around.control.connected() || !state_->around.events.connected();
-  nats.stale = is_away ? kAway : kLate;
+  const State& state = *state_;
+  const Instant now = state.around.clock.now();
+  const MutexLock lock(state.mutex);
+  NatsFreshness nats{.round_trip = state.round_trip.taken(now), .stale = {}};
+  if (now - state.round_trip.fresh_at() < state.options.follower.stale_after) return nats;
+  const bool is_there = state.around.control.connected() && state.around.events.connected();
+  nats.stale = is_there ? kLate : kAway;
   return nats;
 }
 

@@ -51,17 +51,21 @@ FollowedStream::FollowedStream(CacheId cache, follower::FollowerSetup setup, con
       replies_(around.subjects.replies(setup_.reader)),
       sink_(cache, around.index, &around.removals, index::Reclaim::Later) {}
 
-void FollowedStream::take(const nats::Event& event, Instant now) {
+bool FollowedStream::take(const nats::Event& event, Instant now) {
   if (const auto* message = std::get_if<nats::Message>(&event)) return hear(*message, now);
-  if (const auto* there = std::get_if<nats::Connected>(&event)) return connected(*there, now);
-  if (!follower_) return;
-  if (const auto* lost = std::get_if<nats::Lost>(&event)) {
+  if (const auto* there = std::get_if<nats::Connected>(&event)) {
+    connected(*there, now);
+  } else if (!follower_) {
+    return false;
+  } else if (const auto* lost = std::get_if<nats::Lost>(&event)) {
     lost_ += lost->messages;
     ++losses_;
-    return follower_->messages_lost(now);
+    follower_->messages_lost(now);
+  } else {
+    is_away_ = true;
+    follower_->nats_lost(now);
   }
-  is_away_ = true;
-  follower_->nats_lost(now);
+  return true;
 }
 
 void FollowedStream::connected(const nats::Connected& connected, Instant now) {
@@ -76,7 +80,7 @@ void FollowedStream::connected(const nats::Connected& connected, Instant now) {
   }
 }
 
-void FollowedStream::hear(const nats::Message& message, Instant now) {
+bool FollowedStream::hear(const nats::Message& message, Instant now) {
   const auto opened = around_.sealer.open(message.subject, message.payload);
   if (const auto* refusal = std::get_if<envelope::Refusal>(&opened)) {
     return refuse(refusal_of(*refusal));
@@ -84,15 +88,15 @@ void FollowedStream::hear(const nats::Message& message, Instant now) {
   auto decoded = frames::decode(std::get<std::string_view>(opened));
   if (!decoded.ok()) return refuse(Refusal::Malformed);
   if (decoded->stream != setup_.stream) return refuse(Refusal::OtherStream);
-  if (!follower_) return;  // before it is confirmed that all are heard
-  follower_->hear(std::move(decoded->body), now);
+  if (!follower_) return false;  // before it is confirmed that all are heard
+  return follower_->hear(std::move(decoded->body), now);
 }
 
 void FollowedStream::turn(Instant now) {
   if (!follower_) return;
   for (auto& ask : follower_->turn(now)) {
     const std::string payload = frames::encode({.stream = setup_.stream, .body = std::move(ask)});
-    around_.send(asks_, around_.sealer.seal(asks_, payload));
+    around_.send(asks_, around_.sealer.seal(asks_, payload, envelope::kAskVersion));
   }
   const auto sequence = follower_->facts().sequence;
   if (std::exchange(sequence_, sequence) != sequence && sequence) news_at_ = now;

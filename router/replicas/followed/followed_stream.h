@@ -45,8 +45,13 @@ class FollowedStream : private follower::HeldBlocks {
   [[nodiscard]] const std::string& events_subject() const { return events_; }
   [[nodiscard]] const std::string& replies_subject() const { return replies_; }
 
-  // An event of either subject.
-  void take(const nats::Event& event, Instant now);
+  // An event of either subject. False: a message that was not used, so that there is nothing to do
+  // before deadline().
+  bool take(const nats::Event& event, Instant now);
+  // As FrameFollower; to be called before turn().
+  void nats_fresh(Instant sent_at) {
+    if (follower_) follower_->nats_fresh(sent_at);
+  }
   // To be called at deadline() and after events were taken: sends what is to be asked.
   void turn(Instant now);
   [[nodiscard]] Instant deadline() const;
@@ -69,9 +74,12 @@ class FollowedStream : private follower::HeldBlocks {
     return around_.held.limits(cache_).engine_blocks;
   }
 
-  void hear(const nats::Message& message, Instant now);
+  bool hear(const nats::Message& message, Instant now);
   void connected(const nats::Connected& connected, Instant now);
-  void refuse(Refusal why) { ++refused_[static_cast<std::size_t>(why)]; }
+  bool refuse(Refusal why) {
+    ++refused_[static_cast<std::size_t>(why)];
+    return false;
+  }
 
   const CacheId cache_;
   const follower::FollowerSetup setup_;

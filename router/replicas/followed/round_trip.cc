@@ -8,7 +8,7 @@ namespace sightline::followed {
 
 std::optional<std::uint64_t> RoundTrip::turn(Instant now) {
   if (now < next_) return std::nullopt;
-  next_ = now + kEvery;
+  next_ = now + every_;
   open_.push_back({.number = draw_(), .at = now});
   if (open_.size() > kOpenMax) open_.pop_front();
   return open_.back().number;

@@ -20,8 +20,8 @@ namespace sightline::followed {
 class RoundTrip {
  public:
   // draw: random 64 bits. A process counts as connected when it starts.
-  RoundTrip(std::function<std::uint64_t()> draw, Instant now)
-      : draw_(std::move(draw)), fresh_at_(now), next_(now) {}
+  RoundTrip(Duration every, std::function<std::uint64_t()> draw, Instant now)
+      : every_(every), draw_(std::move(draw)), fresh_at_(now), next_(now) {}
 
   // The number that is to be sent now; nothing before due().
   std::optional<std::uint64_t> turn(Instant now);
@@ -34,7 +34,6 @@ class RoundTrip {
   // What the newest one took, or how long the oldest has been under way, whichever is longer.
   [[nodiscard]] Duration taken(Instant now) const;
 
-  static constexpr Duration kEvery = std::chrono::seconds(1);
   // Numbers that are under way; of older ones the return is not noticed.
   static constexpr std::size_t kOpenMax = 128;
 
@@ -44,6 +43,7 @@ class RoundTrip {
     Instant at{};
   };
 
+  const Duration every_;
   std::function<std::uint64_t()> draw_;
   std::deque<Sent> open_;  // oldest first
   Instant fresh_at_;

@@ -52,6 +52,14 @@ void StreamLog::tell(const FollowedStatus& before, const FollowedStatus& now, In
                           {"epoch", now.at.epoch.value_or(0)},
                           {"position", now.at.position.value_or(0)}}));
   }
+  if (now.at.dead_since && !before.at.dead_since) {
+    log(LogLevel::Warn, "agent dead",
+        with_stream(now, {{"agent", now.at.dead_agent}, {"reason", now.facts.reason}}));
+  }
+  if (before.at.dead_since && !now.at.dead_since) {
+    log(LogLevel::Info, "an agent answers again",
+        with_stream(now, {{"agent", agents(now)}, {"dead", before.at.dead_agent}}));
+  }
   if (is.contests > was.contests) {
     log(LogLevel::Warn, "several agents serve one worker",
         with_stream(now, {{"agents", agents(now)}}));

@@ -8,7 +8,8 @@ namespace sightline::follower {
 
 namespace {
 
-constexpr std::size_t kOpenQuestionsMax = 8;
+// Far more than are asked in FollowerOptions::stale_after.
+constexpr std::size_t kOpenQuestionsMax = 256;
 constexpr std::size_t kEndedMax = 16;
 // More than two only make the contest larger.
 constexpr std::size_t kAgentsMax = 4;
@@ -26,7 +27,7 @@ Agents::Heard Agents::answered(const frames::Instance& agent, std::uint64_t nonc
   }
   const auto question =
       std::find_if(open_.begin(), open_.end(), [&](const Question& q) { return q.nonce == nonce; });
-  if (question == open_.end() || now - question->asked_at >= options_.question_life) {
+  if (question == open_.end() || now - question->asked_at >= options_.stale_after) {
     return {Verdict::Stale, {}};
   }
   Known* known = find(agent.number);
@@ -40,10 +41,6 @@ Agents::Heard Agents::answered(const frames::Instance& agent, std::uint64_t nonc
   const Heard heard{Verdict::Fresh, question->asked_at};
   expire(now);
   return heard;
-}
-
-void Agents::streamed(std::uint64_t instance, Instant now) {
-  if (Known* known = find(instance)) known->alive_at = std::max(known->alive_at, now);
 }
 
 void Agents::ended(std::uint64_t instance) {

@@ -32,8 +32,6 @@ class Agents {
   };
   // Answers of one agent are taken in the order of their questions, one for each.
   Heard answered(const frames::Instance& agent, std::uint64_t nonce, Instant now);
-  // Something new in its stream, where it is known.
-  void streamed(std::uint64_t instance, Instant now);
   // It said so. Numbers are drawn at each start, so it does not come back.
   void ended(std::uint64_t instance);
   // While there are several: forgets those that are silent.

@@ -8,6 +8,13 @@
 // What the follower asks, and when.
 namespace sightline::follower {
 
+namespace {
+
+// What an agent takes at most to look at its engine (see PublisherOptions::look_for).
+constexpr Duration kLookTime = std::chrono::seconds(1);
+
+}  // namespace
+
 std::vector<frames::Body> FrameFollower::turn(Instant now) {
   agents_.expire(now);
   judge_age(now);
@@ -18,25 +25,31 @@ std::vector<frames::Body> FrameFollower::turn(Instant now) {
   if (!followed_) return asks;
   ask_range(now, asks);
   ask_dump(now, asks);
+  const std::size_t others = asks.size();
   pull_.ask(now, rng_, statistics_, asks);
+  for (std::size_t i = others; i < asks.size(); ++i) {
+    std::get<frames::ChunkAsk>(asks[i]).freshness = next_ask();
+  }
   if (is_relearn_wanted_) {
     is_relearn_wanted_ = false;
     ++statistics_.relearn_asks;
-    asks.push_back(frames::RelearnAsk{.epoch = followed_->epoch});
+    asks.push_back(
+        frames::RelearnAsk{.reader = reader_, .epoch = followed_->epoch, .freshness = next_ask()});
   }
   return asks;
 }
 
 void FrameFollower::ask_question(Instant now, std::vector<frames::Body>& asks) {
-  if (now - good_at_ >= options_.beat_late_after) urge(now);
+  if (now - good_at_ >= options_.answer_late_after) urge(now);
   if (now < next_question_) return;
   const std::uint64_t nonce = rng_.next();
   agents_.asked(nonce, now);
   ++statistics_.questions;
+  const bool is_look = std::exchange(is_look_wanted_, false);
   asks.push_back(frames::Question{
-      .nonce = nonce, .reader = reader_, .look = std::exchange(is_look_wanted_, false)});
+      .nonce = nonce, .reader = reader_, .look = is_look, .freshness = next_ask()});
   // Well again since the last one: the pause is short again.
-  if (last_question_ && now - *last_question_ >= options_.question_every / 2) {
+  if (is_settled() && now - good_at_ < options_.answer_late_after) {
     question_pause_ = options_.question_pause_min;
   }
   last_question_ = now;
@@ -45,6 +58,16 @@ void FrameFollower::ask_question(Instant now, std::vector<frames::Body>& asks) {
   if (agents_.is_contested()) pause = options_.question_every_contested;
   if (is_settled()) pause = options_.question_every;
   next_question_ = now + pause + part_of(pause / 4);
+  // A later question that is answered first would make its answer an old one.
+  if (is_look) next_question_ += kLookTime;
+}
+
+// Whoever answered last is asked: only it takes this as an ask of its own time.
+frames::Freshness FrameFollower::next_ask() {
+  return {.agent = followed_   ? followed_->agent.number
+                   : answered_ ? answered_->number
+                               : 0,
+          .number = ++asks_};
 }
 
 // A question soon: something is to be known.
@@ -61,24 +84,29 @@ void FrameFollower::ask_range(Instant now, std::vector<frames::Body>& asks) {
   range_.asked(now, rng_);
   range_end_ = to;
   ++statistics_.range_asks;
-  asks.push_back(
-      frames::RangeAsk{.reader = reader_, .epoch = followed_->epoch, .from = from, .to = to});
+  asks.push_back(frames::RangeAsk{.reader = reader_,
+                                  .epoch = followed_->epoch,
+                                  .from = from,
+                                  .to = to,
+                                  .freshness = next_ask()});
 }
 
 void FrameFollower::ask_dump(Instant now, std::vector<frames::Body>& asks) {
   if (now < dump_.due()) return;
   dump_.asked(now, rng_);
   ++statistics_.dump_asks;
-  asks.push_back(frames::DumpAsk{.reader = reader_, .epoch = followed_->epoch});
+  asks.push_back(
+      frames::DumpAsk{.reader = reader_, .epoch = followed_->epoch, .freshness = next_ask()});
 }
 
 Instant FrameFollower::deadline() const {
   Instant due = agents_.due();
   if (!is_stale_) due = std::min(due, good_at_ + options_.stale_after);
+  if (answered_ && !is_silent_) due = std::min(due, silent_at());
   if (name_) due = std::min(due, good_at_ + options_.dropped_after);
   if (is_nats_away_) return due;
   Instant ask = next_question_;
-  const Instant late = good_at_ + options_.beat_late_after;
+  const Instant late = good_at_ + options_.answer_late_after;
   if (last_question_ && late < next_question_) {
     ask = std::min(ask, std::max(late, *last_question_ + question_pause_));
   }
@@ -93,6 +121,7 @@ void FrameFollower::nats_lost(Instant) { is_nats_away_ = true; }
 void FrameFollower::nats_healed(Instant now) {
   is_nats_away_ = false;
   spread_until_ = now + part_of(options_.heal_spread);
+  listening_since_ = spread_until_;
   next_question_ = spread_until_;
   pull_.listen_anew(spread_until_);
 }

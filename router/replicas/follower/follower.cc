@@ -16,29 +16,41 @@ constexpr std::string_view kDumpTooLong =
 constexpr std::string_view kDumpBeyondEngine =
     "its agent offers more blocks than its engine has (gpu_blocks): they are not taken";
 
+// Several questions in the time after which an answer is too old, however short that is.
+FollowerOptions fitted(FollowerOptions options) {
+  options.question_every = std::min(options.question_every, options.stale_after / 5);
+  options.answer_late_after = std::min(options.answer_late_after, 2 * options.question_every);
+  return options;
+}
+
 }  // namespace
 
 FrameFollower::FrameFollower(FollowerSetup setup, HeldBlocks& held, operations::OperationSink& sink,
                              Instant now)
     : stream_(std::move(setup.stream)),
       reader_(std::move(setup.reader)),
-      options_(setup.options),
+      options_(fitted(setup.options)),
+      to_wall_(setup.to_wall),
       held_(held),
       sink_(sink),
       rng_(setup.seed),
       agents_(options_),
       waiting_(options_.waiting_bytes_max, options_.held),
       pull_(options_, reader_),
+      answered_at_(now),
       good_at_(now),
+      listening_since_(now),
       next_question_(now),
       question_pause_(options_.question_pause_min),
       range_(options_.range_retry_min, options_.range_retry_max),
       dump_(options_.dump_retry_min, options_.dump_retry_max),
       relearn_(options_.relearn_pause_min, options_.relearn_pause_max) {}
 
-void FrameFollower::hear(frames::Body message, Instant now) {
+bool FrameFollower::hear(frames::Body message, Instant now) {
+  is_dropped_ = false;
   std::visit([&](auto& body) { hear_one(body, now); }, message);
   settle_caught_up();
+  return !is_dropped_;
 }
 
 void FrameFollower::hear_one(frames::Frame& frame, Instant now) {
@@ -51,14 +63,9 @@ void FrameFollower::hear_one(frames::Frame& frame, Instant now) {
     return urge(now);
   }
   if (frame.seq == 0) return drop(Drop::Malformed);
-  if (frame.seq > head_) agents_.streamed(frame.instance, now);
   if (frame.beat && frame.seq > state_seq_) {
     state_ = frame.beat;
     state_seq_ = frame.seq;
-    if (frame.beat->hearing) {
-      good_at_ = std::max(good_at_, now);
-      was_good_ = true;
-    }
   }
   const std::uint64_t known = pull_.is_on() ? pull_.offer().seq : position_.value_or(0);
   if (frame.seq <= known) return drop(Drop::Repeated);
@@ -74,6 +81,10 @@ void FrameFollower::hear_one(frames::Frame& frame, Instant now) {
 
 void FrameFollower::hear_one(frames::Bye& bye, Instant now) {
   agents_.ended(bye.instance);
+  if (answered_ && answered_->number == bye.instance && !has_ended_) {
+    has_ended_ = true;
+    dead_since_ = now;
+  }
   if (followed_ && followed_->agent.number == bye.instance) unfollow();
   urge(now);
 }
@@ -83,6 +94,7 @@ void FrameFollower::hear_one(frames::Answer& answer, Instant now) {
   const auto heard = agents_.answered(answer.agent, answer.nonce, now);
   if (heard.verdict == Agents::Verdict::Stale) return drop(Drop::StaleAnswer);
   if (heard.verdict == Agents::Verdict::Ended) return drop(Drop::EndedAgent);
+  note_answer(answer, heard.asked_at);
   const bool is_followed = followed_ && followed_->agent.number == answer.agent.number;
   if (agents_.is_contested()) {
     if (!was_contested) ++statistics_.contests;
@@ -99,15 +111,22 @@ void FrameFollower::hear_one(frames::Answer& answer, Instant now) {
   if (answer.epoch && answer.state.hearing) follow(answer, heard.asked_at, now);
 }
 
+void FrameFollower::note_answer(const frames::Answer& answer, Instant asked_at) {
+  answered_ = answer.agent;
+  answered_at_ = std::max(answered_at_, asked_at);
+  dead_since_.reset();
+  has_ended_ = false;
+}
+
 // The answer's state is that of its position. A position that is not reached yet shows a gap.
 void FrameFollower::continue_with(const frames::Answer& answer, Instant asked_at, Instant now) {
   if (answer.seq >= state_seq_) {
     state_ = answer.state;
     state_seq_ = answer.seq;
-    if (answer.state.hearing) {
-      good_at_ = std::max(good_at_, asked_at);
-      was_good_ = true;
-    }
+  }
+  if (answer.state.hearing) {
+    good_at_ = std::max(good_at_, asked_at);
+    was_good_ = true;
   }
   if (answer.caught_up_ago && to_catch_up_.size() < kCatchingUpMax) {
     to_catch_up_.push_back({.seq = answer.seq, .at = asked_at - *answer.caught_up_ago});
@@ -317,53 +336,11 @@ void FrameFollower::judge_age(Instant now) {
   const Duration age = now - good_at_;
   is_stale_ = age >= options_.stale_after;
   if (is_stale_) is_doubted_ = true;
+  is_nats_late_ = nats_fresh_at_ && now - *nats_fresh_at_ >= options_.stale_after;
+  if (is_nats_late_) listening_since_ = now;
+  is_silent_ = now >= silent_at();
+  if (!dead_since_ && is_dead()) dead_since_ = answered_at_;
   if (name_ && age >= options_.dropped_after) forget(now);
-}
-
-operations::CacheFacts FrameFollower::facts() const {
-  operations::CacheFacts facts = state_ ? state_->facts : operations::CacheFacts{};
-  facts.reason = doubt();
-  facts.health =
-      facts.reason.empty() ? operations::FeedHealth::Verified : operations::FeedHealth::ToldBadly;
-  facts.draining = state_ && state_->draining;
-  if (held_.refused() > 0 || (state_ && state_->capped)) facts.missing.no_room = true;
-  facts.caught_up = caught_up_;
-  return facts;
-}
-
-std::string FrameFollower::doubt() const {
-  if (is_nats_away_ && is_stale_)
-    return "NATS cannot be reached: what its agent tells is not heard";
-  if (agents_.is_contested()) return agents_.contest();
-  if (!followed_) {
-    if (agents_.all().empty() || !state_) return "its agent has not answered";
-    return state_->trouble.empty() ? "its agent's own view is not proved" : state_->trouble;
-  }
-  if (state_ && !state_->hearing) {
-    return state_->trouble.empty() ? "its agent does not hear it" : state_->trouble;
-  }
-  if (is_stale_) return "its agent is silent";
-  if (!position_ && !dump_trouble_.empty()) return std::string(dump_trouble_);
-  if (!position_) return "its blocks are being learnt from its agent";
-  if (has_gap()) return "messages of its agent are missing";
-  if (is_doubted_) return "not compared with its agent since it was last in doubt";
-  return {};
-}
-
-FollowerStatus FrameFollower::status() const {
-  FollowerStatus status;
-  if (followed_) {
-    status.agent = followed_->agent;
-    status.epoch = followed_->epoch;
-  }
-  status.position = position_;
-  status.head = head_;
-  if (was_good_) status.good_beat_at = good_at_;
-  status.digest_equal_at = digest_equal_at_;
-  if (state_) status.lag_by_stamp = state_->lag_by_stamp;
-  status.agents = agents_.all();
-  status.waiting_bytes = waiting_.bytes();
-  return status;
 }
 
 }  // namespace sightline::follower

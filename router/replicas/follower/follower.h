@@ -41,15 +41,16 @@ struct FollowerSetup {
   std::string reader;      // our name in the subject of answers
   std::uint64_t seed = 0;  // random: nonces are drawn from it
   FollowerOptions options = {};
+  Duration to_wall{};  // from Instant to WallTime, for times that are shown
 };
 
 // The router's end of one stream. Opened messages and time in; operations, facts and asks out.
 // Follows the one epoch whose agent answered a fresh question: begun by a dump, gaps filled by
 // ranges, judged by the digests in it. Says Verified only while what is held is what the agent held
-// at position(); nothing applied is ahead of the agent. Whoever owns it calls turn() at deadline()
-// and after every other call, and looks at facts() then.
-// Operations are under the agent's epoch as CacheName::epoch. Memory is bounded by the options.
-// Thread safety: none.
+// at position(), and was so less than stale_after ago, as an answer to our own question proves;
+// nothing applied is ahead of the agent. Whoever owns it calls
+// turn() at deadline() and after every other call, and looks at facts() then. Operations are under
+// the agent's epoch as CacheName::epoch. Memory is bounded by the options. Thread safety: none.
 class FrameFollower {
  public:
   // held and sink outlive it.
@@ -58,11 +59,12 @@ class FrameFollower {
   FrameFollower(const FrameFollower&) = delete;
   FrameFollower& operator=(const FrameFollower&) = delete;
 
-  void hear(frames::Body message, Instant now);
-
+  bool hear(frames::Body message, Instant now);  // false: it was dropped
   // Our connection to NATS. It counts as there at first.
   void nats_lost(Instant now);
   void nats_healed(Instant now);
+  // What we sent then has come back through NATS. Never called: not known.
+  void nats_fresh(Instant sent_at) { nats_fresh_at_ = sent_at; }
   // Messages were lost on our side, any number.
   void messages_lost(Instant now);
 
@@ -123,21 +125,29 @@ class FrameFollower {
   void settle_caught_up();
   void judge(const frames::Beat& beat, Instant now);
   void judge_age(Instant now);
-
+  void note_answer(const frames::Answer& answer, Instant asked_at);
   void urge(Instant now);
   void ask_question(Instant now, std::vector<frames::Body>& asks);
   void ask_range(Instant now, std::vector<frames::Body>& asks);
   void ask_dump(Instant now, std::vector<frames::Body>& asks);
   Duration part_of(Duration duration);
-  void drop(Drop why) { ++statistics_.dropped[static_cast<std::size_t>(why)]; }
+  frames::Freshness next_ask();
+  void drop(Drop why) {
+    ++statistics_.dropped[static_cast<std::size_t>(why)];
+    is_dropped_ = true;
+  }
 
   [[nodiscard]] bool is_settled() const { return followed_ && !agents_.is_contested(); }
   [[nodiscard]] bool has_gap() const { return position_ && *position_ < head_; }
   [[nodiscard]] std::string doubt() const;
+  [[nodiscard]] std::string silence() const;
+  [[nodiscard]] Instant silent_at() const;
+  [[nodiscard]] bool is_dead() const;
 
   const frames::StreamName stream_;
   const std::string reader_;
   const FollowerOptions options_;
+  const Duration to_wall_;
   HeldBlocks& held_;
   operations::OperationSink& sink_;
   Rng rng_;
@@ -154,9 +164,20 @@ class FrameFollower {
 
   std::optional<frames::Beat> state_;  // the last that was heard, applied or not
   std::uint64_t state_seq_ = 0;
+  // When the newest question was asked that was answered: by anybody, and by an agent that hears
+  // its engine. Messages that nobody asked for may be of any age.
+  Instant answered_at_;
   Instant good_at_;
   bool was_good_ = false;
   bool is_stale_ = false;
+  bool is_dropped_ = false;                   // what was heard last
+  std::optional<frames::Instance> answered_;  // who answered last
+  std::optional<Instant> dead_since_;         // that one; nothing: it lives, or NATS is to blame
+  bool has_ended_ = false;                    // it said so
+  Instant listening_since_;  // NATS was known to be well from then on, or nothing else is known
+  std::optional<Instant> nats_fresh_at_;
+  bool is_nats_late_ = false, is_silent_ = false;
+  std::uint64_t asks_ = 0;
   bool is_doubted_ = true;  // until an equal digest
   std::optional<Instant> digest_equal_at_;
   std::optional<Instant> caught_up_;

@@ -12,18 +12,18 @@ namespace sightline::follower {
 
 // When the router's end of a stream asks, waits and gives up.
 struct FollowerOptions {
-  // Without a good beat for so long, what is held is not proved: replica.stale_after.
+  // Where the newest question that was answered is so old, by our own clock, what is held is not
+  // proved: replica.stale_after. Nor does an answer that took so long prove anything.
   Duration stale_after = std::chrono::seconds(5);
   // And is forgotten after so long.
   Duration dropped_after = std::chrono::seconds(60);
   // Of two agents, one that answers nothing for so long is no longer there.
   Duration silent_after = std::chrono::seconds(3);
-  // Beats come every second: one was lost and the next is late.
-  Duration beat_late_after = std::chrono::seconds(2);
-  // An answer to an older question is not fresh.
-  Duration question_life = std::chrono::seconds(5);
-  // Between questions while all is well: they show a loss at the end of the stream.
-  Duration question_every = std::chrono::seconds(10);
+  // Answers come every second: one was lost and the next is late.
+  Duration answer_late_after = std::chrono::seconds(2);
+  // Between questions while all is well: the answers show that what is heard is not old, and a loss
+  // at the end of the stream.
+  Duration question_every = std::chrono::seconds(1);
   // While there are two agents.
   Duration question_every_contested = std::chrono::milliseconds(500);
   // Least and most time between questions that something calls for.

@@ -64,10 +64,14 @@ struct FollowerStatistics {
 struct FollowerStatus {
   std::optional<frames::Instance> agent;  // the one followed
   std::optional<std::uint64_t> epoch;
-  std::optional<std::uint64_t> position;   // applied up to here; nothing: a dump is awaited
-  std::uint64_t head = 0;                  // last position of the epoch that is known of
-  std::optional<Instant> good_beat_at;     // the last of an agent that hears its engine
-  std::optional<Instant> digest_equal_at;  // the last that was equal
+  std::optional<std::uint64_t> position;  // applied up to here; nothing: a dump is awaited
+  std::uint64_t head = 0;                 // last position of the epoch that is known of
+  // When the last question was asked that an agent answered which hears its engine.
+  std::optional<Instant> good_beat_at;
+  // Since when the agent that answered last is dead; nothing: it lives, or NATS is to blame.
+  std::optional<Instant> dead_since;
+  std::string dead_agent;                                 // its name, with dead_since
+  std::optional<Instant> digest_equal_at;                 // the last that was equal
   std::optional<std::chrono::milliseconds> lag_by_stamp;  // as in the last beat
   std::vector<frames::Instance> agents;                   // all that answer
   std::size_t waiting_bytes = 0;                          // frames that wait for others

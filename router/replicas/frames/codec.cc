@@ -164,16 +164,30 @@ void read(Reader& in, Frame& frame) {
 void write(Writer& out, const Bye& bye) { out.integer(bye.instance); }
 void read(Reader& in, Bye& bye) { bye.instance = in.integer<std::uint64_t>(); }
 
+void write(Writer& out, const Freshness& freshness) {
+  out.integer(freshness.agent);
+  out.integer(freshness.number);
+}
+
+Freshness read_freshness(Reader& in) {
+  Freshness freshness;
+  freshness.agent = in.integer<std::uint64_t>();
+  freshness.number = in.integer<std::uint64_t>();
+  return freshness;
+}
+
 void write(Writer& out, const Question& question) {
   out.integer(question.nonce);
   out.name(question.reader);
   out.flag(question.look);
+  write(out, question.freshness);
 }
 
 void read(Reader& in, Question& question) {
   question.nonce = in.integer<std::uint64_t>();
   question.reader = in.name();
   question.look = in.flag();
+  question.freshness = read_freshness(in);
 }
 
 void write(Writer& out, const Answer& answer) {
@@ -201,6 +215,7 @@ void write(Writer& out, const RangeAsk& ask) {
   out.integer(ask.epoch);
   out.integer(ask.from);
   out.integer(ask.to);
+  write(out, ask.freshness);
 }
 
 void read(Reader& in, RangeAsk& ask) {
@@ -208,17 +223,20 @@ void read(Reader& in, RangeAsk& ask) {
   ask.epoch = in.integer<std::uint64_t>();
   ask.from = in.integer<std::uint64_t>();
   ask.to = in.integer<std::uint64_t>();
+  ask.freshness = read_freshness(in);
   if (ask.to < ask.from) in.fail();
 }
 
 void write(Writer& out, const DumpAsk& ask) {
   out.name(ask.reader);
   out.integer(ask.epoch);
+  write(out, ask.freshness);
 }
 
 void read(Reader& in, DumpAsk& ask) {
   ask.reader = in.name();
   ask.epoch = in.integer<std::uint64_t>();
+  ask.freshness = read_freshness(in);
 }
 
 void write(Writer& out, const Offer& offer) {
@@ -245,6 +263,7 @@ void write(Writer& out, const ChunkAsk& ask) {
   out.integer(ask.dump);
   out.integer(static_cast<std::uint32_t>(ask.chunks.size()));
   for (const auto chunk : ask.chunks) out.integer(chunk);
+  write(out, ask.freshness);
 }
 
 void read(Reader& in, ChunkAsk& ask) {
@@ -254,6 +273,7 @@ void read(Reader& in, ChunkAsk& ask) {
   if (count > kChunksPerAskMax) return in.fail();
   ask.chunks.resize(count);
   for (auto& chunk : ask.chunks) chunk = in.integer<std::uint32_t>();
+  ask.freshness = read_freshness(in);
 }
 
 void write(Writer& out, const Chunk& chunk) {
@@ -278,8 +298,17 @@ void read(Reader& in, Gone& gone) {
   gone.id = in.integer<std::uint64_t>();
 }
 
-void write(Writer& out, const RelearnAsk& ask) { out.integer(ask.epoch); }
-void read(Reader& in, RelearnAsk& ask) { ask.epoch = in.integer<std::uint64_t>(); }
+void write(Writer& out, const RelearnAsk& ask) {
+  out.name(ask.reader);
+  out.integer(ask.epoch);
+  write(out, ask.freshness);
+}
+
+void read(Reader& in, RelearnAsk& ask) {
+  ask.reader = in.name();
+  ask.epoch = in.integer<std::uint64_t>();
+  ask.freshness = read_freshness(in);
+}
 
 // The body that is number `kind` of the variant.
 template <std::size_t I = 0>

@@ -58,11 +58,21 @@ struct Bye {
   bool operator==(const Bye&) const = default;
 };
 
+// That an ask is new: an agent answers each once, however often somebody sends it again who
+// recorded it, and those that name its stream were made since that began.
+struct Freshness {
+  std::uint64_t agent = 0;   // Instance::number of the stream that is asked; 0: not known yet
+  std::uint64_t number = 0;  // counts up with each ask of the reader, from 1 on
+
+  bool operator==(const Freshness&) const = default;
+};
+
 // Router to agent: who are you, and where?
 struct Question {
   std::uint64_t nonce = 0;  // drawn for this question
   std::string reader;       // answers go to the subject `to.<reader>`, here and below
   bool look = false;        // look at the engine's events first
+  Freshness freshness;      // may name another stream, or none
 
   bool operator==(const Question&) const = default;
 };
@@ -85,6 +95,7 @@ struct RangeAsk {
   std::uint64_t epoch = 0;
   std::uint64_t from = 0;
   std::uint64_t to = 0;  // >= from
+  Freshness freshness;
 
   bool operator==(const RangeAsk&) const = default;
 };
@@ -94,6 +105,7 @@ struct RangeAsk {
 struct DumpAsk {
   std::string reader;
   std::uint64_t epoch = 0;
+  Freshness freshness;
 
   bool operator==(const DumpAsk&) const = default;
 };
@@ -114,6 +126,7 @@ struct ChunkAsk {
   std::string reader;
   std::uint64_t dump = 0;
   std::vector<std::uint32_t> chunks;  // at most kChunksPerAskMax
+  Freshness freshness;
 
   bool operator==(const ChunkAsk&) const = default;
 };
@@ -137,7 +150,9 @@ struct Gone {
 
 // Router to agent: what this epoch says disagrees with the engine's answers; learn it anew.
 struct RelearnAsk {
+  std::string reader;
   std::uint64_t epoch = 0;
+  Freshness freshness;
 
   bool operator==(const RelearnAsk&) const = default;
 };

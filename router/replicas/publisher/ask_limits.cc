@@ -4,25 +4,48 @@
 
 namespace sightline::publisher {
 
-bool ReaderLimits::admit(const std::string& reader, Instant now) {
-  const auto is_over = [now](const Second& second) {
-    return now - second.since >= std::chrono::seconds(1);
-  };
-  if (readers_.size() >= options_.readers_max && !readers_.contains(reader)) {
-    std::erase_if(readers_, [&](const auto& one) { return is_over(one.second); });
-    if (readers_.size() >= options_.readers_max) return false;
-  }
-  const auto [known, is_new] = readers_.try_emplace(reader);
-  Second& second = known->second;
-  if (is_new || is_over(second)) second = {.since = now};
-  if (second.asks >= options_.asks_max || second.bytes >= options_.reply_bytes_max) return false;
+namespace {
+
+constexpr Duration kSweepPause = std::chrono::seconds(1);
+
+}  // namespace
+
+ReaderLimits::Verdict ReaderLimits::admit(const Ask& ask, Instant now) {
+  Reader* reader = find_or_add(ask.reader, now);
+  if (reader == nullptr) return Verdict::TooMany;
+  if (ask.number <= reader->number) return Verdict::Repeated;
+  // Counted before it is judged: what is older is repeated from now on, answered or not.
+  reader->number = ask.number;
+  reader->heard_at = now;
+  // A recording does not name the stream: it takes nothing of what the reader may ask.
+  Second& second = running(ask.names_stream ? reader->second : strangers_, now);
+  const std::uint32_t most = ask.names_stream ? options_.asks_max : options_.strangers_asks_max;
+  if (second.asks >= most || second.bytes >= options_.reply_bytes_max) return Verdict::TooMany;
   ++second.asks;
-  return true;
+  return Verdict::Admitted;
+}
+
+ReaderLimits::Reader* ReaderLimits::find_or_add(const std::string& reader, Instant now) {
+  const auto known = readers_.find(reader);
+  if (known != readers_.end()) return &known->second;
+  if (readers_.size() >= options_.readers_max && now >= next_sweep_) {
+    next_sweep_ = now + kSweepPause;
+    std::erase_if(readers_, [&](const auto& one) {
+      return now - one.second.heard_at >= options_.forgotten_after;
+    });
+  }
+  if (readers_.size() >= options_.readers_max) return nullptr;
+  return &readers_[reader];
+}
+
+ReaderLimits::Second& ReaderLimits::running(Second& second, Instant now) {
+  if (now - second.since >= std::chrono::seconds(1)) second = {.since = now};
+  return second;
 }
 
 void ReaderLimits::charge(const std::string& reader, std::size_t bytes) {
   const auto known = readers_.find(reader);
-  if (known != readers_.end()) known->second.bytes += bytes;
+  if (known != readers_.end()) known->second.second.bytes += bytes;
 }
 
 }  // namespace sightline::publisher

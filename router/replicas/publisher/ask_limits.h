@@ -20,15 +20,29 @@ struct ReaderLimitOptions {
   std::uint32_t asks_max = 500;
   std::size_t reply_bytes_max = 256U << 20U;
   std::size_t readers_max = 4'096;  // that are known; above it others are refused
+  // Questions in a second, of all readers together, that do not name the stream: those of readers
+  // that begin, and what somebody recorded before the stream began.
+  std::uint32_t strangers_asks_max = 1'000;
+  Duration forgotten_after = std::chrono::seconds(60);  // a reader that asks nothing for so long
 };
 
-// How much each reader asks for, in seconds that begin with its first ask. Thread safety: none.
+// Which asks are answered: each once, and of each reader so many in seconds that begin with its
+// first. What is repeated takes nothing of anybody's share. Thread safety: none.
 class ReaderLimits {
  public:
   explicit ReaderLimits(ReaderLimitOptions options) : options_(options) {}
 
-  // One more ask; false: it is one too many.
-  bool admit(const std::string& reader, Instant now);
+  struct Ask {
+    const std::string& reader;
+    std::uint64_t number = 0;
+    bool names_stream = false;  // it was made since the stream began
+  };
+  enum class Verdict : std::uint8_t {
+    Admitted,
+    Repeated,  // not newer than one that was heard of this reader
+    TooMany,   // above its share, or no room for another reader
+  };
+  Verdict admit(const Ask& ask, Instant now);
   // What was sent to a reader whose ask was admitted.
   void charge(const std::string& reader, std::size_t bytes);
 
@@ -38,9 +52,18 @@ class ReaderLimits {
     std::uint32_t asks = 0;
     std::size_t bytes = 0;
   };
+  struct Reader {
+    std::uint64_t number = 0;  // of its newest ask
+    Instant heard_at{};        // when that came
+    Second second;
+  };
+  Reader* find_or_add(const std::string& reader, Instant now);
+  static Second& running(Second& second, Instant now);
 
   ReaderLimitOptions options_;
-  std::map<std::string, Second> readers_;
+  std::map<std::string, Reader> readers_;
+  Second strangers_;
+  Instant next_sweep_{};
 };
 
 // Routers' wishes that the engine be asked anew for all that it holds, which costs the engine:
@@ -57,6 +80,7 @@ class RelearnWish {
   }
   // True once for each that counted.
   bool take() { return std::exchange(is_open_, false); }
+  [[nodiscard]] bool is_open() const { return is_open_; }
 
  private:
   static constexpr Duration kPauseMin = std::chrono::seconds(1);

@@ -23,8 +23,10 @@ void FramePublisher::hear(const frames::Message& message, Instant now) {
 }
 
 void FramePublisher::hear_body(const frames::Question& question, Instant now) {
-  if (!admit(question.reader, now)) return;
-  if (!question.look || !is_proved() || looks_.size() >= options_.looks_max) {
+  if (!admit(question.reader, question.freshness, now)) return;
+  // A look costs the engine something: only whoever is known to ask now has it.
+  const bool may_look = question.look && question.freshness.agent == agent_.number;
+  if (!may_look || !is_proved() || looks_.size() >= options_.looks_max) {
     return answer(question, now);
   }
   is_look_wished_ = true;
@@ -32,7 +34,7 @@ void FramePublisher::hear_body(const frames::Question& question, Instant now) {
 }
 
 void FramePublisher::hear_body(const frames::RangeAsk& ask, Instant now) {
-  if (!admit(ask.reader, now) || refuse_other_epoch(ask.reader, ask.epoch)) return;
+  if (!admit_of_this_stream(ask, now) || refuse_other_epoch(ask.reader, ask.epoch)) return;
   const std::uint64_t from = std::max<std::uint64_t>(ask.from, 1);
   const std::uint64_t to = std::min(ask.to, ring_.last());
   if (from > to) {
@@ -50,11 +52,13 @@ void FramePublisher::hear_body(const frames::RangeAsk& ask, Instant now) {
     return reply(ask.reader, Gone{.what = Gone::What::Range, .id = ask.epoch});
   }
   ++statistics_.ranges;
-  for (std::uint64_t seq = from; seq <= to; ++seq) send_to(ask.reader, ring_.at(seq));
+  for (std::uint64_t seq = from; seq <= to; ++seq) {
+    send_to({.reader = ask.reader, .payload = ring_.at(seq)});
+  }
 }
 
 void FramePublisher::hear_body(const frames::DumpAsk& ask, Instant now) {
-  if (!admit(ask.reader, now) || refuse_other_epoch(ask.reader, ask.epoch)) return;
+  if (!admit_of_this_stream(ask, now) || refuse_other_epoch(ask.reader, ask.epoch)) return;
   switch (dumps_.ask(ask.reader, ring_.first(), now)) {
     case Dumps::Asked::Given:
       return reply(ask.reader, dumps_.newest_offer());
@@ -69,7 +73,7 @@ void FramePublisher::hear_body(const frames::DumpAsk& ask, Instant now) {
 }
 
 void FramePublisher::hear_body(const frames::ChunkAsk& ask, Instant now) {
-  if (!admit(ask.reader, now)) return;
+  if (!admit_of_this_stream(ask, now)) return;
   const auto* chunks = dumps_.chunks(ask.dump, now);
   if (chunks == nullptr) {
     ++statistics_.dumps_gone;
@@ -81,11 +85,12 @@ void FramePublisher::hear_body(const frames::ChunkAsk& ask, Instant now) {
       continue;
     }
     ++statistics_.chunks;
-    send_to(ask.reader, (*chunks)[chunk]);
+    send_to({.reader = ask.reader, .payload = (*chunks)[chunk]});
   }
 }
 
 void FramePublisher::hear_body(const frames::RelearnAsk& ask, Instant now) {
+  if (!admit_of_this_stream(ask, now)) return;
   if (epoch_ == ask.epoch && relearn_.ask(now)) ++statistics_.relearns;
 }
 
@@ -105,10 +110,16 @@ void FramePublisher::step(Instant now) {
   }
 }
 
-bool FramePublisher::admit(const std::string& reader, Instant now) {
-  const bool is_admitted = !reader.empty() && limits_.admit(reader, now);
-  if (!is_admitted) ++statistics_.asks_refused;
-  return is_admitted;
+bool FramePublisher::admit(const std::string& reader, const frames::Freshness& freshness,
+                           Instant now) {
+  using Verdict = ReaderLimits::Verdict;
+  const bool names_stream = freshness.agent == agent_.number;
+  const auto verdict = reader.empty()
+                           ? Verdict::TooMany
+                           : limits_.admit({reader, freshness.number, names_stream}, now);
+  if (verdict == Verdict::Repeated) ++statistics_.asks_repeated;
+  if (verdict == Verdict::TooMany) ++statistics_.asks_refused;
+  return verdict == Verdict::Admitted;
 }
 
 bool FramePublisher::refuse_other_epoch(const std::string& reader, std::uint64_t epoch) {
@@ -132,7 +143,9 @@ void FramePublisher::answer(const frames::Question& question, Instant now) {
     answer.caught_up_ago = std::max(ago, std::chrono::milliseconds(0));
   }
   ++statistics_.questions;
-  reply(question.reader, std::move(answer));
+  send_to({.reader = question.reader,
+           .payload = frames::encode({.stream = stream_, .body = std::move(answer)}),
+           .is_in_order = true});
 }
 
 void FramePublisher::answer_looks(Instant now) {
@@ -150,17 +163,18 @@ void FramePublisher::begin_dump() {
 }
 
 void FramePublisher::reply(const std::string& reader, frames::Body body) {
-  send_to(reader, frames::encode({.stream = stream_, .body = std::move(body)}));
+  send_to(
+      {.reader = reader, .payload = frames::encode({.stream = stream_, .body = std::move(body)})});
 }
 
-void FramePublisher::send_to(const std::string& reader, const std::string& payload) {
-  if (replies_bytes_ + payload.size() > options_.replies_bytes_max) {
+void FramePublisher::send_to(Outgoing message) {
+  if (replies_bytes_ + message.payload.size() > options_.replies_bytes_max) {
     ++statistics_.replies_refused;
     return;
   }
-  replies_bytes_ += payload.size();
-  limits_.charge(reader, payload.size());
-  out_.push_back({.reader = reader, .payload = payload});
+  replies_bytes_ += message.payload.size();
+  limits_.charge(message.reader, message.payload.size());
+  out_.push_back(std::move(message));
 }
 
 }  // namespace sightline::publisher

@@ -181,7 +181,7 @@ void FramePublisher::flush(bool with_beat) {
   SL_CHECK(payload.size() <= options_.payload_bytes_max);
   if (frames_bytes_ + payload.size() <= options_.frames_bytes_max) {
     frames_bytes_ += payload.size();
-    out_.push_back({.reader = {}, .payload = payload});
+    out_.push_back({.reader = {}, .payload = payload, .is_in_order = true});
   } else {
     ++statistics_.frames_unsent;
   }
@@ -232,7 +232,8 @@ std::vector<Outgoing> FramePublisher::bye() {
   flush(false);
   out_.push_back({.reader = {},
                   .payload = frames::encode(
-                      {.stream = stream_, .body = frames::Bye{.instance = agent_.number}})});
+                      {.stream = stream_, .body = frames::Bye{.instance = agent_.number}}),
+                  .is_in_order = true});
   return take_out();
 }
 

@@ -59,15 +59,19 @@ struct PublisherStatistics {
   std::uint64_t dumps_gone = 0;       // asked about when they were given up
   std::uint64_t chunks = 0;           // sent
   std::uint64_t asks_refused = 0;     // above the limits of readers
+  std::uint64_t asks_repeated = 0;    // not newer than what was heard of the reader
   std::uint64_t replies_refused = 0;  // above replies_bytes_max
-  std::uint64_t asks_foreign = 0;     // of another stream, not for agents, or for what never was
-  std::uint64_t relearns = 0;         // wishes that counted
+  // Of another stream or one before this, not for agents, or for what never was.
+  std::uint64_t asks_foreign = 0;
+  std::uint64_t relearns = 0;  // wishes that counted
 };
 
 // A message to be sealed and sent.
 struct Outgoing {
   std::string reader;   // empty: to all that follow the stream
   std::string payload;  // encoded
+  // Not to be there before the frames that were ready before it: it names their position.
+  bool is_in_order = false;
 };
 
 // The agent's end of one stream: what one cache holds, told to routers. An epoch begins once the
@@ -111,6 +115,8 @@ class FramePublisher final : public operations::OperationSink {
   // tell the facts.
   bool take_relearn_wish() { return relearn_.take(); }
   bool take_look_wish() { return std::exchange(is_look_wished_, false); }
+  // Either of them is there to be taken.
+  [[nodiscard]] bool has_wish() const { return is_look_wished_ || relearn_.is_open(); }
 
   [[nodiscard]] std::optional<std::uint64_t> epoch() const { return epoch_; }
   [[nodiscard]] std::uint64_t position() const { return ring_.last(); }
@@ -144,13 +150,19 @@ class FramePublisher final : public operations::OperationSink {
   void hear_body(const Body& /*not_for_agents*/, Instant /*now*/) {
     ++statistics_.asks_foreign;
   }
-  bool admit(const std::string& reader, Instant now);
+  bool admit(const std::string& reader, const frames::Freshness& freshness, Instant now);
+  template <class Ask>
+  bool admit_of_this_stream(const Ask& ask, Instant now) {
+    if (ask.freshness.agent == agent_.number) return admit(ask.reader, ask.freshness, now);
+    ++statistics_.asks_foreign;
+    return false;
+  }
   bool refuse_other_epoch(const std::string& reader, std::uint64_t epoch);
   void answer(const frames::Question& question, Instant now);
   void answer_looks(Instant now);
   void begin_dump();
   void reply(const std::string& reader, frames::Body body);
-  void send_to(const std::string& reader, const std::string& payload);
+  void send_to(Outgoing message);
   std::vector<Outgoing> take_out();
 
   frames::StreamName stream_;

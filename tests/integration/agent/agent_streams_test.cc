@@ -232,15 +232,22 @@ TEST(AgentStreams, AFloodOfAsksCostsBoundedMemoryAndOthersAreServedMeanwhile) {
   ASSERT_TRUE(eventually([&] { return view_of(agent, kW0).epoch.has_value(); }));
   const std::uint64_t epoch = *view_of(agent, kW0).epoch;
   const auto sealed = [&](const frames::Body& body) {
-    return flooder.sealer.seal(asks, frames::encode({.stream = kW0, .body = body}));
+    return flooder.sealer.seal(asks, frames::encode({.stream = kW0, .body = body}),
+                               envelope::kAskVersion);
   };
-  const std::string dump = sealed(frames::DumpAsk{.reader = "flooder", .epoch = epoch});
-  const std::string range =
-      sealed(frames::RangeAsk{.reader = "flooder", .epoch = epoch, .from = 1, .to = 1'000'000});
+  // What the agent drew first names its stream.
+  frames::Freshness fresh{.agent = test::Draw(7).next(), .number = 0};
   for (int i = 0; i < 3'000; ++i) {
-    flooder.control->publish(asks, i % 2 == 0 ? dump : range);
+    ++fresh.number;
+    const frames::Body dump =
+        frames::DumpAsk{.reader = "flooder", .epoch = epoch, .freshness = fresh};
+    const frames::Body range = frames::RangeAsk{
+        .reader = "flooder", .epoch = epoch, .from = 1, .to = 1'000'000, .freshness = fresh};
+    const std::string ask = sealed(i % 2 == 0 ? dump : range);
+    flooder.control->publish(asks, ask);
+    flooder.control->publish(asks, ask);
     if (i % 30 == 0) flooder.control->publish(asks, std::string(100'000, 'x'));
-    if (i % 30 == 1) flooder.control->publish(asks, std::string(1'000, '\1'));
+    if (i % 30 == 1) flooder.control->publish(asks, std::string(1'000, '\2'));
   }
   Router router(server, "a");
   router.feeds->add(kFirst, kW0);
@@ -249,6 +256,7 @@ TEST(AgentStreams, AFloodOfAsksCostsBoundedMemoryAndOthersAreServedMeanwhile) {
   EXPECT_LT(view_of(agent, kW0).memory_bytes, 20'000U * 80 + options.replies_bytes_max);
   agent.streams->refresh_metrics();
   EXPECT_GT(agent.host.value("agent_asks_refused_total{reason=\"reader-limit\"}"), 100);
+  EXPECT_GT(agent.host.value("agent_asks_refused_total{reason=\"repeated\"}"), 100);
   EXPECT_GT(agent.host.value("agent_asks_refused_total{reason=\"too-large\"}"), 10);
   EXPECT_GT(agent.host.value("agent_asks_refused_total{reason=\"wrong-tag\"}"), 10);
 }

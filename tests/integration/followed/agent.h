@@ -117,7 +117,7 @@ class Agent {
   void hear(const nats::Event& event, Instant now) SL_REQUIRES(mutex_) {
     const auto* message = std::get_if<nats::Message>(&event);
     if (message == nullptr) return;
-    const auto opened = sealer_.open(message->subject, message->payload);
+    const auto opened = sealer_.open(message->subject, message->payload, envelope::kAskVersion);
     if (!std::holds_alternative<std::string_view>(opened)) return;
     const auto ask = frames::decode(std::get<std::string_view>(opened));
     if (ask.ok()) publisher_.hear(*ask, now);

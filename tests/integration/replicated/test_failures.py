@@ -127,7 +127,7 @@ def test_a_killed_agent_is_silent_in_time_and_one_in_its_place_is_followed(deplo
     view = views_of(deployment)[0]
     epoch = stream(view)["epoch"]
     deployment.agents[0].kill()
-    took = wait_for_state(view, "w0", is_unverified("its agent is silent"))
+    took = wait_for_state(view, "w0", is_unverified("its agent agent0 is dead since "))
     assert took < (STALE_S + LATE_S) * SLOWDOWN
     assert view.worker_states()[1]["state"] == "ready"
     send_all(view, bodies(3))
@@ -142,7 +142,7 @@ def test_a_frozen_agent_is_stale_in_time_and_goes_on_where_it_was(deployment):
     epoch = stream(view)["epoch"]
     deployment.agents[0].freeze()
     try:
-        took = wait_for_state(view, "w0", is_unverified("its agent is silent"))
+        took = wait_for_state(view, "w0", is_unverified("its agent agent0 is dead since "))
         assert STALE_S - EARLY_S < took < (STALE_S + LATE_S) * SLOWDOWN
         assert stream(view)["good_beat_ms"] >= STALE_S * 1000
         # Nothing that it holds is promised to a request.

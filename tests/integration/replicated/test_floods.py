@@ -58,9 +58,12 @@ class Peer:
         self.client = NatsClient(deployment.nats)
         self.client.subscribe(PREFIX + "to." + name)
         self.epoch = int(stream(view)["epoch"], 16)
+        self.agent = int(stream(view)["agent"]["instance"], 16)
+        self.asks = 0
 
     def sealed(self, message):
-        return self.sealer.seal(ASKS, message)
+        self.asks += 1
+        return self.sealer.seal_ask(ASKS, message, self.agent, self.asks)
 
     def ask(self, *messages):
         for message in messages:
@@ -164,7 +167,8 @@ def test_a_whole_range_however_long_is_what_the_ring_has(deployment, peer):
 
 def test_a_thousand_oversized_asks_a_second_are_refused_and_hold_up_nobody(deployment, view, peer):
     def not_answered():
-        return refused(deployment, "reader-limit") + untaken(deployment)
+        return (refused(deployment, "reader-limit") + refused(deployment, "repeated") +
+                untaken(deployment))
 
     asks, counted = oversized(peer), not_answered()
     peer.client.close()  # the answers go to nobody

@@ -46,6 +46,7 @@ inline void apply(Content& content, const operations::Operation& operation) {
 struct History {
   struct Epoch {
     std::vector<Content> at;       // by position
+    std::vector<Instant> since;    // likewise: when it was ready to be sent
     bool is_agent_capped = false;  // then it may have told less than it held
     std::optional<Instant> closed;
   };
@@ -114,7 +115,7 @@ class JointAgent {
       next_step_ = now + kStepEvery;
     }
     auto sent = publisher_.take_ready(now);
-    note(sent);
+    note(sent, now);
     if (!publisher_.held().is_capped()) uncapped_at_ = now;
     if (options_.flush_after == Duration{} && publisher_.epoch() && !is_lost_ &&
         history_.epochs.at(*publisher_.epoch()).at.back() != told_) {
@@ -125,7 +126,7 @@ class JointAgent {
   }
   std::vector<publisher::Outgoing> bye(Instant now) {
     auto sent = publisher_.bye();
-    note(sent);
+    note(sent, now);
     end(now);
     return sent;
   }
@@ -185,12 +186,13 @@ class JointAgent {
     if (!epoch_) return;
     History::Epoch& begun = history_.epochs[*epoch_];
     begun.at = {told_};
+    begun.since = {now};
   }
   void close(std::uint64_t epoch, Instant now) {
     auto& closed = history_.epochs.at(epoch).closed;
     if (!closed) closed = now;
   }
-  void note(const std::vector<publisher::Outgoing>& sent) {
+  void note(const std::vector<publisher::Outgoing>& sent, Instant now) {
     for (const auto& one : sent) {
       const auto message = frames::decode(one.payload);
       if (!message.ok()) history_.broken = "a message that cannot be read";
@@ -201,6 +203,7 @@ class JointAgent {
       Content content = epoch.at.back();
       for (const auto& operation : frame->operations) apply(content, operation);
       epoch.at.push_back(content);
+      epoch.since.push_back(now);
       epoch.is_agent_capped = epoch.is_agent_capped || publisher_.held().is_capped() ||
                               (frame->beat && frame->beat->capped);
     }

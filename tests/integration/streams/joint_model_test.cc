@@ -154,12 +154,15 @@ class World {
     next_fault_ = now_;
     loss_ = 0.2 * rng_.unit();
     late_ = 0.05 * rng_.unit();
+    // A third of the time everything comes late, and always by as much.
+    if (rng_.below(3) == 0) steady_delay_ = milliseconds(rng_.below(9'000));
   }
   void make_quiet() {
     is_quiet_ = true;
     next_fault_ = Instant::max();
     loss_ = 0;
     late_ = 0;
+    steady_delay_ = {};
     while (agents_.size() > 1) end_agent(agents_.size() - 1);
     JointAgent& agent = *agents_[0];
     if (agent.is_lost()) agent.learn(engine_, now_);
@@ -206,6 +209,7 @@ class World {
     for (int i = 0; i < (is_twice ? 2 : 1); ++i) {
       // In quiet the order is that of a connection.
       Duration delay = is_quiet_ ? microseconds(500) : microseconds(100 + rng_.below(3'000));
+      delay += steady_delay_;
       if (rng_.unit() < late_) {
         delay = Duration(kLateMax.count() / 1'000 * rng_.below(1'000));
         ++tally_.late;
@@ -368,9 +372,11 @@ class World {
     const History::Epoch& epoch = place->second;
     if (*status.position >= epoch.at.size()) return fail(i, "is ahead of its agent");
     check_content(i, epoch, *status.position);
-    if (epoch.closed && now_ - *epoch.closed > kLateMax + seconds(6)) {
-      fail(i, "believes an epoch that is over");
-    }
+    // The bound: what is believed was true less than stale_after ago, however late messages are.
+    const Instant oldest = now_ - options_.stale_after - milliseconds(1);
+    if (epoch.closed && *epoch.closed < oldest) fail(i, "believes an epoch that is over");
+    const std::uint64_t next = *status.position + 1;
+    if (next < epoch.since.size() && epoch.since[next] < oldest) fail(i, "believes what is old");
   }
   void check_content(std::size_t i, const History::Epoch& epoch, std::uint64_t position) {
     const Reader& reader = *readers_[i];
@@ -400,6 +406,7 @@ class World {
   bool is_quiet_ = true;
   double loss_ = 0;
   double late_ = 0;
+  Duration steady_delay_{};
   Content engine_;
   History history_;
   std::vector<std::unique_ptr<JointAgent>> agents_;

@@ -139,7 +139,9 @@ TEST_F(RankStreamOf, AWishToRelearnNamesTheFeedAndWhetherItHasAReplay) {
   tell(kFirst, FeedHealth::Verified);
   (void)stream_.turn(clock_.now());
   stream_.hear({.stream = {.worker = "w0", .rank = 0},
-                .body = frames::RelearnAsk{.epoch = stream_.view().epoch.value_or(0)}},
+                .body = frames::RelearnAsk{.reader = "r",
+                                           .epoch = stream_.view().epoch.value_or(0),
+                                           .freshness = {.agent = 7, .number = 1}}},
                clock_.now());
   EXPECT_LE(stream_.due(), clock_.now());
   const auto turn = stream_.turn(clock_.now());

@@ -64,7 +64,7 @@ class FollowedStreamTest : public ::testing::Test {
     while (!asked.empty()) {
       const auto [subject, bytes] = std::exchange(asked, {}).front();
       ++asks;
-      const auto opened = sealer.open(subject, bytes);
+      const auto opened = sealer.open(subject, bytes, envelope::kAskVersion);
       ASSERT_TRUE(std::holds_alternative<std::string_view>(opened));
       const auto ask = frames::decode(std::get<std::string_view>(opened));
       ASSERT_TRUE(ask.ok());
@@ -199,7 +199,7 @@ TEST_F(FollowedStreamTest, AnAgentThatFallsSilentIsUnprovedAfterFiveSecondsAndFo
   EXPECT_TRUE(is_verified()) << reason();
   wait(milliseconds(200));
   EXPECT_FALSE(is_verified());
-  EXPECT_EQ(reason(), "its agent is silent");
+  EXPECT_EQ(reason().rfind("its agent a is dead since ", 0), 0U) << reason();
   wait(seconds(54));
   EXPECT_EQ(held(), (Blocks{1, 2, 3})) << "it may come back";
   wait(seconds(2));
@@ -268,6 +268,38 @@ TEST_F(FollowedStreamTest, AWorkersNameCannotBreakOutOfItsSubject) {
     }
     EXPECT_NE(hostile.events_subject(), stream->events_subject());
   }
+}
+
+TEST_F(FollowedStreamTest, WhatIsNotUsedIsSaidToBeSo) {
+  connect();
+  wait(milliseconds(50));
+  const std::string& events = stream->events_subject();
+  const auto message = [&](const std::string& payload) {
+    return nats::Message{.subject = events, .reply = {}, .payload = payload};
+  };
+  const std::string frame = sealed(events, agent.publish({store({4})}, true));
+  EXPECT_FALSE(stream->take(message("garbage"), now));
+  EXPECT_TRUE(stream->take(message(frame), now));
+  EXPECT_FALSE(stream->take(message(frame), now));
+}
+
+TEST_F(FollowedStreamTest, AnAgentIsNotCalledDeadWhereOurOwnMessagesComeBackLate) {
+  connect();
+  wait(milliseconds(50));
+  stream->nats_fresh(now);
+  is_agent_mute = true;
+  wait(milliseconds(5'200));
+  EXPECT_EQ(reason(), "NATS is late: what its agent tells is older than replica.stale_after");
+  EXPECT_FALSE(stream->status().at.dead_since);
+  stream->nats_fresh(now);
+  wait(milliseconds(100));
+  EXPECT_FALSE(stream->status().at.dead_since) << "it was not heard, for no fault of its own";
+  for (int i = 0; i < 6; ++i) {
+    wait(seconds(1));
+    stream->nats_fresh(now);
+  }
+  wait(milliseconds(10));
+  EXPECT_TRUE(stream->status().at.dead_since) << reason();
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ class RoundTripTest : public ::testing::Test {
 
   Instant now = Instant{} + seconds(1'000);
   Rng rng{1};
-  RoundTrip trip{[this] { return rng.next(); }, now};
+  RoundTrip trip{seconds(1), [this] { return rng.next(); }, now};
   std::deque<std::pair<Instant, std::uint64_t>> under_way;
 };
 
@@ -56,7 +56,7 @@ TEST_F(RoundTripTest, AConstantDelayIsSeenThoughMessagesComeAllTheTime) {
 TEST_F(RoundTripTest, WhereNothingComesBackTheAgeGrowsAndWhatIsRememberedDoesNot) {
   pass(seconds(1'000), std::nullopt);
   EXPECT_EQ(age(), seconds(1'000));
-  EXPECT_GE(trip.taken(now), RoundTrip::kOpenMax * RoundTrip::kEvery - seconds(1));
+  EXPECT_GE(trip.taken(now), RoundTrip::kOpenMax * seconds(1) - seconds(1));
 }
 
 TEST_F(RoundTripTest, WhatIsRepeatedOrWasNeverSentChangesNothing) {

@@ -2,85 +2,12 @@
 // Copyright The Sightline Authors
 #include "router/replicas/follower/follower.h"
 
-#include <functional>
-
 #include <gtest/gtest.h>
 
-#include "tests/unit/router/replicas/follower/plain_agent.h"
+#include "tests/unit/router/replicas/follower/fixture.h"
 
 namespace sightline::follower {
 namespace {
-
-using frames::Body;
-using operations::FeedHealth;
-using std::chrono::milliseconds;
-using std::chrono::seconds;
-using test::PlainAgent;
-using test::PlainCache;
-using test::removal;
-using test::store;
-
-// A follower and agents that it reaches without loss or delay.
-class FrameFollowerTest : public ::testing::Test {
- protected:
-  FrameFollowerTest() { agent.publish({store({1, 2, 3})}, false); }
-
-  void make(FollowerOptions options = {}, std::size_t blocks_max = SIZE_MAX) {
-    held = PlainCache(blocks_max);
-    FollowerSetup setup{{"w0", 1}, "r0", 7, options};
-    follower.emplace(std::move(setup), held, held, now);
-  }
-  // What the follower asks, now and as long as the answers lead to more; with agents' answers.
-  void talk() {
-    for (int i = 0; i < 1'000; ++i) {
-      const auto asks = follower->turn(now);
-      if (asks.empty()) return;
-      for (const Body& ask : asks) tell_agents(ask);
-    }
-    FAIL() << "it asks without end";
-  }
-  void tell_agents(const Body& ask) {
-    asked.push_back(ask);
-    for (PlainAgent* each : agents) {
-      for (Body& answer : each->hear(ask)) {
-        if (!is_lost || !is_lost(answer)) follower->hear(std::move(answer), now);
-      }
-    }
-  }
-  void wait(Duration duration, bool with_beats = false) {
-    const Instant end = now + duration;
-    Instant beat = now + seconds(1);
-    for (talk(); now < end; talk()) {
-      now = std::min({end, std::max(now + milliseconds(1), follower->deadline()), beat});
-      if (now < beat) continue;
-      beat += seconds(1);
-      if (!with_beats) continue;
-      for (PlainAgent* each : agents) follower->hear(each->publish({}, true), now);
-    }
-  }
-  void settle() { wait(milliseconds(100)); }
-  [[nodiscard]] bool is_verified() const {
-    return follower->facts().health == FeedHealth::Verified;
-  }
-  [[nodiscard]] bool is_equal() const { return held.blocks == agent.cache.blocks; }
-  [[nodiscard]] std::string reason() const { return follower->facts().reason; }
-  [[nodiscard]] std::uint64_t dropped(Drop why) const { return follower->statistics().of(why); }
-  template <class Ask>
-  [[nodiscard]] std::size_t count() const {
-    std::size_t count = 0;
-    for (const Body& ask : asked) count += std::holds_alternative<Ask>(ask) ? 1 : 0;
-    return count;
-  }
-
-  Instant now = Instant{} + seconds(1'000);
-  PlainAgent agent{"a", 10, 1'000'000};
-  PlainAgent other{"b", 20, 2'000'000};
-  std::vector<PlainAgent*> agents = {&agent};
-  PlainCache held;
-  std::optional<FrameFollower> follower;
-  std::vector<Body> asked;
-  std::function<bool(const Body&)> is_lost;
-};
 
 TEST_F(FrameFollowerTest, AnEpochIsBegunByADumpOnceItsAgentAnswered) {
   make();
@@ -399,7 +326,10 @@ TEST_F(FrameFollowerTest, ASilentAgentIsUnverifiedAfterAWhileAndForgottenLater) 
   wait(milliseconds(4'800));
   EXPECT_TRUE(is_verified()) << reason();
   wait(milliseconds(200));
-  EXPECT_EQ(reason(), "its agent is silent");
+  EXPECT_EQ(
+      reason(),
+      "its agent a is dead since 1970-01-01 00:16:40 UTC: it answers nothing, and NATS is well");
+  EXPECT_EQ(follower->status().dead_since, Instant{} + seconds(1'000));
   wait(milliseconds(54'800));
   EXPECT_TRUE(is_equal());
   wait(milliseconds(200));
@@ -423,7 +353,11 @@ TEST_F(FrameFollowerTest, AfterSilenceAnEqualDigestIsAwaited) {
   EXPECT_FALSE(is_verified());
   follower->hear(agent.publish({}, true), now);
   settle();
+  EXPECT_FALSE(is_verified()) << "a message that nobody asked for may be of any age";
+  agents = {&agent};
+  wait(seconds(2));
   EXPECT_TRUE(is_verified()) << reason();
+  EXPECT_FALSE(follower->status().dead_since);
   EXPECT_EQ(follower->statistics().dumps, 1U);
 }
 

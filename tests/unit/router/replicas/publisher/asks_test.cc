@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <variant>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -126,6 +127,7 @@ TEST(FramePublisher, RefusesAsksOfAReaderAboveItsShareAndServesOthers) {
   PublisherOptions options;
   options.readers.asks_max = 3;
   options.readers.readers_max = 2;
+  options.readers.forgotten_after = 1s;
   Stream s(options);
   for (std::uint64_t i = 1; i <= 5; ++i) s.hear(Question{.nonce = i, .reader = "r"});
   s.hear(Question{.nonce = 6, .reader = "q"});
@@ -157,6 +159,77 @@ TEST(FramePublisher, RefusesMoreToAReaderThatWasSentItsShareOfBytes) {
   EXPECT_EQ(s.sent_to("r").size(), 1U);
 }
 
+TEST(FramePublisher, AnswersAnAskOnceHoweverOftenItIsRepeatedAndTakesNothingOfItsReadersShare) {
+  Stream s;
+  s.tell(verified());
+  const std::uint64_t epoch = *s.publisher.epoch();
+  const frames::Freshness first{.agent = test::kAgent, .number = 1};
+  const std::vector<frames::Body> recorded = {
+      Question{.nonce = 1, .reader = "r", .freshness = {.agent = 0, .number = 1}},
+      RangeAsk{.reader = "r", .epoch = epoch, .from = 1, .to = 1, .freshness = first},
+      DumpAsk{.reader = "r", .epoch = epoch, .freshness = first},
+      ChunkAsk{.reader = "r", .dump = 1, .chunks = {0}, .freshness = first},
+      RelearnAsk{.reader = "r", .epoch = epoch, .freshness = first}};
+  s.asks = 1;
+  s.hear(Question{.nonce = 2, .reader = "r"});
+  EXPECT_EQ(s.only<Answer>("r").nonce, 2U);
+  for (int i = 0; i < 5'000; ++i) {
+    for (const auto& ask : recorded) s.hear_as_it_is(ask);
+  }
+  EXPECT_EQ(s.publisher.statistics().asks_repeated, 25'000U);
+  EXPECT_FALSE(s.publisher.has_wish());
+  s.hear(RangeAsk{.reader = "r", .epoch = epoch, .from = 1, .to = 1});
+  EXPECT_EQ(s.only<Frame>("r").seq, 1U);
+  EXPECT_EQ(s.publisher.statistics().asks_refused, 0U);
+}
+
+TEST(FramePublisher, AnswersOnlyQuestionsThatDoNotNameItsStream) {
+  Stream s;
+  s.tell(verified());
+  s.frames();
+  const std::uint64_t epoch = *s.publisher.epoch();
+  const auto of_before = [](std::uint64_t number) {
+    return frames::Freshness{.agent = test::kAgent + 1, .number = number};
+  };
+  s.hear_as_it_is(
+      RangeAsk{.reader = "r", .epoch = epoch, .from = 1, .to = 1, .freshness = of_before(1)});
+  s.hear_as_it_is(DumpAsk{.reader = "r", .epoch = epoch, .freshness = of_before(2)});
+  s.hear_as_it_is(ChunkAsk{.reader = "r", .dump = 1, .chunks = {0}, .freshness = of_before(3)});
+  s.hear_as_it_is(RelearnAsk{.reader = "r", .epoch = epoch, .freshness = of_before(4)});
+  EXPECT_TRUE(s.sent_to("r").empty());
+  EXPECT_FALSE(s.publisher.is_making_dump());
+  EXPECT_FALSE(s.publisher.has_wish());
+  EXPECT_EQ(s.publisher.statistics().asks_foreign, 4U);
+  s.hear_as_it_is(Question{.nonce = 5, .reader = "r", .look = true, .freshness = of_before(5)});
+  EXPECT_EQ(s.only<Answer>("r").nonce, 5U);
+  EXPECT_FALSE(s.publisher.has_wish()) << "whoever recorded it does not make the engine work";
+}
+
+TEST(FramePublisher, WhatWasRecordedBeforeItsStreamTakesNothingOfAnybodysShare) {
+  Stream s;
+  s.tell(verified());
+  for (std::uint64_t i = 1; i <= 5'000; ++i) {
+    s.hear_as_it_is(Question{.nonce = i, .reader = "r", .freshness = {.agent = 1, .number = i}});
+  }
+  EXPECT_EQ(s.sent_to("r").size(), 1'000U);
+  s.asks = 5'000;
+  for (int i = 0; i < 500; ++i) s.hear(Question{.nonce = 1, .reader = "r"});
+  EXPECT_EQ(s.sent_to("r").size(), 500U);
+}
+
+TEST(FramePublisher, SaysWhichMessagesMayNotOvertakeFrames) {
+  Stream s;
+  s.tell(verified());
+  s.take(stored(1));
+  s.hear(Question{.nonce = 3, .reader = "r"});
+  s.hear(RangeAsk{.reader = "r", .epoch = *s.publisher.epoch(), .from = 1, .to = 1});
+  const auto ready = s.publisher.take_ready(s.now);
+  ASSERT_EQ(ready.size(), 4U);  // a beat, a frame, the answer at its position, the beat again
+  EXPECT_TRUE(ready[0].is_in_order && ready[1].is_in_order && ready[2].is_in_order);
+  EXPECT_EQ(ready[2].reader, "r");
+  EXPECT_FALSE(ready[3].is_in_order);
+}
+
 TEST(FramePublisher, KeepsNoMoreRepliesThanItsLimitUntilTheyAreTaken) {
   PublisherOptions options;
   options.replies_bytes_max = 1'000;
@@ -172,8 +245,8 @@ TEST(FramePublisher, KeepsNoMoreRepliesThanItsLimitUntilTheyAreTaken) {
 TEST(FramePublisher, WishesToLearnAnewOnceAndEachTimeLater) {
   Stream s;
   s.tell(verified());
-  const RelearnAsk ask{.epoch = *s.publisher.epoch()};
-  s.hear(RelearnAsk{.epoch = ask.epoch + 1});
+  const RelearnAsk ask{.reader = "r", .epoch = *s.publisher.epoch()};
+  s.hear(RelearnAsk{.reader = "r", .epoch = ask.epoch + 1});
   EXPECT_FALSE(s.publisher.take_relearn_wish());
   for (const auto pause : {1s, 2s, 4s, 8s}) {
     s.hear(ask);

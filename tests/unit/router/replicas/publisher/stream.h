@@ -71,16 +71,33 @@ struct Model {
   }
 };
 
+inline constexpr std::uint64_t kAgent = 77;  // Instance::number
+
 // A publisher, its clock, and all that it sent.
 struct Stream {
   explicit Stream(PublisherOptions options = {}, std::uint64_t seed = 1)
       : rng(seed),
-        publisher({.worker = "w0", .rank = 2}, {.name = "agent", .number = 77}, std::move(options),
-                  [this] { return rng.next(); }) {}
+        publisher({.worker = "w0", .rank = 2}, {.name = "agent", .number = kAgent},
+                  std::move(options), [this] { return rng.next(); }) {}
 
   void take(const Operation& operation) { publisher.take(cache, operation); }
   void tell(const CacheFacts& facts) { publisher.tell(cache, facts, {}, now); }
-  void hear(const Body& body) { publisher.hear({.stream = stream, .body = body}, now); }
+  // An ask of a router that hears this stream, newer than all before it.
+  void hear(Body body) {
+    fresh(body, ++asks);
+    publisher.hear({.stream = stream, .body = std::move(body)}, now);
+  }
+  // As it stands: a message of another agent's time, or one that was recorded.
+  void hear_as_it_is(const Body& body) { publisher.hear({.stream = stream, .body = body}, now); }
+  static void fresh(Body& body, std::uint64_t number) {
+    std::visit(
+        [&](auto& ask) {
+          if constexpr (requires { ask.freshness; }) {
+            ask.freshness = {.agent = kAgent, .number = number};
+          }
+        },
+        body);
+  }
 
   // What is ready now and goes to the reader, all of it decodable.
   std::vector<Body> sent_to(const std::string& reader) {
@@ -139,6 +156,7 @@ struct Stream {
   Instant now{std::chrono::hours(1)};
   std::size_t bytes_max = PublisherOptions{}.payload_bytes_max;
   Rng rng;
+  std::uint64_t asks = 0;
   FramePublisher publisher;
   std::vector<std::pair<std::string, Body>> sent;
 };
