@@ -80,14 +80,7 @@ void Pushes::exchange_with(process::ReplicaStack& replicas) {
     return {now->generation(), now->pushed->digest,
             std::shared_ptr<const std::string>(now->pushed, &now->pushed->body)};
   };
-  const auto announced = [&replicas] {
-    std::uint64_t highest = 0;
-    for (const membership::Member& member : replicas.membership().members()) {
-      const bool counts = !member.unfit && member.told.role == membership::Role::Router;
-      if (counts) highest = std::max(highest, member.told.generation);
-    }
-    return highest;
-  };
+  const auto announced = [&replicas] { return replicas.membership().generations(); };
   const auto offer = [this](std::string body) {
     const auto offered = lists_.offer(std::move(body), lists::Source::Peers);
     if (offered.ok()) return;

@@ -36,7 +36,7 @@ membership::Announcement announcement(const ReplicaStack::Options& options,
   mine.model_digest = options.model_digest;
   mine.served_model = options.scope_model;
   mine.key_check = membership::key_check_of(identity);
-  mine.frames = {.min = envelope::kVersion, .max = envelope::kVersion};
+  mine.frames = {.min = envelope::kNewestVersion, .max = envelope::kNewestVersion};
   mine.started = seconds_since_1970();
   return mine;
 }
@@ -47,7 +47,9 @@ ReplicaStack::ReplicaStack(const Options& options, const Around& around)
     : instance_(std::max<std::uint64_t>(1, runtime::number_nobody_knows())),
       name_(process_name(options.replica.name, options.port)),
       subjects_(options.replica.scope, options.replica.revision),
-      sealer_(around.identity, seal_scope(options)) {}
+      sealer_(around.identity, seal_scope(options)),
+      members_sealer_(around.identity,
+                      {.scope = options.replica.scope, .revision = {}, .fingerprint = {}}) {}
 
 ReplicaStack::~ReplicaStack() { stop(); }
 
@@ -63,8 +65,10 @@ Result<std::unique_ptr<ReplicaStack>> ReplicaStack::create(const Options& option
   stack->events_ = SL_TRY(connect(nats::Sending::InBatches));
   stack->membership_ = std::make_unique<membership::Membership>(
       announcement(options, *stack, around.identity),
-      membership::Membership::Around{
-          .connection = *stack->control_, .metrics = around.metrics, .clock = around.clock});
+      membership::Membership::Around{.connection = *stack->control_,
+                                     .sealer = stack->members_sealer_,
+                                     .metrics = around.metrics,
+                                     .clock = around.clock});
   return stack;
 }
 

@@ -69,6 +69,7 @@ class ReplicaStack {
   const std::string name_;
   const contract::Subjects subjects_;
   const envelope::Sealer sealer_;
+  const envelope::Sealer members_sealer_;  // of all revisions
   std::unique_ptr<nats::Connection> control_;
   std::unique_ptr<nats::Connection> events_;
   std::unique_ptr<membership::Membership> membership_;

@@ -23,6 +23,11 @@ Announcement ours() {
   return a;
 }
 
+const envelope::Sealer& sealer() {
+  static const envelope::Sealer sealer(contract::development_identity_key(), {});
+  return sealer;
+}
+
 }  // namespace
 
 void run(ByteView input) {
@@ -37,9 +42,13 @@ void run(ByteView input) {
   const auto again = membership::decode(told);
   SL_CHECK(again.ok() && membership::encode(*again) == told);
 
+  SL_CHECK(!membership::is_proven(text_of(input), "s", sealer()));
+  SL_CHECK(membership::is_proven(membership::encode(*read, "s", sealer()), "s", sealer()));
+
   membership::Members members(ours());
   const Instant now{std::chrono::hours(1)};
-  const auto change = members.hear(*read, now);
+  const auto change = members.hear(*read, membership::Proof::No, now);
+  SL_CHECK(!change || change->member.unfit);
   const bool is_known = change && change->kind == membership::MemberChange::Kind::Joined;
   SL_CHECK(is_known == (read->instance != 1 && !read->leaving));
   const auto shown = json::Document::parse(members.json(now));

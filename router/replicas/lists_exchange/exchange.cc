@@ -3,6 +3,7 @@
 #include "router/replicas/lists_exchange/exchange.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace sightline::lists_exchange {
@@ -13,7 +14,8 @@ Exchange::Exchange(std::uint64_t own_instance, std::uint64_t seed, Instant now,
       options_(options),
       began_(now),
       nonces_(seed),
-      first_until_(now + options.first_list) {}
+      first_until_(now + options.first_list),
+      retry_(options.pause) {}
 
 void Exchange::connected(Instant now) {
   if (!std::exchange(is_connected_, true) && is_first()) {
@@ -22,9 +24,13 @@ void Exchange::connected(Instant now) {
   next_ask_ = now;
 }
 
-void Exchange::announced(std::uint64_t generation, Instant now) {
-  if (generation <= std::max(own_.generation, announced_)) return;
-  announced_ = generation;
+void Exchange::announced(const std::set<std::uint64_t>& generations, Instant now) {
+  std::set<std::uint64_t> higher(generations.upper_bound(own_.generation), generations.end());
+  const bool is_news =
+      !std::includes(announced_.begin(), announced_.end(), higher.begin(), higher.end());
+  announced_ = std::move(higher);
+  if (!is_news) return;
+  retry_ = options_.pause;
   next_ask_ = std::min(next_ask_, open_ ? std::max(now, open_->asked_at + options_.pause) : now);
 }
 
@@ -32,6 +38,21 @@ void Exchange::hear(Message message, Instant now) {
   if (const auto* ask = std::get_if<Ask>(&message)) return hear_ask(*ask, now);
   if (const auto* held = std::get_if<Held>(&message)) return hear_held(*held, now);
   hear_part(std::move(std::get<Part>(message)), now);
+}
+
+// An asker that is not remembered any more may have one question answered once more.
+bool Exchange::is_new(const Ask& ask) {
+  std::uint64_t& newest = askers_[ask.asker];
+  if (ask.number <= newest) {
+    ++next_.repeated;
+    return false;
+  }
+  newest = ask.number;
+  while (askers_.size() > options_.askers_max) {
+    const bool is_first = askers_.begin()->first == ask.asker;
+    askers_.erase(is_first ? std::next(askers_.begin()) : askers_.begin());
+  }
+  return true;
 }
 
 bool Exchange::may_answer(bool is_part, Instant now) {
@@ -50,7 +71,7 @@ bool Exchange::may_answer(bool is_part, Instant now) {
 }
 
 void Exchange::hear_ask(const Ask& ask, Instant now) {
-  if (ask.asker == own_instance_ || ask.asker == 0) return;
+  if (ask.asker == own_instance_ || ask.asker == 0 || !is_new(ask)) return;
   const std::size_t bytes = own_.body ? own_.body->size() : 0;
   if (ask.of == 0) {
     if (!may_answer(false, now)) return;
@@ -98,8 +119,11 @@ void Exchange::hear_part(Part part, Instant now) {
 
 void Exchange::ask_all(Instant now) {
   open_ = Open{nonces_.next(), now};
-  next_.asks.push_back({.asker = own_instance_, .nonce = open_->nonce});
+  next_.asks.push_back({.asker = own_instance_, .nonce = open_->nonce, .number = ++asked_});
   next_ask_ = now + (is_first() ? options_.first_asks : options_.asks);
+  if (is_first() || announced_.empty()) return;
+  next_ask_ = now + retry_;
+  retry_ = std::min(2 * retry_, options_.asks);
 }
 
 void Exchange::ask_part(Instant now) {
@@ -109,12 +133,13 @@ void Exchange::ask_part(Instant now) {
                         .nonce = pull_->ask.nonce,
                         .of = pull_->of.instance,
                         .generation = pull_->of.generation,
-                        .offset = static_cast<std::uint32_t>(pull_->body.size())});
+                        .offset = static_cast<std::uint32_t>(pull_->body.size()),
+                        .number = ++asked_});
 }
 
 void Exchange::give_up_pull(Instant now) {
   pull_.reset();
-  announced_ = 0;  // another may have it
+  announced_.clear();  // another may have it
   next_ask_ = std::min(next_ask_, now + (is_first() ? options_.first_asks : options_.pause));
 }
 

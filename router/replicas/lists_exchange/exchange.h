@@ -4,8 +4,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -30,6 +32,7 @@ struct ExchangeOptions {
   // Answers of this router in a second: questions to all are short, parts are long.
   std::uint32_t held_answers_max = 2'000;
   std::uint32_t part_answers_max = 128;
+  std::size_t askers_max = 4'096;        // whose newest question is remembered
   std::size_t list_bytes_max = 4 << 20;  // as of a push
 };
 
@@ -44,9 +47,9 @@ struct Own {
 // Messages and time in, messages and lists out.
 //
 // An answer counts if it names the nonce of a question that is open, and each question has its own,
-// drawn at random: what was recorded is answer to nothing. Questions may be repeated by anybody who
-// heard them: what they bring is bounded, and goes to who had asked. A list is given out only if
-// its generation is higher than that of the one held here. Thread safety: none.
+// drawn at random: what was recorded is answer to nothing. Nor is a question answered twice: those
+// of one asker count up. A list is given out only if its generation is higher than that of the one
+// held here. Thread safety: none.
 class Exchange {
  public:
   // own_instance: not 0. seed: random, another one at each start.
@@ -55,8 +58,9 @@ class Exchange {
 
   // The list that is held here has changed.
   void set_own(Own own) { own_ = std::move(own); }
-  // Peers announce that this is their newest generation. Nobody vouches for it: they are asked.
-  void announced(std::uint64_t generation, Instant now);
+  // The generations that peers announce now. One that is above ours and new brings a question soon,
+  // and further ones, with pauses that double, while it is announced.
+  void announced(const std::set<std::uint64_t>& generations, Instant now);
   // Parts that are given out are no longer, and at least a byte; kPartBytesMax is never passed.
   void set_part_bytes_max(std::size_t bytes);
   // What is asked from now on is heard by the others.
@@ -75,6 +79,7 @@ class Exchange {
     // A peer that has another list of the generation that is held here.
     std::optional<std::uint64_t> forked;
     std::uint64_t unanswered = 0;  // questions beyond what is answered in a second
+    std::uint64_t repeated = 0;    // not newer than one that was heard of the asker
   };
   // To be called at due() and after every other call.
   Turn turn(Instant now);
@@ -100,6 +105,7 @@ class Exchange {
   void ask_part(Instant now);
   void give_up_pull(Instant now);
   void end_first(bool does_without);
+  [[nodiscard]] bool is_new(const Ask& ask);
   [[nodiscard]] bool may_answer(bool is_part, Instant now);
   [[nodiscard]] bool is_first() const { return first_until_.has_value(); }
 
@@ -114,7 +120,10 @@ class Exchange {
   std::optional<Open> open_;  // the last question to all
   Instant next_ask_{};
   std::optional<Pull> pull_;
-  std::uint64_t announced_ = 0;  // the highest that was asked for
+  std::set<std::uint64_t> announced_;              // generations above ours
+  Duration retry_;                                 // until the next question, while there are any
+  std::uint64_t asked_ = 0;                        // questions
+  std::map<std::uint64_t, std::uint64_t> askers_;  // number of the newest question
 
   Instant second_{};  // of the answers that are counted
   std::uint32_t held_answers_ = 0;

@@ -21,6 +21,8 @@ namespace {
 constexpr nats::Inbox::Limits kInboxLimits{.messages_max = 8192, .bytes_max = 16U << 20U};
 // What announcements say is looked at so often.
 constexpr Duration kLookAtAnnouncements = std::chrono::milliseconds(500);
+// Read before a turn; what others can send as often as they like costs no turn each.
+constexpr int kEventsPerTurn = 64;
 
 }  // namespace
 
@@ -40,21 +42,30 @@ struct ListsExchange::State {
 
   // Only the thread:
   Exchange exchange;
+  Instant next_look{};             // at announcements
   std::uint64_t told_fork_of = 0;  // the last generation of which it was logged
 
   void run(const std::stop_token& stop) {
     around.connection.subscribe(around.subjects.list_asks(), inbox);
     around.connection.subscribe(answers_subject, inbox);
     while (!stop.stop_requested()) {
-      const Instant now = around.clock.now();
-      const auto event = inbox->take(std::min(exchange.due(), now + kLookAtAnnouncements));
+      auto event = inbox->take(std::min(exchange.due(), next_look));
       exchange.set_own(hooks.own());
-      if (event) take(*event);
-      exchange.announced(hooks.announced(), around.clock.now());
+      for (int left = kEventsPerTurn; event;) {
+        take(*event);
+        event = --left > 0 ? inbox->take_now() : std::nullopt;
+      }
+      look_at_announcements(around.clock.now());
       act(exchange.turn(around.clock.now()));
     }
     around.connection.unsubscribe(around.subjects.list_asks(), inbox);
     around.connection.unsubscribe(answers_subject, inbox);
+  }
+
+  void look_at_announcements(Instant now) {
+    if (now < next_look) return;
+    next_look = now + kLookAtAnnouncements;
+    exchange.announced(hooks.announced(), now);
   }
 
   void take(const nats::Event& event) {
@@ -68,13 +79,13 @@ struct ListsExchange::State {
   }
 
   void hear(const nats::Message& message) {
-    const auto opened = around.sealer.open(message.subject, message.payload);
+    // Answers come under one's own subject, questions under that of all.
+    const bool is_asked = message.subject != answers_subject;
+    const auto opened = around.sealer.open(message.subject, message.payload, version(is_asked));
     const auto* bytes = std::get_if<std::string_view>(&opened);
     if (bytes == nullptr) return count("forged");
     auto said = decode(*bytes);
-    // Answers come under one's own subject, questions under that of all.
-    const bool is_ask = said.ok() && std::holds_alternative<Ask>(*said);
-    if (!said.ok() || is_ask != (message.subject != answers_subject)) return count("malformed");
+    if (!said.ok() || std::holds_alternative<Ask>(*said) != is_asked) return count("malformed");
     exchange.hear(std::move(*said), around.clock.now());
   }
 
@@ -85,13 +96,23 @@ struct ListsExchange::State {
       around.metrics.counter(contract::kLimitHitsTotal, {"list-answers"})
           .add(static_cast<double>(turn.unanswered));
     }
+    if (turn.repeated > 0) {
+      around.metrics.counter(contract::kPushesTotal, {"peers", "repeated"})
+          .add(static_cast<double>(turn.repeated));
+    }
     if (turn.forked) tell_fork(*turn.forked);
     if (turn.list) hooks.offer(std::move(*turn.list));
     if (turn.does_without) hooks.does_without();
   }
 
   void say(const std::string& subject, const Message& message) {
-    around.connection.publish(subject, around.sealer.seal(subject, encode(message)));
+    const bool is_ask = std::holds_alternative<Ask>(message);
+    around.connection.publish(subject,
+                              around.sealer.seal(subject, encode(message), version(is_ask)));
+  }
+
+  static std::uint8_t version(bool is_ask) {
+    return is_ask ? envelope::kAskVersion : envelope::kVersion;
   }
 
   void tell_fork(std::uint64_t peer) {

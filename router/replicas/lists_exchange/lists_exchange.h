@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "common/base/clock.h"
@@ -36,8 +37,8 @@ class ListsExchange {
   struct Hooks {
     // The list that is held here.
     std::function<Own()> own;
-    // The highest generation that fitting replicas announce.
-    std::function<std::uint64_t()> announced;
+    // The generations that fitting replicas announce.
+    std::function<std::set<std::uint64_t>()> announced;
     // A peer's list, as it was pushed there: to be judged and taken.
     std::function<void(std::string body)> offer;
     // Once: no peer has had a list in time.

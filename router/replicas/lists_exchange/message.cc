@@ -16,6 +16,7 @@ void write(Writer& out, const Ask& ask) {
   out.integer(ask.of);
   out.integer(ask.generation);
   out.integer(ask.offset);
+  out.integer(ask.number);
 }
 
 void write(Writer& out, const Held& held) {
@@ -40,6 +41,7 @@ Ask read_ask(Reader& in) {
   ask.of = in.integer<std::uint64_t>();
   ask.generation = in.integer<std::uint64_t>();
   ask.offset = in.integer<std::uint32_t>();
+  ask.number = in.integer<std::uint64_t>();
   return ask;
 }
 

@@ -21,6 +21,7 @@ struct Ask {
   std::uint64_t of = 0;          // the instance that is asked; 0: everybody, who answers with Held
   std::uint64_t generation = 0;  // of the list that is wanted, of one router
   std::uint32_t offset = 0;      // likewise
+  std::uint64_t number = 0;      // counts up with each question of the asker, from 1 on
 
   bool operator==(const Ask&) const = default;
 };

@@ -19,6 +19,9 @@ namespace {
 constexpr std::array kRoles = {Role::Router, Role::Frontend, Role::Agent};
 static_assert(kRoles.size() == kRoleCount);
 constexpr std::size_t kKeyCheckBytes = 8;
+// What stands around the digits of a proof, at the end of an announcement.
+constexpr std::string_view kProofBegin = R"(,"proof":")";
+constexpr std::string_view kProofEnd = R"("})";
 
 Error corrupt(std::string message) {
   return worker_error(ErrorCode::Corrupt, std::move(message), false);
@@ -79,6 +82,8 @@ class Writer {
 class Reader {
  public:
   explicit Reader(const json::Value& object) : object_(object) {}
+
+  [[nodiscard]] bool has(std::string_view name) const { return object_.find(name).has_value(); }
 
   Result<std::string> text(std::string_view name) const {
     const auto value = object_.find(name);
@@ -174,8 +179,26 @@ std::string encode(const Announcement& a) {
   out.text("selection_address", a.selection_address);
   out.number("started", a.started);
   out.text("generation", to_hex(a.generation));
+  out.text("number", to_hex(a.number));
   out.truth("leaving", a.leaving);
   return std::move(out).take();
+}
+
+std::string encode(const Announcement& announcement, std::string_view subject,
+                   const envelope::Sealer& sealer) {
+  std::string text = encode(announcement);
+  text.pop_back();
+  const std::string proof = sealer.proof(subject, text);
+  return text.append(kProofBegin).append(proof).append(kProofEnd);
+}
+
+bool is_proven(std::string_view json, std::string_view subject, const envelope::Sealer& sealer) {
+  constexpr std::size_t kTail = kProofBegin.size() + envelope::kProofDigits + kProofEnd.size();
+  if (json.size() > kAnnouncementBytesMax || json.size() < kTail) return false;
+  const auto text = json.substr(0, json.size() - kTail);
+  const auto tail = json.substr(text.size());
+  return tail.starts_with(kProofBegin) && tail.ends_with(kProofEnd) &&
+         sealer.proves(subject, text, tail.substr(kProofBegin.size(), envelope::kProofDigits));
 }
 
 Result<Announcement> decode(std::string_view text) {
@@ -206,6 +229,8 @@ Result<Announcement> decode(std::string_view text) {
   a.selection_address = SL_TRY(in.text("selection_address"));
   a.started = SL_TRY(in.number<std::int64_t>("started"));
   a.generation = SL_TRY(in.hex("generation"));
+  // Releases before the second version of frames have none.
+  if (in.has("number")) a.number = SL_TRY(in.hex("number"));
   a.leaving = SL_TRY(in.truth("leaving"));
   return a;
 }

@@ -10,6 +10,8 @@
 #include "common/base/result.h"
 #include "common/contract/identity_key.h"
 
+#include "router/replicas/envelope/envelope.h"
+
 namespace sightline::membership {
 
 enum class Role : std::uint8_t { Router, Frontend, Agent };
@@ -26,8 +28,8 @@ struct FrameVersions {
   bool operator==(const FrameVersions&) const = default;
 };
 
-// What a process tells of itself to all others of its scope. Nobody vouches for it: it names who is
-// there and who does not fit; what counts is sealed elsewhere.
+// What a process tells of itself to all others of its scope. With the proof of the identity key it
+// names who is there; without, only who does not fit.
 struct Announcement {
   Role role = Role::Router;
   std::string name;            // in people's words; several processes may have one by mistake
@@ -43,6 +45,7 @@ struct Announcement {
   std::string selection_address;  // likewise, of the selection API
   std::int64_t started = 0;       // seconds since 1970 by its own clock: to be shown only
   std::uint64_t generation = 0;   // of the list of workers that it was given by push; 0: none was
+  std::uint64_t number = 0;       // counts up with each announcement of the instance, from 1 on
   bool leaving = false;           // the last one: the process ends
 
   bool operator==(const Announcement&) const = default;
@@ -59,6 +62,13 @@ std::string key_check_of(const contract::IdentityKey& key);
 // One line of JSON, no larger than kAnnouncementBytesMax. Texts that take more than
 // kAnnouncedTextBytesMax there are cut, whatever is not UTF-8 is left out.
 std::string encode(const Announcement& announcement);
+
+// The same with a proof for that subject as its last field: that its sender has the sealer's key.
+std::string encode(const Announcement& announcement, std::string_view subject,
+                   const envelope::Sealer& sealer);
+// Whether the text ends with such a proof. Costs no more than a hash of the text, and nothing where
+// it does not look like one.
+bool is_proven(std::string_view json, std::string_view subject, const envelope::Sealer& sealer);
 
 // Fields that are not known are left aside, so that later versions can tell more.
 // Errors: Corrupt, which names the field; TooLarge.

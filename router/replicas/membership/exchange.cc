@@ -7,8 +7,10 @@
 
 namespace sightline::membership {
 
-Exchange::Exchange(Announcement mine, SubjectOf subject_of, ExchangeOptions options)
+Exchange::Exchange(Announcement mine, SubjectOf subject_of, const envelope::Sealer& sealer,
+                   ExchangeOptions options)
     : subject_of_(std::move(subject_of)),
+      sealer_(sealer),
       options_(options),
       members_(std::move(mine), options.members) {}
 
@@ -26,13 +28,18 @@ void Exchange::set_mine(Announcement mine, Instant now) {
 void Exchange::connected(Instant now) { hurry(now); }
 
 void Exchange::hear(std::string_view subject, std::string_view payload, Instant now) {
+  const Proof proof = is_proven(payload, subject, sealer_) ? Proof::Yes : Proof::No;
+  if (proof == Proof::No && !may_read_unproven(now)) {
+    ++unread_;
+    return;
+  }
   const auto theirs = decode(payload);
   // Permissions of NATS say who may write where: what is written there must be about there.
   if (!theirs.ok() || subject_of_(*theirs) != subject) {
     ++malformed_;
     return;
   }
-  auto change = members_.hear(*theirs, now);
+  auto change = members_.hear(*theirs, proof, now);
   if (!change) return;
   if (change->kind == MemberChange::Kind::Joined) hurry(now);
   note(std::move(*change));
@@ -49,7 +56,7 @@ Exchange::Turn Exchange::turn(Instant now) {
   if (now >= next_announcement_) {
     last_announcement_ = now;
     next_announcement_ = now + options_.interval;
-    turn.announcement = encode(members_.mine());
+    turn.announcement = announce(members_.mine());
   }
   turn.changes = std::exchange(changes_, {});
   return turn;
@@ -60,10 +67,23 @@ Instant Exchange::due() const {
   return std::min(next_announcement_, next_look_);
 }
 
-std::string Exchange::farewell() const {
+std::string Exchange::farewell() {
   Announcement last = members_.mine();
   last.leaving = true;
-  return encode(last);
+  return announce(std::move(last));
+}
+
+std::string Exchange::announce(Announcement announcement) {
+  announcement.number = ++number_;
+  return encode(announcement, subject_of_(announcement), sealer_);
+}
+
+bool Exchange::may_read_unproven(Instant now) {
+  if (now - second_ >= std::chrono::seconds(1)) {
+    second_ = now;
+    unproven_ = 0;
+  }
+  return ++unproven_ <= options_.unproven_max;
 }
 
 void Exchange::note(MemberChange change) {

@@ -24,6 +24,8 @@ struct ExchangeOptions {
   // Changes that are told from one look for silent members to the next, half an interval. Whoever
   // may write to the subject may make up members, and the log is not theirs to fill.
   std::uint32_t changes_max = 32;
+  // Announcements without a proof that are read in a second; further ones cost no more than that.
+  std::uint32_t unproven_max = 32;
   MembersOptions members = {};
 };
 
@@ -35,7 +37,10 @@ class Exchange {
   // The subject that an announcement belongs on.
   using SubjectOf = std::function<std::string(const Announcement&)>;
 
-  Exchange(Announcement mine, SubjectOf subject_of, ExchangeOptions options = {});
+  // The sealer outlives it: of the key and scope, and of no revision, so that all who share the key
+  // prove it to each other.
+  Exchange(Announcement mine, SubjectOf subject_of, const envelope::Sealer& sealer,
+           ExchangeOptions options = {});
 
   // What is announced is another; role, instance, scope and revision stay as they are.
   void set_mine(Announcement mine, Instant now);
@@ -54,17 +59,22 @@ class Exchange {
   [[nodiscard]] Instant due() const;
 
   // The last announcement of a process that ends.
-  [[nodiscard]] std::string farewell() const;
+  [[nodiscard]] std::string farewell();
 
   [[nodiscard]] const Members& members() const { return members_; }
   // Announcements that could not be read, or came on a subject that is not theirs.
   [[nodiscard]] std::uint64_t malformed_total() const { return malformed_; }
+  // Announcements without a proof that were not read, or not kept.
+  [[nodiscard]] std::uint64_t unproven_total() const { return unread_ + members_.unproven_total(); }
 
  private:
+  [[nodiscard]] bool may_read_unproven(Instant now);
+  [[nodiscard]] std::string announce(Announcement announcement);
   void note(MemberChange change);
   void hurry(Instant now);
 
   const SubjectOf subject_of_;
+  const envelope::Sealer& sealer_;
   const ExchangeOptions options_;
   Members members_;
   Instant next_announcement_{};  // the first turn announces
@@ -74,6 +84,10 @@ class Exchange {
   std::uint32_t told_ = 0;  // since the last look
   std::uint64_t left_out_ = 0;
   std::uint64_t malformed_ = 0;
+  std::uint64_t number_ = 0;  // of our last announcement
+  Instant second_{};          // in which those without a proof are counted
+  std::uint32_t unproven_ = 0;
+  std::uint64_t unread_ = 0;
 };
 
 }  // namespace sightline::membership

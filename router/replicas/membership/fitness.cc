@@ -40,11 +40,13 @@ std::string_view name_of(Difference difference) {
       return "frame_versions";
     case Difference::BlockSize:
       return "block_size";
+    case Difference::Proof:
+      return "proof";
   }
   return "scope";
 }
 
-std::optional<Unfit> why_unfit(const Announcement& mine, const Announcement& theirs) {
+std::optional<Unfit> why_unfit(const Announcement& mine, const Announcement& theirs, Proof proof) {
   if (theirs.scope != mine.scope) {
     return unfit(Difference::Scope, {"scope", "give both the same --scope"}, theirs.scope,
                  mine.scope);
@@ -78,6 +80,10 @@ std::optional<Unfit> why_unfit(const Announcement& mine, const Announcement& the
     return unfit(Difference::BlockSize,
                  {"block size", "engines of one scope must have the same block size"},
                  std::to_string(theirs.block_size), std::to_string(mine.block_size));
+  }
+  if (proof == Proof::No) {
+    return Unfit{Difference::Proof,
+                 "its announcement does not prove the identity key: forged, or damaged"};
   }
   return std::nullopt;
 }

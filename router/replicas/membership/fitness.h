@@ -22,13 +22,14 @@ enum class Difference : std::uint8_t {
   ServedModel,    // the name that block keys depend on
   FrameVersions,  // no version that both read
   BlockSize,      // blocks of other lengths
+  Proof,          // nothing that is known differs, and its sender does not prove the identity key
 };
 inline constexpr std::array kDifferences = {
     Difference::Scope,       Difference::Revision,      Difference::IdentityKey, Difference::Model,
-    Difference::ServedModel, Difference::FrameVersions, Difference::BlockSize};
+    Difference::ServedModel, Difference::FrameVersions, Difference::BlockSize,   Difference::Proof};
 
-// "scope", "revision", "identity_key", "model", "served_model", "frame_versions", "block_size":
-// as in /v1/replicas and metrics.
+// "scope", "revision", "identity_key", "model", "served_model", "frame_versions", "block_size",
+// "proof": as in /v1/replicas and metrics.
 std::string_view name_of(Difference difference);
 
 struct Unfit {
@@ -38,7 +39,10 @@ struct Unfit {
   bool operator==(const Unfit&) const = default;
 };
 
+// Whether an announcement came with a proof of our identity key.
+enum class Proof : bool { No, Yes };
+
 // Nothing: they fit. A block size that either does not know is no difference. Pure.
-std::optional<Unfit> why_unfit(const Announcement& mine, const Announcement& theirs);
+std::optional<Unfit> why_unfit(const Announcement& mine, const Announcement& theirs, Proof proof);
 
 }  // namespace sightline::membership

@@ -43,7 +43,7 @@ std::vector<MemberChange> Members::set_mine(Announcement mine) {
   mine_ = std::move(mine);
   std::vector<MemberChange> changes;
   for (auto& [instance, member] : members_) {
-    auto unfit = why_unfit(mine_, member.told);
+    auto unfit = why_unfit(mine_, member.told, member.proof);
     if (unfit == member.unfit) continue;
     member.unfit = std::move(unfit);
     changes.push_back({MemberChange::Kind::Changed, member});
@@ -51,28 +51,66 @@ std::vector<MemberChange> Members::set_mine(Announcement mine) {
   return changes;
 }
 
-std::optional<MemberChange> Members::hear(const Announcement& theirs, Instant now) {
+// Of a process that is known or was, only what is newer.
+bool Members::may_count(const Announcement& theirs, Proof proof) {
+  const auto known = members_.find(theirs.instance);
+  const bool is_known_proven = known != members_.end() && known->second.proof == Proof::Yes;
+  if (proof == Proof::No) {
+    if (is_known_proven) ++unproven_;
+    return !is_known_proven;
+  }
+  std::uint64_t last = is_known_proven ? known->second.told.number : 0;
+  const auto gone = std::find_if(gone_.begin(), gone_.end(),
+                                 [&](const auto& one) { return one.first == theirs.instance; });
+  if (gone != gone_.end()) last = std::max(last, gone->second);
+  if (theirs.number <= last) ++repeated_;
+  return theirs.number > last;
+}
+
+bool Members::has_room(Proof proof) {
+  const auto unproven =
+      static_cast<std::size_t>(std::count_if(members_.begin(), members_.end(), [](const auto& one) {
+        return one.second.proof == Proof::No;
+      }));
+  if (proof == Proof::No && unproven >= options_.unproven_max) {
+    ++unproven_;
+    return false;
+  }
+  if (members_.size() - unproven >= options_.members_max) {
+    ++refused_;
+    return false;
+  }
+  return true;
+}
+
+void Members::note_gone(const Member& member) {
+  if (member.proof == Proof::No) return;
+  std::erase_if(gone_, [&](const auto& one) { return one.first == member.told.instance; });
+  gone_.emplace_back(member.told.instance, member.told.number);
+  if (gone_.size() > options_.gone_max) gone_.pop_front();
+}
+
+std::optional<MemberChange> Members::hear(const Announcement& theirs, Proof proof, Instant now) {
   using Kind = MemberChange::Kind;
-  if (theirs.instance == mine_.instance) return std::nullopt;
+  if (theirs.instance == mine_.instance || !may_count(theirs, proof)) return std::nullopt;
   auto place = members_.find(theirs.instance);
   const bool is_new = place == members_.end();
   if (theirs.leaving) {
+    Member last{.told = theirs, .unfit = {}, .proof = proof, .heard_at = now};
+    note_gone(last);
     if (is_new) return std::nullopt;
     MemberChange change{Kind::Left, std::move(place->second)};
     members_.erase(place);
     return change;
   }
   if (is_new) {
-    if (members_.size() >= options_.members_max) {
-      ++refused_;
-      return std::nullopt;
-    }
+    if (!has_room(proof)) return std::nullopt;
     place = members_.emplace(theirs.instance, Member{}).first;
   }
   Member& member = place->second;
-  auto unfit = why_unfit(mine_, theirs);
+  auto unfit = why_unfit(mine_, theirs, proof);
   const bool changed = unfit != member.unfit;
-  member = {theirs, std::move(unfit), now};
+  member = {theirs, std::move(unfit), proof, now};
   if (!is_new && !changed) return std::nullopt;
   return MemberChange{is_new ? Kind::Joined : Kind::Changed, member};
 }
@@ -84,6 +122,7 @@ std::vector<MemberChange> Members::expire(Instant now) {
       ++place;
       continue;
     }
+    note_gone(place->second);
     changes.push_back({MemberChange::Kind::Silent, std::move(place->second)});
     place = members_.erase(place);
   }

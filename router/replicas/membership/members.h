@@ -5,9 +5,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/base/clock.h"
@@ -20,6 +22,10 @@ namespace sightline::membership {
 struct MembersOptions {
   // Others that are remembered; more are counted and left out.
   std::size_t members_max = 1024;
+  // Of these, whose announcements prove nothing: enough to name what does not fit.
+  std::size_t unproven_max = 32;
+  // Those that are gone, of whom the last announcement's number is remembered.
+  std::size_t gone_max = 4'096;
   // Announcements come every 2 s: two were lost, and a third is late.
   Duration silent_after = std::chrono::seconds(6);
 };
@@ -27,6 +33,7 @@ struct MembersOptions {
 struct Member {
   Announcement told;
   std::optional<Unfit> unfit;  // nothing: it fits
+  Proof proof = Proof::No;
   Instant heard_at{};
 };
 
@@ -42,8 +49,9 @@ struct MemberChange {
   Member member;
 };
 
-// Who else is there, by what they announce. Anybody who may write to the subject may lie here.
-// Thread safety: none.
+// Who else is there, by what they announce. Who has the identity key is believed. Of all others a
+// few are named; they neither fit nor take the place of one that has it. An announcement that was
+// recorded and comes again changes nothing. Thread safety: none.
 class Members {
  public:
   explicit Members(Announcement mine, MembersOptions options = {})
@@ -54,7 +62,7 @@ class Members {
   [[nodiscard]] const Announcement& mine() const { return mine_; }
 
   // Our own announcement is known by its instance and changes nothing.
-  std::optional<MemberChange> hear(const Announcement& theirs, Instant now);
+  std::optional<MemberChange> hear(const Announcement& theirs, Proof proof, Instant now);
   // Removes those that are silent for too long; to be called about each second.
   std::vector<MemberChange> expire(Instant now);
 
@@ -66,6 +74,10 @@ class Members {
   [[nodiscard]] std::array<std::size_t, kDifferences.size()> unfit_counts() const;
   // Announcements of members for which there was no room.
   [[nodiscard]] std::uint64_t refused_total() const { return refused_; }
+  // Likewise of those that prove nothing.
+  [[nodiscard]] std::uint64_t unproven_total() const { return unproven_; }
+  // Announcements that are not newer than one that was heard of the same process.
+  [[nodiscard]] std::uint64_t repeated_total() const { return repeated_; }
 
   // An array of all, ours not among them:
   // {"role","name","instance","revision","model_digest","served_model","block_size","key_check",
@@ -74,10 +86,17 @@ class Members {
   [[nodiscard]] std::string json(Instant now) const;
 
  private:
+  [[nodiscard]] bool may_count(const Announcement& theirs, Proof proof);
+  [[nodiscard]] bool has_room(Proof proof);
+  void note_gone(const Member& member);
+
   Announcement mine_;
   MembersOptions options_;
   std::map<std::uint64_t, Member> members_;
+  std::deque<std::pair<std::uint64_t, std::uint64_t>> gone_;  // instance and last number
   std::uint64_t refused_ = 0;
+  std::uint64_t unproven_ = 0;
+  std::uint64_t repeated_ = 0;
 };
 
 }  // namespace sightline::membership

@@ -63,7 +63,7 @@ struct Membership::State {
         clock(around.clock),
         subjects(mine.scope, mine.revision),
         inbox(std::make_shared<nats::Inbox>(kInboxLimits)),
-        exchange(mine, subject_of, options) {}
+        exchange(mine, subject_of, around.sealer, options) {}
 
   nats::Connection& connection;
   runtime::Metrics& metrics;
@@ -78,6 +78,8 @@ struct Membership::State {
   // Only the thread; counted so far.
   std::uint64_t malformed = 0;
   std::uint64_t beyond_room = 0;
+  std::uint64_t unproven = 0;
+  std::uint64_t repeated = 0;
 
   void run(const std::stop_token& stop) {
     connection.subscribe(subjects.all_members(), inbox);
@@ -108,7 +110,7 @@ struct Membership::State {
     const MutexLock lock(mutex);
     return exchange.turn(clock.now());
   }
-  std::string farewell() const {
+  std::string farewell() {
     const MutexLock lock(mutex);
     return exchange.farewell();
   }
@@ -129,12 +131,16 @@ struct Membership::State {
     std::array<std::size_t, kDifferences.size()> unfit{};
     std::uint64_t malformed_now = 0;
     std::uint64_t beyond_now = 0;
+    std::uint64_t unproven_now = 0;
+    std::uint64_t repeated_now = 0;
     {
       const MutexLock lock(mutex);
       fit = exchange.members().fit_counts();
       unfit = exchange.members().unfit_counts();
       malformed_now = exchange.malformed_total();
       beyond_now = exchange.members().refused_total();
+      unproven_now = exchange.unproven_total();
+      repeated_now = exchange.members().repeated_total();
     }
     for (const Role role : {Role::Router, Role::Frontend, Role::Agent}) {
       metrics.gauge(contract::kReplicaMembers, {name_of(role)})
@@ -150,6 +156,8 @@ struct Membership::State {
     };
     refused("malformed", malformed_now - std::exchange(malformed, malformed_now));
     refused("members-max", beyond_now - std::exchange(beyond_room, beyond_now));
+    refused("unproven", unproven_now - std::exchange(unproven, unproven_now));
+    refused("repeated", repeated_now - std::exchange(repeated, repeated_now));
   }
 };
 
@@ -181,6 +189,16 @@ std::vector<Member> Membership::members() const {
   std::vector<Member> all;
   for (const auto& [instance, member] : state_->exchange.members().all()) all.push_back(member);
   return all;
+}
+
+std::set<std::uint64_t> Membership::generations() const {
+  const MutexLock lock(state_->mutex);
+  std::set<std::uint64_t> generations;
+  for (const auto& [instance, member] : state_->exchange.members().all()) {
+    const bool counts = !member.unfit && member.told.role == Role::Router;
+    if (counts) generations.insert(member.told.generation);
+  }
+  return generations;
 }
 
 std::string Membership::json() const {

@@ -2,8 +2,10 @@
 // Copyright The Sightline Authors
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -25,6 +27,7 @@ class Membership {
   // All outlive it; the connection is one that sends at once.
   struct Around {
     nats::Connection& connection;
+    const envelope::Sealer& sealer;  // as Exchange
     runtime::Metrics& metrics;
     const Clock& clock;
   };
@@ -39,6 +42,8 @@ class Membership {
 
   [[nodiscard]] Announcement mine() const;
   [[nodiscard]] std::vector<Member> members() const;
+  // Of lists of workers, that routers which fit announce.
+  [[nodiscard]] std::set<std::uint64_t> generations() const;
   // As Members::json().
   [[nodiscard]] std::string json() const;
 

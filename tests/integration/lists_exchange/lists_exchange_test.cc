@@ -43,14 +43,14 @@ struct Router {
     exchange = std::make_unique<ListsExchange>(
         ListsExchange::Around{*connection, sealer, subjects, instance, instance * 977, metrics,
                               system_clock()},
-        ListsExchange::Hooks{.own = [this] { return own(); },
-                             .announced = [this] { return announced.load(); },
-                             .offer =
-                                 [this](std::string body) {
-                                   static_cast<void>(
-                                       lists.offer(std::move(body), lists::Source::Peers));
-                                 },
-                             .does_without = [this] { lists.boot_without_peers(); }});
+        ListsExchange::Hooks{
+            .own = [this] { return own(); },
+            .announced = [this] { return std::set<std::uint64_t>{announced.load()}; },
+            .offer =
+                [this](std::string body) {
+                  static_cast<void>(lists.offer(std::move(body), lists::Source::Peers));
+                },
+            .does_without = [this] { lists.boot_without_peers(); }});
   }
 
   [[nodiscard]] Own own() const {

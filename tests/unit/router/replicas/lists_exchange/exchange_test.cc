@@ -118,7 +118,7 @@ TEST_F(ListsAmongRouters, AnAnnouncedNewerGenerationIsFetchedWithinASecond) {
   pass(seconds(2));
   early.held = own(6, "6");
   early.exchange.set_own(early.held);
-  late.exchange.announced(6, now);
+  late.exchange.announced({6}, now);
   pass(milliseconds(1100));
   EXPECT_EQ(late.lists, std::vector<std::string>{"6"});
 }
@@ -138,7 +138,7 @@ TEST_F(ListsAmongRouters, MadeUpAnnouncementsBringFewQuestions) {
   pass(seconds(2));
   const std::size_t before = asks.size();
   for (std::uint64_t lie = 5; lie < 1000; ++lie) {
-    router.exchange.announced(lie, now);
+    router.exchange.announced({lie}, now);
     settle();
     now += milliseconds(10);
   }
@@ -209,13 +209,73 @@ TEST_F(ListsAmongRouters, AForkIsToldOf) {
   EXPECT_TRUE(one.lists.empty());
 }
 
-TEST_F(ListsAmongRouters, RepeatedQuestionsAreAnsweredUpToALimit) {
+TEST_F(ListsAmongRouters, AGenerationThatNobodyHasDoesNotHideOneThatIsThere) {
+  constexpr std::uint64_t kLie = ~0ULL;
+  Router& late = add(1, own(4, "4"));
+  Router& early = add(2, own(4, "4"));
+  pass(seconds(2));
+  late.exchange.announced({4, kLie}, now);
+  pass(seconds(60));
+  early.held = own(6, "6");
+  early.exchange.set_own(early.held);
+  late.exchange.announced({6, kLie}, now);
+  pass(milliseconds(1'100));
+  EXPECT_EQ(late.lists, std::vector<std::string>{"6"});
+}
+
+TEST_F(ListsAmongRouters, WhereAQuestionIsLostTheNextComesSoonWhileAnotherListIsAnnounced) {
+  Router& late = add(1, own(4, "4"));
+  Router& early = add(2, own(4, "4"));
+  pass(seconds(2));
+  early.held = own(6, "6");
+  early.exchange.set_own(early.held);
+  late.exchange.announced({6}, now);
+  late.hears = false;
+  pass(milliseconds(500));
+  late.hears = true;
+  pass(milliseconds(2'500));
+  EXPECT_EQ(late.lists, std::vector<std::string>{"6"});
+}
+
+TEST_F(ListsAmongRouters, ARepeatedQuestionIsAnsweredOnceAndTakesNothingOfWhatOthersMayAsk) {
+  Router& router = add(1, own(5, "5"));
+  settle();
+  const Ask recorded{.asker = 9, .nonce = 1, .of = 1, .generation = 5, .number = 7};
+  answers.clear();
+  for (int i = 0; i < 5'000; ++i) router.exchange.hear(recorded, now);
+  settle();
+  EXPECT_EQ(answers.size(), 1U);
+  EXPECT_EQ(router.unanswered, 0U);
+  Router& fresh = add(2);
+  settle();
+  EXPECT_EQ(fresh.lists, std::vector<std::string>{"5"});
+}
+
+TEST_F(ListsAmongRouters, AskersAreRememberedWithinALimit) {
+  Router& router = add(1, own(5, "5"));
+  settle();
+  for (std::uint64_t asker = 10; asker < 20'000; ++asker) {
+    router.exchange.hear(Ask{.asker = asker, .nonce = 1, .number = 1}, now);
+    settle();
+    now += milliseconds(1);
+  }
+  answers.clear();
+  router.exchange.hear(Ask{.asker = 19'999, .nonce = 1, .number = 1}, now);
+  settle();
+  EXPECT_TRUE(answers.empty()) << "the newest is remembered";
+}
+
+TEST_F(ListsAmongRouters, QuestionsAreAnsweredUpToALimit) {
   Router& router = add(1, own(5, "5"));
   settle();
   answers.clear();
-  for (int i = 0; i < 5000; ++i) router.exchange.hear(Ask{.asker = 9, .nonce = 1}, now);
+  std::uint64_t number = 0;
+  for (int i = 0; i < 5000; ++i) {
+    router.exchange.hear(Ask{.asker = 9, .nonce = 1, .number = ++number}, now);
+  }
   for (int i = 0; i < 500; ++i) {
-    router.exchange.hear(Ask{.asker = 9, .nonce = 1, .of = 1, .generation = 5}, now);
+    router.exchange.hear(Ask{.asker = 9, .nonce = 1, .of = 1, .generation = 5, .number = ++number},
+                         now);
   }
   settle();
   EXPECT_LE(answers.size(), 2128U);

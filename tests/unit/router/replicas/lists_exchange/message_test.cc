@@ -7,7 +7,7 @@
 namespace sightline::lists_exchange {
 namespace {
 
-const Message kMessages[] = {Ask{1, 2, 3, 4, 5}, Held{1, 2, 3, 4, 5},
+const Message kMessages[] = {Ask{1, 2, 3, 4, 5, 6}, Held{1, 2, 3, 4, 5},
                              Part{1, 2, 3, 4, "{\"a\":1}"}};
 
 TEST(ListMessages, AreReadAsTheyWereWritten) {

@@ -21,6 +21,12 @@ constexpr Instant kStart{std::chrono::hours(1)};
 
 std::string subject_of(const Announcement& a) { return a.scope + "." + a.revision; }
 
+const envelope::Sealer& sealer() {
+  static const envelope::Sealer sealer(contract::development_identity_key(),
+                                       {.scope = "s", .revision = {}, .fingerprint = {}});
+  return sealer;
+}
+
 Announcement announcement(std::uint64_t instance, const std::string& revision = "0") {
   Announcement a;
   a.role = Role::Agent;
@@ -33,8 +39,21 @@ Announcement announcement(std::uint64_t instance, const std::string& revision = 
 
 class ExchangeTest : public testing::Test {
  protected:
-  void hear(const Announcement& theirs, Instant now) {
-    exchange_.hear(subject_of(theirs), encode(theirs), now);
+  // What a process with the key announces next.
+  void hear(Announcement theirs, Instant now) {
+    theirs.number = ++number_;
+    exchange_.hear(subject_of(theirs), proven(theirs), now);
+  }
+  static std::string proven(const Announcement& theirs) {
+    return encode(theirs, subject_of(theirs), sealer());
+  }
+  // As it is read, but for its number.
+  static Announcement read(const std::string& text) {
+    EXPECT_TRUE(is_proven(text, "s.0", sealer()));
+    Announcement announcement = *decode(text);
+    EXPECT_GT(announcement.number, 0U);
+    announcement.number = 0;
+    return announcement;
   }
   // Announcements that turns at every millisecond from..to bring.
   std::size_t announcements(Instant from, Instant to) {
@@ -45,13 +64,14 @@ class ExchangeTest : public testing::Test {
     return count;
   }
 
-  Exchange exchange_{announcement(1), subject_of};
+  Exchange exchange_{announcement(1), subject_of, sealer()};
+  std::uint64_t number_ = 0;
 };
 
 TEST_F(ExchangeTest, AnnouncesAtOnceAndThenAtEachInterval) {
   const auto first = exchange_.turn(kStart);
   ASSERT_TRUE(first.announcement);
-  EXPECT_EQ(*decode(*first.announcement), announcement(1));
+  EXPECT_EQ(read(*first.announcement), announcement(1));
   EXPECT_EQ(announcements(kStart + milliseconds(1), kStart + seconds(20) + milliseconds(1)), 10U);
 }
 
@@ -123,6 +143,31 @@ TEST_F(ExchangeTest, LeavesAsideWhatIsMalformedOrOnASubjectThatIsNotItsOwn) {
   EXPECT_EQ(exchange_.members().all().size(), 1U) << "of another revision: named";
 }
 
+TEST_F(ExchangeTest, ReadsFewOfThoseThatProveNothingAndHearsAllOthers) {
+  for (std::uint64_t i = 0; i < 5'000; ++i) {
+    exchange_.hear("s.0", encode(announcement(1'000 + i)), kStart);
+    exchange_.hear("s.0", std::string(2'000, '{'), kStart);
+  }
+  EXPECT_LE(exchange_.members().all().size() + exchange_.malformed_total(), 32U);
+  EXPECT_GE(exchange_.unproven_total(), 10'000U - 32U);
+  hear(announcement(2), kStart);
+  ASSERT_TRUE(exchange_.members().all().contains(2));
+  EXPECT_FALSE(exchange_.members().all().at(2).unfit);
+}
+
+TEST_F(ExchangeTest, WhatIsRecordedAndComesAgainChangesNothing) {
+  Announcement theirs = announcement(2);
+  theirs.number = 10;
+  const std::string recorded = proven(theirs);
+  exchange_.hear("s.0", recorded, kStart);
+  EXPECT_FALSE(exchange_.turn(kStart).changes.empty());
+  for (Instant now = kStart; now < kStart + seconds(20); now += milliseconds(2)) {
+    exchange_.hear("s.0", recorded, now);
+    for (const auto& change : exchange_.turn(now).changes) EXPECT_EQ(change.kind, Kind::Silent);
+  }
+  EXPECT_TRUE(exchange_.members().all().empty()) << "it has not been heard since";
+}
+
 TEST_F(ExchangeTest, TellsWhoFellSilentAndWhoLeft) {
   hear(announcement(2), kStart);
   hear(announcement(3), kStart);
@@ -149,7 +194,7 @@ TEST_F(ExchangeTest, AnnouncesWhatIsAnotherAndKeepsWhoItIs) {
   Announcement expected = announcement(1);
   expected.block_size = 16;
   expected.role = Role::Agent;
-  EXPECT_EQ(*decode(*turn.announcement), expected);
+  EXPECT_EQ(read(*turn.announcement), expected);
   exchange_.set_mine(changed, kStart + milliseconds(1300));
   EXPECT_FALSE(exchange_.turn(kStart + milliseconds(1300)).announcement) << "nothing new";
 }
@@ -157,7 +202,7 @@ TEST_F(ExchangeTest, AnnouncesWhatIsAnotherAndKeepsWhoItIs) {
 TEST_F(ExchangeTest, SaysFarewell) {
   Announcement last = announcement(1);
   last.leaving = true;
-  EXPECT_EQ(*decode(exchange_.farewell()), last);
+  EXPECT_EQ(read(exchange_.farewell()), last);
 }
 
 // Processes that start, end and hear each other over a network, which may lose a fifth of the
@@ -169,7 +214,8 @@ class Network {
   void start_or_end() {
     const std::uint32_t event = rng_.below(100);
     if (event < 2 && processes_.size() < 8) {
-      processes_.push_back(std::make_unique<Exchange>(announcement(next_instance_++), subject_of));
+      processes_.push_back(
+          std::make_unique<Exchange>(announcement(next_instance_++), subject_of, sealer()));
     } else if (event == 2 && processes_.size() > 1) {
       processes_.erase(processes_.begin() +
                        rng_.below(static_cast<std::uint32_t>(processes_.size())));

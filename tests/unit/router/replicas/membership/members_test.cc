@@ -2,6 +2,8 @@
 // Copyright The Sightline Authors
 #include "router/replicas/membership/members.h"
 
+#include <optional>
+
 #include <gtest/gtest.h>
 
 #include "common/base/json.h"
@@ -31,6 +33,20 @@ Announcement mine() {
   return a;
 }
 
+const envelope::Sealer& sealer() {
+  static const envelope::Sealer sealer(
+      contract::development_identity_key(),
+      {.scope = "default/default", .revision = {}, .fingerprint = {}});
+  return sealer;
+}
+
+// Hears what a process with the key announces next.
+std::optional<MemberChange> hear(Members& members, Announcement theirs, Instant now) {
+  static std::uint64_t number = 0;
+  theirs.number = ++number;
+  return members.hear(theirs, Proof::Yes, now);
+}
+
 Announcement other(std::uint64_t instance = 7) {
   Announcement a = mine();
   a.role = Role::Agent;
@@ -43,6 +59,7 @@ TEST(Announcement, IsReadAsItWasWritten) {
   Announcement a = mine();
   a.name = "a \"name\" with \n and \xC3\xA4";
   a.generation = ~0ULL;
+  a.number = ~0ULL - 1;
   a.leaving = true;
   const auto read = decode(encode(a));
   ASSERT_TRUE(read.ok()) << read.error().message;
@@ -119,6 +136,35 @@ TEST(Announcement, OfALaterReleaseMayTellMore) {
   EXPECT_EQ(*read, mine());
 }
 
+TEST(Announcement, IsProvenByItsKeyOnItsSubjectAsItWasWritten) {
+  const std::string text = encode(mine(), "s", sealer());
+  EXPECT_TRUE(is_proven(text, "s", sealer()));
+  EXPECT_EQ(*decode(text), mine());
+  EXPECT_FALSE(is_proven(text, "other", sealer()));
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    std::string damaged = text;
+    damaged[i] = static_cast<char>(damaged[i] ^ 1);
+    EXPECT_FALSE(is_proven(damaged, "s", sealer())) << i;
+    EXPECT_FALSE(is_proven(text.substr(0, i), "s", sealer())) << i;
+  }
+  contract::IdentityKey key = contract::development_identity_key();
+  ++key.bytes[0];
+  EXPECT_FALSE(
+      is_proven(text, "s", {key, {.scope = "default/default", .revision = {}, .fingerprint = {}}}));
+  EXPECT_FALSE(is_proven(encode(mine()), "s", sealer()));
+}
+
+TEST(Announcement, OfAnEarlierReleaseIsReadAndDoesNotFit) {
+  Announcement early = other();
+  early.frames = {0, 0};
+  std::string text = encode(early);
+  const std::string number = R"(,"number":"0000000000000000")";
+  text.erase(text.find(number), number.size());
+  const auto read = decode(text);
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ(why_unfit(mine(), *read, Proof::No)->difference, Difference::FrameVersions);
+}
+
 TEST(KeyCheck, IsAnotherForAnotherKeyAndNotTheKey) {
   contract::IdentityKey key = contract::development_identity_key();
   const std::string check = key_check_of(key);
@@ -128,7 +174,7 @@ TEST(KeyCheck, IsAnotherForAnotherKeyAndNotTheKey) {
 }
 
 TEST(Fitness, NamesWhatDiffersWithBothValues) {
-  EXPECT_FALSE(why_unfit(mine(), other()));
+  EXPECT_FALSE(why_unfit(mine(), other(), Proof::Yes));
   struct Row {
     Difference difference;
     void (*change)(Announcement&);
@@ -152,7 +198,7 @@ TEST(Fitness, NamesWhatDiffersWithBothValues) {
            {Difference::BlockSize, [](Announcement& a) { a.block_size = 32; }, "32", "16"}}) {
     Announcement theirs = other();
     row.change(theirs);
-    const auto unfit = why_unfit(mine(), theirs);
+    const auto unfit = why_unfit(mine(), theirs, Proof::Yes);
     ASSERT_TRUE(unfit) << name_of(row.difference);
     EXPECT_EQ(unfit->difference, row.difference);
     EXPECT_NE(unfit->reason.find(row.theirs), std::string::npos) << unfit->reason;
@@ -164,18 +210,18 @@ TEST(Fitness, TakesAnUnknownBlockSizeAndACommonFrameVersion) {
   Announcement theirs = other();
   theirs.block_size = 0;
   theirs.frames = {2, 9};
-  EXPECT_FALSE(why_unfit(mine(), theirs));
+  EXPECT_FALSE(why_unfit(mine(), theirs, Proof::Yes));
   theirs.frames = {0, 1};
-  EXPECT_FALSE(why_unfit(mine(), theirs));
+  EXPECT_FALSE(why_unfit(mine(), theirs, Proof::Yes));
 }
 
 TEST(Members, AreToldOfOnceWhenTheyJoinAndWhenTheyFallSilent) {
   Members members(mine());
-  const auto joined = members.hear(other(), kStart);
+  const auto joined = hear(members, other(), kStart);
   ASSERT_TRUE(joined);
   EXPECT_EQ(joined->kind, Kind::Joined);
   EXPECT_EQ(joined->member.told.name, "agent-7");
-  EXPECT_FALSE(members.hear(other(), kStart + seconds(2)));
+  EXPECT_FALSE(hear(members, other(), kStart + seconds(2)));
   EXPECT_TRUE(members.expire(kStart + seconds(2) + seconds(6) - Duration(1)).empty());
   const auto silent = members.expire(kStart + seconds(8));
   ASSERT_EQ(silent.size(), 1U);
@@ -185,19 +231,19 @@ TEST(Members, AreToldOfOnceWhenTheyJoinAndWhenTheyFallSilent) {
 
 TEST(Members, ThatSayThatTheyLeaveAreGoneAtOnce) {
   Members members(mine());
-  members.hear(other(), kStart);
+  hear(members, other(), kStart);
   Announcement bye = other();
   bye.leaving = true;
-  const auto left = members.hear(bye, kStart);
+  const auto left = hear(members, bye, kStart);
   ASSERT_TRUE(left);
   EXPECT_EQ(left->kind, Kind::Left);
   EXPECT_TRUE(members.all().empty());
-  EXPECT_FALSE(members.hear(bye, kStart));
+  EXPECT_FALSE(hear(members, bye, kStart));
 }
 
 TEST(Members, DoNotCountOneself) {
   Members members(mine());
-  EXPECT_FALSE(members.hear(mine(), kStart));
+  EXPECT_FALSE(hear(members, mine(), kStart));
   EXPECT_TRUE(members.all().empty());
 }
 
@@ -205,16 +251,16 @@ TEST(Members, ThatDoNotFitAreNamedCountedAndToldOfWhenThatChanges) {
   Members members(mine());
   Announcement theirs = other();
   theirs.block_size = 32;
-  EXPECT_TRUE(members.hear(theirs, kStart)->member.unfit);
-  EXPECT_FALSE(members.hear(theirs, kStart));
+  EXPECT_TRUE(hear(members, theirs, kStart)->member.unfit);
+  EXPECT_FALSE(hear(members, theirs, kStart));
   EXPECT_EQ(members.unfit_counts().at(static_cast<std::size_t>(Difference::BlockSize)), 1U);
   EXPECT_EQ(members.fit_counts().at(static_cast<std::size_t>(Role::Agent)), 0U);
   theirs.revision = "2";
-  const auto worse = members.hear(theirs, kStart);
+  const auto worse = hear(members, theirs, kStart);
   ASSERT_TRUE(worse);
   EXPECT_EQ(worse->kind, Kind::Changed);
   EXPECT_EQ(worse->member.unfit->difference, Difference::Revision);
-  const auto well = members.hear(other(), kStart);
+  const auto well = hear(members, other(), kStart);
   ASSERT_TRUE(well);
   EXPECT_FALSE(well->member.unfit);
   EXPECT_EQ(members.fit_counts().at(static_cast<std::size_t>(Role::Agent)), 1U);
@@ -222,7 +268,7 @@ TEST(Members, ThatDoNotFitAreNamedCountedAndToldOfWhenThatChanges) {
 
 TEST(Members, AreComparedAnewWhenSomethingOfOursIsAnother) {
   Members members(mine());
-  members.hear(other(), kStart);
+  hear(members, other(), kStart);
   Announcement changed = mine();
   changed.block_size = 64;
   const auto changes = members.set_mine(changed);
@@ -233,11 +279,67 @@ TEST(Members, AreComparedAnewWhenSomethingOfOursIsAnother) {
 
 TEST(Members, OfWhichThereAreTooManyAreCountedAndLeftOut) {
   Members members(mine(), {.members_max = 2});
-  for (std::uint64_t i = 1; i <= 1000; ++i) members.hear(other(i), kStart);
+  for (std::uint64_t i = 1; i <= 1000; ++i) hear(members, other(i), kStart);
   EXPECT_EQ(members.all().size(), 2U);
   EXPECT_EQ(members.refused_total(), 998U);
   members.expire(kStart + seconds(6));
-  EXPECT_TRUE(members.hear(other(999), kStart + seconds(7)));
+  EXPECT_TRUE(hear(members, other(999), kStart + seconds(7)));
+}
+
+TEST(Members, ThatProveNothingAreFewAndTakeNobodysPlace) {
+  Members members(mine(), {.members_max = 4, .unproven_max = 2});
+  for (std::uint64_t i = 1; i <= 1'000; ++i) members.hear(other(i), Proof::No, kStart);
+  EXPECT_EQ(members.all().size(), 2U);
+  EXPECT_EQ(members.unproven_total(), 998U);
+  for (std::uint64_t i = 2'000; i < 2'004; ++i) EXPECT_TRUE(hear(members, other(i), kStart));
+  EXPECT_EQ(members.fit_counts().at(static_cast<std::size_t>(Role::Agent)), 4U);
+  EXPECT_EQ(members.unfit_counts().at(static_cast<std::size_t>(Difference::Proof)), 2U);
+}
+
+TEST(Members, AreNotChangedByWhoDoesNotProveToBeThem) {
+  Members members(mine());
+  hear(members, other(), kStart);
+  Announcement forged = other();
+  forged.block_size = 32;
+  forged.number = ~0ULL;
+  EXPECT_FALSE(members.hear(forged, Proof::No, kStart));
+  forged.leaving = true;
+  EXPECT_FALSE(members.hear(forged, Proof::No, kStart));
+  EXPECT_EQ(members.unproven_total(), 2U);
+  EXPECT_FALSE(members.all().at(7).unfit);
+  // The other way round: who proves it takes the place of who does not.
+  members.hear(other(8), Proof::No, kStart);
+  ASSERT_TRUE(hear(members, other(8), kStart));
+  EXPECT_FALSE(members.all().at(8).unfit);
+}
+
+TEST(Members, AreNotBroughtBackOrChangedByWhatWasRecorded) {
+  Members members(mine());
+  Announcement early = other();
+  early.number = 1'000'001;
+  early.generation = 5;
+  members.hear(early, Proof::Yes, kStart);
+  Announcement late = early;
+  late.number += 1;
+  late.generation = 4;
+  members.hear(late, Proof::Yes, kStart);
+  EXPECT_FALSE(members.hear(early, Proof::Yes, kStart));
+  EXPECT_EQ(members.all().at(7).told.generation, 4U);
+  EXPECT_EQ(members.repeated_total(), 1U);
+  // It is killed, and falls silent; another says that it leaves.
+  ASSERT_EQ(members.expire(kStart + seconds(6)).size(), 1U);
+  EXPECT_FALSE(members.hear(late, Proof::Yes, kStart + seconds(7)));
+  Announcement leaving = other(8);
+  leaving.number = 2'000'000;
+  members.hear(leaving, Proof::Yes, kStart + seconds(7));
+  leaving.leaving = true;
+  leaving.number += 1;
+  EXPECT_TRUE(members.hear(leaving, Proof::Yes, kStart + seconds(7)));
+  leaving.leaving = false;
+  EXPECT_FALSE(members.hear(leaving, Proof::Yes, kStart + seconds(7)));
+  EXPECT_TRUE(members.all().empty());
+  late.number += 1;
+  EXPECT_TRUE(members.hear(late, Proof::Yes, kStart + seconds(8))) << "it was only silent";
 }
 
 TEST(Members, AreShownAsJsonWhateverTheyCallThemselves) {
@@ -245,8 +347,8 @@ TEST(Members, AreShownAsJsonWhateverTheyCallThemselves) {
   Announcement theirs = other();
   theirs.name = "\"},{\x01";
   theirs.revision = "9";
-  members.hear(theirs, kStart);
-  members.hear(other(8), kStart);
+  hear(members, theirs, kStart);
+  hear(members, other(8), kStart);
   const auto shown = json::Document::parse(members.json(kStart + seconds(1)));
   ASSERT_TRUE(shown.ok()) << shown.error().message;
   ASSERT_EQ(shown->root().size(), 2U);
