@@ -113,6 +113,7 @@ struct FollowedFeeds::State {
 
   // The thread's own.
   std::map<CacheId, Followed> followed;
+  std::uint64_t readers = 0;                        // that there ever were
   std::deque<CacheId> busy;                         // whose inboxes may have more, each once
   std::set<std::pair<Instant, CacheId>> deadlines;  // of the streams that have one
   Instant nats_fresh_at{};                          // as of round_trip
@@ -221,7 +222,7 @@ void FollowedFeeds::State::follow(CacheId cache, frames::StreamName stream) {
       nats::Inbox::Among{.budget = budget, .told = [bell = one.bell] { bell->ring(); }});
   follower::FollowerSetup setup{
       .stream = std::move(stream),
-      .reader = around.reader + "-" + std::to_string(cache.value),
+      .reader = around.reader + "-" + std::to_string(++readers),  // its asks count from 1 on
       .seed = around.draw(),
       .options = options.follower,
       .to_wall = around.clock.wall().time_since_epoch() - around.clock.now().time_since_epoch()};
