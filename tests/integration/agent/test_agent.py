@@ -366,7 +366,7 @@ def test_a_worker_that_an_agent_is_given_back_is_followed_again(build, logs):
         with router:
             write(engines.workers[1:])
             # The agent has said on this stream that it ends.
-            router.wait_until(lambda: router.worker_states()[0]["reason"].endswith(ENDED))
+            router.wait_until(lambda: (router.worker_states()[0]["reason"] or "").endswith(ENDED))
             write(engines.workers)
             router.wait_until(lambda: router.worker_states()[0]["state"] == "ready")
 

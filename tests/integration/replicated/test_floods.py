@@ -4,6 +4,7 @@
 they cost a bounded amount of memory, and everybody else is served as before."""
 
 import contextlib
+import itertools
 import math
 import pathlib
 import re
@@ -32,6 +33,8 @@ LATE_S = 2
 # Of a deployment without a key file (see common/contract/identity_key.cc).
 KEY = b"sightline-development-key-000001"
 MIB = 1 << 20
+# Of asks: those of one name count up, also from one test to the next.
+NUMBERS = itertools.count(1)
 
 
 @pytest.fixture(scope="module")
@@ -59,11 +62,9 @@ class Peer:
         self.client.subscribe(PREFIX + "to." + name)
         self.epoch = int(stream(view)["epoch"], 16)
         self.agent = int(stream(view)["agent"]["instance"], 16)
-        self.asks = 0
 
     def sealed(self, message):
-        self.asks += 1
-        return self.sealer.seal_ask(ASKS, message, self.agent, self.asks)
+        return self.sealer.seal_ask(ASKS, message, self.agent, next(NUMBERS))
 
     def ask(self, *messages):
         for message in messages:

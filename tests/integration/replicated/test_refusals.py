@@ -122,7 +122,7 @@ def test_other_frame_versions_are_named(deployment, view):
         view.wait_until(lambda: member(view, "newer"))
         told = member(view, "newer")
         assert told["difference"] == "frame_versions" and told["frames"] == [7, 9]
-        assert "7" in told["reason"] and "1" in told["reason"]
+        assert "7 to 9" in told["reason"] and "2 to 2" in told["reason"]
         series = 'sightline_replica_members_unfit{difference="frame_versions"}'
         view.wait_until(lambda: metric(view, series) == 1)
 

@@ -48,6 +48,7 @@ class PlainBlocks : public follower::HeldBlocks, public operations::OperationSin
     return digest;
   }
   [[nodiscard]] std::uint64_t refused() const override { return 0; }
+  [[nodiscard]] std::optional<std::uint64_t> engine_blocks() const override { return {}; }
   [[nodiscard]] const std::set<std::pair<std::uint64_t, Tier>>& blocks() const { return blocks_; }
 
  private:
