@@ -3,6 +3,8 @@
 //
 // A body that is passed without its prompt being read: what engines get of it names nothing by the
 // client's word.
+#include "router/openai/unread_request.h"
+
 #include <array>
 #include <string>
 #include <utility>
@@ -10,7 +12,6 @@
 #include "common/base/check.h"
 
 #include "router/openai/edits.h"
-#include "router/openai/unread_request.h"
 #include "tests/fuzz/naive_json.h"
 #include "tests/fuzz/target.h"
 
