@@ -51,7 +51,7 @@ def test_a_frontend_asks_others_than_a_router_that_is_cut_off_from_nats(build, l
             """Which router the frontend asks."""
             before = decisions(deployment)
             send_all(frontend, [picture_body(png(224, 224, seed=seed + i)) for i in range(4)])
-            grown = [now - then for now, then in zip(decisions(deployment), before)]
+            grown = [after - then for after, then in zip(decisions(deployment), before)]
             assert sorted(grown) == [0, 4], grown
             return grown.index(4)
 
