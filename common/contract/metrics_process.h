@@ -81,20 +81,11 @@ inline constexpr MetricSpec kBuildInfo{"sightline_build_info",
                                        Combine::Max};
 
 inline constexpr std::array kProcessMetrics = {
-    &kConfigReloadsTotal,
-    &kPushesTotal,
-    &kWorkerListGeneration,
-    &kWorkerListSource,
-    &kSettingsPushed,
-    &kLearnt,
-    &kLogDroppedLinesTotal,
-    &kMemoryBytes,
-    &kMemoryLimitBytes,
-    &kMemoryRefusedTotal,
-    &kNameLookupsTotal,
-    &kMetricOverflowTotal,
-    &kAllocationFailuresTotal,
-    &kBuildInfo,
+    &kConfigReloadsTotal,      &kPushesTotal,      &kWorkerListGeneration,
+    &kWorkerListSource,        &kSettingsPushed,   &kLearnt,
+    &kLogDroppedLinesTotal,    &kMemoryBytes,      &kMemoryLimitBytes,
+    &kMemoryRefusedTotal,      &kNameLookupsTotal, &kMetricOverflowTotal,
+    &kAllocationFailuresTotal, &kBuildInfo,
 };
 
 }  // namespace sightline::contract
