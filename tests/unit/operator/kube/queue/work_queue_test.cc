@@ -81,7 +81,7 @@ TEST(WorkQueue, FailuresOfAnItemDoubleItsWaitUntilItIsForgotten) {
   EXPECT_EQ(waits.at(0), 5);
   EXPECT_EQ(waits.at(1), 10);
   EXPECT_EQ(waits.at(10), 5120);
-  EXPECT_EQ(waits.at(19), 1'000'000);
+  EXPECT_EQ(waits.at(19), 30'000);
   queue.forget(kA);
   queue.add_rate_limited(kA, kStart);
   EXPECT_EQ(*queue.next_ready() - kStart, milliseconds(5));
