@@ -144,14 +144,15 @@ Task<void> pause(const std::shared_ptr<Listener>& listener) {
   co_await paused.wait();
 }
 
-// Has the connection that waits longest for a request give way, on whichever thread it is; false:
-// none does.
-Task<bool> make_room(const std::shared_ptr<Listener>& listener) {
+// Has the connection that waits longest for a request, and at least so long, give way, on whichever
+// thread it is; false: none does.
+Task<bool> make_room(const std::shared_ptr<Listener>& listener, Duration idle_min) {
   auto& idle = listener->context->idle;
   const auto longest = std::min_element(idle.begin(), idle.end(), [](const auto& a, const auto& b) {
     return a.waits_since() < b.waits_since();
   });
-  if (longest->waits_since() == Instant::max()) co_return false;
+  const Instant since = longest->waits_since();
+  if (since == Instant::max() || system_clock().now() - since < idle_min) co_return false;
   const auto thread = static_cast<std::size_t>(longest - idle.begin());
   if (thread == listener->index) co_return longest->close_longest();
   bool closed = false;
@@ -172,11 +173,11 @@ Task<std::optional<Error>> find_place(const std::shared_ptr<Listener>& listener,
   auto& context = *listener->context;
   if (descriptor >= context.options.limits.descriptor_max) {
     // For the next one: this one's descriptor stays what it is.
-    static_cast<void>(co_await make_room(listener));
+    static_cast<void>(co_await make_room(listener, context.options.limits.idle_kept));
     co_return overload_error("open-files", "the router has no descriptor for one more connection");
   }
   while (!context.take_place()) {
-    const bool has_room = co_await make_room(listener);
+    const bool has_room = co_await make_room(listener, Duration::zero());
     if (!has_room) co_return overload_error("connections-max", "there are too many connections");
   }
   co_return std::nullopt;
@@ -231,7 +232,7 @@ Task<void> accept_connections(std::shared_ptr<Listener> listener) {
     }
     if (!listener->acceptor.is_open()) break;
     tell_failed(listener, code);
-    const bool has_room = co_await make_room(listener);
+    const bool has_room = co_await make_room(listener, listener->context->options.limits.idle_kept);
     if (!has_room) co_await pause(listener);
   }
   leave(*listener->context, listener->context->acceptors);

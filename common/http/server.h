@@ -40,8 +40,11 @@ struct ServerLimits {
   Duration header_timeout = std::chrono::seconds(10);    // first byte to end of header: 408
   Duration body_timeout = std::chrono::seconds(30);      // without a byte of the body: 408
   Duration body_time_max = std::chrono::minutes(10);     // waiting for a body, all in all: 408
-  Duration idle_timeout = std::chrono::seconds(75);      // between requests: closed silently
-  Duration write_timeout = std::chrono::seconds(30);     // without the client taking a byte: closed
+  // Waits for a request that are left alone when descriptors run out: a client that has just
+  // connected is about to send, and those behind it wait in the kernel's queue.
+  Duration idle_kept = std::chrono::seconds(1);
+  Duration idle_timeout = std::chrono::seconds(75);   // between requests: closed silently
+  Duration write_timeout = std::chrono::seconds(30);  // without the client taking a byte: closed
   // Least rate at which a client sends a body (408) or takes an answer (closed) while it is waited
   // for. It may fall behind by body_timeout or write_timeout, and kRateGraceMax at most of a body.
   std::size_t bytes_per_s_min = 1024;

@@ -7,8 +7,10 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include "tests/integration/http/server_fixture.h"
+#include "tests/support/loopback.h"
 
 namespace sightline::http {
 namespace {
@@ -89,6 +91,61 @@ TEST_F(ServerLimitsTest, TheConnectionThatIsIdleLongestMakesRoom) {
   EXPECT_EQ(clients[0].receive_all(), "");
   EXPECT_EQ(clients[20].receive_all(), "");
   EXPECT_TRUE(ask(clients.back()).starts_with(kAnswered));
+}
+
+// A process that may open no file more, while this lives.
+class NoDescriptors {
+ public:
+  NoDescriptors() {
+    getrlimit(RLIMIT_NOFILE, &before_);
+    const rlimit none{.rlim_cur = 0, .rlim_max = before_.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &none);
+  }
+  ~NoDescriptors() { setrlimit(RLIMIT_NOFILE, &before_); }
+  NoDescriptors(const NoDescriptors&) = delete;
+  NoDescriptors& operator=(const NoDescriptors&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+TEST_F(ServerLimitsTest, AClientThatHasJustConnectedKeepsItsPlaceWithoutDescriptors) {
+  std::atomic<int> failed = 0;
+  auto echo = [](Request&, ResponseWriter& writer) -> Task<void> {
+    Response empty;
+    static_cast<void>(co_await writer.send(std::move(empty)));
+  };
+  ServerOptions options;
+  options.limits.idle_kept = std::chrono::hours(1);
+  options.accept_failed = [&failed] { ++failed; };
+  auto server = Server::create(pool_, std::move(options), std::move(echo));
+  ASSERT_TRUE(server.ok());
+  server_ = std::move(server).value();
+  auto first = connect();
+  first.send(kGet);
+  ASSERT_TRUE(first.receive_until("\r\n\r\n").starts_with(kAnswered));
+  const test::Socket second;
+  {
+    const NoDescriptors none;
+    ASSERT_TRUE(second.connect_to(server_->port()));
+    // Each failure looks for room; the first connection waits since its answer.
+    ASSERT_TRUE(eventually([&] { return failed >= 3; }));
+    first.send(kGet);
+    EXPECT_TRUE(first.receive_until("\r\n\r\n").starts_with(kAnswered));
+  }
+  second.send_all("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  EXPECT_TRUE(second.receive_all().starts_with(kAnswered));
+}
+
+TEST_F(ServerLimitsTest, AClientThatIsIdleForLongMakesRoomWithoutDescriptors) {
+  start_echo({.idle_kept = Duration::zero()});
+  auto first = connect();
+  first.send(kGet);
+  ASSERT_TRUE(first.receive_until("GET /a?b=c ").starts_with(kAnswered));
+  const test::Socket second;
+  const NoDescriptors none;
+  ASSERT_TRUE(second.connect_to(server_->port()));
+  EXPECT_EQ(first.receive_all(), "");
 }
 
 TEST_F(ServerLimitsTest, ConnectionsAtWorkDoNotMakeRoom) {
