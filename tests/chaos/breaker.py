@@ -124,7 +124,7 @@ class Breaker(threading.Thread):
             self.passed_over_s.append(time.monotonic() - begin)
 
     def _routers_behind(self, frontend):
-        text = self._deployment.view(frontend).get(frontend.admin_port, "/metrics")[1]
+        text = self._deployment.view(frontend).get(frontend.admin_port, "/metrics")[1].decode()
         for line in text.splitlines():
             if line.startswith('sightline_routers_known{state="behind"}'):
                 return float(line.rpartition(" ")[2])
