@@ -219,7 +219,7 @@ def test_a_worker_whose_cache_is_lost_without_a_word_is_overclaimed(tmp_path, un
     with single(tmp_path, engines=1) as (stack, watch):
         for _ in range(3):
             post(stack.port, BODY)
-        stack.wait_until_heard()
+            stack.wait_until_heard()  # else the next one is decided without its blocks
         wait_for(lambda: watch.value('sightline_predictions_total{result="equal"}') == 3)
         for _ in range(3):
             fault(stack, 0, kind="forget")
