@@ -187,7 +187,8 @@ struct AdminServer::State {
     auto work = [&] {
       if (owed->is_awaited()) run(way, request, owed->respond());
     };
-    co_await run_on_compute(*pool, std::move(work));
+    const Effort effort;
+    co_await run_on_compute(*pool, effort, std::move(work));
     co_await come.wait();
     client.on_disconnect({});
     co_return owed->take();

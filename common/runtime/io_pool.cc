@@ -3,18 +3,20 @@
 #include "common/runtime/io_pool.h"
 
 #include <atomic>
+#include <exception>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <asio/executor_work_guard.hpp>
 
 #include "common/base/check.h"
+#include "common/base/clock.h"
+#include "common/base/mutex.h"
 #include "common/runtime/worker_thread.h"
 
 namespace sightline {
 namespace {
-
-constexpr std::size_t kThreadsMax = 256;
 
 struct Here {
   const void* pool = nullptr;
@@ -42,6 +44,73 @@ void run_context(asio::io_context& context) {
   }
 }
 
+// The steps that wait for compute threads, and what these threads do.
+class ComputeQueue {
+ public:
+  explicit ComputeQueue(std::size_t threads) : has_threads_(threads > 0), order_(threads) {}
+
+  void add(std::unique_ptr<Step> step) {
+    SL_CHECK(has_threads_);
+    {
+      const MutexLock lock(mutex_);
+      order_.add(std::move(step));
+    }
+    changed_.notify_one();
+  }
+
+  void leave(Step& step) {
+    {
+      const MutexLock lock(mutex_);
+      order_.leave(step);
+    }
+    changed_.notify_one();
+  }
+
+  // Runs steps until stop().
+  void run() {
+    while (auto step = next()) {
+      const Instant began = system_clock().now();
+      try {
+        step->run();
+      } catch (...) {
+        end_escaped(std::current_exception());
+      }
+      if (ended(*step, system_clock().now() - began)) changed_.notify_one();
+    }
+  }
+
+  void stop() {
+    {
+      const MutexLock lock(mutex_);
+      is_stopped_ = true;
+    }
+    changed_.notify_all();
+  }
+
+ private:
+  std::unique_ptr<Step> next() {
+    std::unique_ptr<Step> step;
+    const MutexLock lock(mutex_);
+    changed_.wait(mutex_, [&]() SL_REQUIRES(mutex_) {
+      return is_stopped_ || (step = order_.next()) != nullptr;
+    });
+    return step;
+  }
+
+  // True if others may run now that could not beside it.
+  bool ended(const Step& step, Duration used) {
+    const MutexLock lock(mutex_);
+    order_.ended(step, used);
+    return order_.waiting() > 0;
+  }
+
+  const bool has_threads_;
+  Mutex mutex_;
+  CondVar changed_;
+  StepOrder order_ SL_GUARDED_BY(mutex_);
+  bool is_stopped_ SL_GUARDED_BY(mutex_) = false;
+};
+
 }  // namespace
 
 struct IoPool::State {
@@ -50,20 +119,16 @@ struct IoPool::State {
   // deadlines.
   std::vector<std::unique_ptr<Deadlines>> deadlines;
   std::vector<std::unique_ptr<IoThread>> io;
-  // Destroyed before the I/O contexts, where callers of jobs that never ran are suspended.
-  std::unique_ptr<asio::io_context> compute;
-  std::optional<Guard> compute_guard;
-  bool has_compute = false;
+  // Destroyed before the I/O contexts, where callers of steps that never ran are suspended.
+  std::unique_ptr<ComputeQueue> compute;
   std::vector<WorkerThread> io_threads;
   std::vector<WorkerThread> compute_threads;
 };
 
 IoPool::IoPool(const IoPoolOptions& options) : state_(std::make_unique<State>()) {
-  SL_CHECK(options.io_threads >= 1 && options.io_threads <= kThreadsMax);
-  SL_CHECK(options.compute_threads <= kThreadsMax);
-  state_->compute = std::make_unique<asio::io_context>(static_cast<int>(options.compute_threads));
-  state_->has_compute = options.compute_threads > 0;
-  state_->compute_guard.emplace(state_->compute->get_executor());
+  SL_CHECK(options.io_threads >= 1 && options.io_threads <= kIoPoolThreadsMax);
+  SL_CHECK(options.compute_threads <= kIoPoolThreadsMax);
+  state_->compute = std::make_unique<ComputeQueue>(options.compute_threads);
   for (std::size_t i = 0; i < options.io_threads; ++i) {
     state_->io.push_back(std::make_unique<IoThread>());
     state_->deadlines.push_back(std::make_unique<Deadlines>(state_->io[i]->context));
@@ -78,7 +143,7 @@ IoPool::IoPool(const IoPoolOptions& options) : state_(std::make_unique<State>())
   for (std::size_t i = 0; i < options.compute_threads; ++i) {
     state_->compute_threads.emplace_back(
         options.name + "-compute-" + std::to_string(i),
-        [compute = state_->compute.get()](std::stop_token) { run_context(*compute); });
+        [compute = state_->compute.get()](std::stop_token) { compute->run(); });
   }
 }
 
@@ -95,10 +160,9 @@ std::size_t IoPool::index_here() const {
   return here.index;
 }
 
-asio::io_context& IoPool::compute() {
-  SL_CHECK(state_->has_compute);
-  return *state_->compute;
-}
+void IoPool::compute(std::unique_ptr<Step> step) { state_->compute->add(std::move(step)); }
+
+void IoPool::leave(Step& step) { state_->compute->leave(step); }
 
 bool IoPool::running() const { return state_->running; }
 

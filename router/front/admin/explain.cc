@@ -132,7 +132,9 @@ Task<Result<std::string>> Explain::explain(std::string body) const {
   if (!request.ok()) co_return std::move(request).error();
   auto prepared = co_await pipeline_.prepare(*request, *served, requester);
   if (!prepared.ok()) co_return std::move(prepared).error();
-  const proxy::Keyed keyed = pipeline_.key(*request, *prepared, *served);
+  auto key = co_await pipeline_.key(*request, *prepared, *served, requester.left);
+  if (!key.ok()) co_return std::move(key).error();
+  const proxy::Keyed& keyed = *key;
   const auto explained = co_await services_.selector.explain(keyed.inquiry);
   if (!explained.ok()) co_return explained.error();
   const selection::Explanation& explanation = *explained;

@@ -23,6 +23,8 @@ constexpr std::uint32_t kAssumedBlockSize = 16;
 constexpr std::size_t kBytesPerTokenGuess = 4;
 // The same where the prompt is token ids: digits, comma, often a blank.
 constexpr std::size_t kBytesPerIdGuess = 6;
+// Tokens whose block keys cost a unit of weight, 16 ns.
+constexpr std::size_t kTokensPerWeight = 2;
 
 // Tokens of all prompts of a batch, of which the first has first_tokens.
 std::size_t batch_tokens(const openai::ApiRequest& request, std::size_t first_tokens) {
@@ -148,6 +150,15 @@ Task<Result<prepare::Prepared>> Pipeline::prepare(openai::ApiRequest& request,
   openai::drop_prompt(request, &memory);
   if (prepared.ok()) memory.charge(held_by(*prepared));
   co_return prepared;
+}
+
+Task<Result<Keyed>> Pipeline::key(const openai::ApiRequest& request,
+                                  const prepare::Prepared& prepared, const fleet::Served& served,
+                                  std::stop_token left) const {
+  auto work = [&]() -> Result<Keyed> { return key(request, prepared, served); };
+  const std::size_t weight = prepared.known_tokens() / kTokensPerWeight;
+  auto keyed = co_await offload(services_.pool, weight, std::move(left), std::move(work));
+  co_return keyed;
 }
 
 Keyed Pipeline::key(const openai::ApiRequest& request, const prepare::Prepared& prepared,

@@ -69,6 +69,9 @@ class Pipeline {
                                           Requester& requester) const;
 
   // 3: block keys, and with them what is asked of the router role.
+  Task<Result<Keyed>> key(const openai::ApiRequest& request, const prepare::Prepared& prepared,
+                          const fleet::Served& served, std::stop_token left) const;
+  // The same on this thread, however long the prompt is.
   [[nodiscard]] Keyed key(const openai::ApiRequest& request, const prepare::Prepared& prepared,
                           const fleet::Served& served) const;
 

@@ -41,8 +41,9 @@ Task<Result<Done>> Proxy::serve(openai::Endpoint endpoint, http::Request& http, 
   if (!prepared.ok()) co_return std::move(prepared).error();
 
   // 3 key: tokens and media to block keys.
-  Keyed keyed = pipeline_.key(request, *prepared, *served);
-  trace.prepared(keyed.inquiry.job.prompt_tokens, keyed.prompt_estimated, prepared->media.size(),
+  auto keyed = co_await pipeline_.key(request, *prepared, *served, requester.left);
+  if (!keyed.ok()) co_return keyed.error();
+  trace.prepared(keyed->inquiry.job.prompt_tokens, keyed->prompt_estimated, prepared->media.size(),
                  prepare::name_of(prepared->gap));
   const auto rekeyed = [&] {
     return pipeline_.key(request, *prepared, *services_.served()).inquiry;
@@ -51,9 +52,8 @@ Task<Result<Done>> Proxy::serve(openai::Endpoint endpoint, http::Request& http, 
   const auto edited = co_await bodies.edit(*served, requester);
   if (!edited.ok()) co_return edited.error();
   for (;;) {
-    // 4 match, 5 select, 6 reserve: leading blocks that each worker holds, the rank of a worker
-    // with the least work, its load booked before the first byte goes out.
-    const auto chosen = co_await attempts.choose(keyed.inquiry, rekeyed);
+    // 4 match, 5 select, 6 reserve: whose blocks make the least work, booked before any byte.
+    const auto chosen = co_await attempts.choose(keyed->inquiry, rekeyed);
     if (!chosen.ok()) co_return chosen.error();
     selection::Reservation reservation(services_.selector, chosen->reservation);
 

@@ -2,17 +2,22 @@
 // Copyright The Sightline Authors
 #include "common/runtime/io_pool.h"
 
+#include <atomic>
+#include <chrono>
 #include <exception>
 #include <future>
 #include <memory>
 #include <new>
+#include <stop_token>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <asio/post.hpp>
 #include <gtest/gtest.h>
 
 #include "common/base/out_of_memory.h"
+#include "common/base/result.h"
 
 #include "tests/fakes/run_task.h"
 
@@ -51,7 +56,8 @@ TEST(IoPool, RunsComputeWorkElsewhereAndResumesOnTheCallersThread) {
           during = std::this_thread::get_id();
           return std::make_unique<int>(42);
         };
-        answer = co_await run_on_compute(pool, std::move(work));
+        const Effort effort;
+        answer = co_await run_on_compute(pool, effort, std::move(work));
         after = std::this_thread::get_id();
       },
       1);
@@ -65,9 +71,95 @@ TEST(IoPool, RunsComputeWorkThatGivesNothing) {
   bool ran = false;
   run_task(pool, [&]() -> Task<void> {
     auto work = [&ran] { ran = true; };
-    co_await run_on_compute(pool, std::move(work));
+    const Effort effort;
+    co_await run_on_compute(pool, effort, std::move(work));
   });
   EXPECT_TRUE(ran);
+}
+
+// Work that lasts until it is released, on as many threads as it gets.
+class Hold {
+ public:
+  ~Hold() { release(); }
+  void operator()() {
+    ++running_;
+    released_.get_future().wait();
+  }
+  void release() {
+    if (!std::exchange(is_released_, true)) released_.set_value();
+  }
+  [[nodiscard]] int running() const { return running_; }
+
+ private:
+  std::promise<void> released_;
+  bool is_released_ = false;
+  std::atomic<int> running_ = 0;
+};
+
+// The result of a step that holds its thread if it is given something to hold it by.
+Task<void> note_result(IoPool& pool, Effort effort, Hold* hold,
+                       std::promise<Result<Done>>& result) {
+  auto work = [hold]() -> Result<Done> {
+    if (hold != nullptr) (*hold)();
+    return Done{};
+  };
+  auto done = co_await offload(pool, effort.weight, effort.left, std::move(work));
+  result.set_value(std::move(done));
+}
+
+constexpr std::size_t kLarge = 48U << 20U;
+
+TEST(IoPool, ASmallStepDoesNotWaitForLargeOnes) {
+  IoPool pool({.io_threads = 1, .compute_threads = 2});
+  const auto home = pool.context(0).get_executor();
+  Hold hold;
+  std::promise<Result<Done>> held;
+  std::promise<Result<Done>> large;
+  std::promise<Result<Done>> small;
+  spawn(home, note_result(pool, {kLarge}, &hold, held));
+  ASSERT_TRUE(fakes::eventually([&] { return hold.running() == 1; }));
+  spawn(home, note_result(pool, {kLarge}, nullptr, large));
+  spawn(home, note_result(pool, {kInlineWeightMax + 1}, nullptr, small));
+  EXPECT_TRUE(small.get_future().get().ok());
+  auto waits = large.get_future();
+  EXPECT_EQ(waits.wait_for(std::chrono::seconds(0)), std::future_status::timeout);
+  hold.release();
+  EXPECT_TRUE(waits.get().ok());
+  EXPECT_TRUE(held.get_future().get().ok());
+}
+
+TEST(IoPool, AStepWhoseClientLeavesDoesNotWaitForItsTurn) {
+  IoPool pool({.io_threads = 1, .compute_threads = 2});
+  const auto home = pool.context(0).get_executor();
+  Hold hold;
+  std::promise<Result<Done>> held;
+  std::promise<Result<Done>> left;
+  std::stop_source leave;
+  spawn(home, note_result(pool, {kLarge}, &hold, held));
+  ASSERT_TRUE(fakes::eventually([&] { return hold.running() == 1; }));
+  spawn(home, note_result(pool, {kLarge, leave.get_token()}, nullptr, left));
+  asio::post(home, [leave]() mutable { leave.request_stop(); });
+  const auto result = left.get_future().get();
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().code, ErrorCode::Cancelled);
+  hold.release();
+  EXPECT_TRUE(held.get_future().get().ok());
+}
+
+TEST(IoPool, EndsWhileStepsWait) {
+  Hold hold;
+  std::promise<Result<Done>> held;
+  std::promise<Result<Done>> waiting;
+  std::stop_source leave;
+  {
+    IoPool pool({.io_threads = 1, .compute_threads = 2});
+    const auto home = pool.context(0).get_executor();
+    spawn(home, note_result(pool, {kLarge}, &hold, held));
+    ASSERT_TRUE(fakes::eventually([&] { return hold.running() == 1; }));
+    spawn(home, note_result(pool, {kLarge, leave.get_token()}, nullptr, waiting));
+    hold.release();
+  }
+  leave.request_stop();
 }
 
 struct Tell {
@@ -94,7 +186,8 @@ TEST(IoPool, WorkThatTheSystemHasNoMemoryForEndsItsCallerOnly) {
     bool was_caught = false;
     try {
       auto work = [] { find_no_memory(); };
-      co_await run_on_compute(pool, std::move(work));
+      const Effort effort;
+      co_await run_on_compute(pool, effort, std::move(work));
     } catch (const std::bad_alloc&) {
       was_caught = true;
     }

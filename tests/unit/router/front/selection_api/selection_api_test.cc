@@ -178,7 +178,13 @@ TEST_F(SelectionOverHttp, TokenIdsAreSentToWhoHoldsTheirBlocks) {
 
 TEST_F(SelectionOverHttp, ALongQuestionDoesNotHoldUpTheOthersOfItsThread) {
   std::promise<void> release;
-  asio::post(pool.compute(), [held = release.get_future()] { held.wait(); });
+  auto held = release.get_future();
+  auto hold = [&]() -> Task<void> {
+    auto wait = [&held] { held.wait(); };
+    const Effort effort;
+    co_await run_on_compute(pool, effort, std::move(wait));
+  };
+  spawn(pool.context(0).get_executor(), hold());
   http::Request request;
   request.method = "POST";
   request.target = "/select";

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Sightline Authors
+"""Long prompts of some clients and a short one of another: who is prepared first."""
+
+import http.client
+import json
+import threading
+
+from fake_engine import FakeEngine, answer_ok, router
+from stack import SLOWDOWN, post
+
+LARGE = 4
+PROMPTS = "/v1/completions"
+ACTIVE = "sightline_requests_active"
+ENDED = "sightline_requests_total"
+
+
+class LongEngine(FakeEngine):
+    """Takes prompts of a million tokens."""
+
+    def quiet_answers(self):
+        answers = super().quiet_answers()
+        status, models = answers["/v1/models"]
+        models = json.loads(models)
+        models["data"][0]["max_model_len"] = 1 << 20
+        return {**answers, "/v1/models": (status, json.dumps(models))}
+
+
+def hostile(i):
+    """12 MB of which each byte is dear: a letter under marks that change their order."""
+    prompt = f"{i}a" + "\u0301\u0316" * 3_000_000
+    return json.dumps({"model": "demo", "max_tokens": 1, "prompt": prompt},
+                      ensure_ascii=False).encode()
+
+
+def ordinary():
+    """Of 70 KB: too long for an I/O thread."""
+    return json.dumps({"model": "demo", "max_tokens": 1, "prompt": "word " * 14_000}).encode()
+
+
+def send(port, body):
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120 * SLOWDOWN)
+    connection.request("POST", PROMPTS, body, {"content-type": "application/json"})
+    return connection
+
+
+def test_an_ordinary_prompt_is_prepared_before_long_ones_that_came_earlier(build, logs):
+    with router(build, logs, LongEngine("a", answer_ok),
+                flags=["--compute-threads", 1]) as stack:
+        connections = []
+        senders = [threading.Thread(
+            target=lambda i=i: connections.append(send(stack.port, hostile(i))))
+            for i in range(LARGE)]
+        for sender in senders:
+            sender.start()
+        for sender in senders:
+            sender.join()
+        stack.wait_until(lambda: stack.router_count(ACTIVE) >= LARGE - 1)
+        ended_before = stack.router_count(ENDED)
+        assert post(stack.port, ordinary(), path=PROMPTS).status == 200
+        ended = stack.router_count(ENDED) - ended_before
+        # Those that wait do not begin when their clients leave.
+        for connection in connections:
+            connection.close()
+        stack.wait_until(lambda: stack.router_count(ACTIVE) == 0)
+        assert ended <= 2, "the ordinary one, and the long one that was under way"
+        left = stack.router_count("sightline_client_disconnects_total")
+        assert left >= LARGE - ended_before - 2, "one was under way when the others' clients left"
