@@ -23,12 +23,13 @@ void add_server(SettingTable& table, ServerSettings& s) {
   table.add_integer<std::uint16_t>(
       {"server.port", "port", "N", "Client port: OpenAI API. 0 takes any free one."}, s.port,
       {0, 65535});
+  table.add_integer<std::uint32_t>({"server.io_threads", "io-threads", "N",
+                                    "Threads that serve connections. 0: one per usable core."},
+                                   s.io_threads, {0, kThreadsMax});
   table.add_integer<std::uint32_t>(
-      {"server.io_threads", "io-threads", "N", "Threads that serve connections. 0: one per core."},
-      s.io_threads, {0, kThreadsMax});
-  table.add_integer<std::uint32_t>({"server.compute_threads", "compute-threads", "N",
-                                    "Threads for long prompts and large images. 0: one per core."},
-                                   s.compute_threads, {0, kThreadsMax});
+      {"server.compute_threads", "compute-threads", "N",
+       "Threads for long prompts and large images. 0: one per usable core."},
+      s.compute_threads, {0, kThreadsMax});
   table.add_size({"server.header_bytes_max", "header-bytes-max", "SIZE",
                   "Longest request line with headers; more is answered 431."},
                  s.header_bytes_max, {kKiB, kMiB});

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <atomic>
 #include <optional>
-#include <thread>
 #include <utility>
 
 #include "common/admin_port/admin_server.h"
@@ -14,6 +13,7 @@
 #include "common/base/memory_ledger.h"
 #include "common/contract/metric_table.h"
 #include "common/hosts/lookup.h"
+#include "common/runtime/cpu_share.h"
 #include "common/runtime/io_pool.h"
 #include "common/runtime/memory_keeper.h"
 #include "common/runtime/metrics.h"
@@ -34,9 +34,13 @@ namespace {
 
 using contract::ServeSettings;
 
+constexpr std::size_t kComputeThreadsMin = 2;
+
 IoPoolOptions pool_options(const contract::ServerSettings& server) {
-  return {.io_threads = threads_or_cores(server.io_threads),
-          .compute_threads = threads_or_cores(server.compute_threads)};
+  // Large steps leave one of several threads to small ones.
+  return {
+      .io_threads = threads_or_cores(server.io_threads),
+      .compute_threads = std::max(kComputeThreadsMin, threads_or_cores(server.compute_threads))};
 }
 
 // A process with both roles needs no port to ask itself: others may ask it where one is given.
@@ -49,7 +53,7 @@ bool has_selection_port(const ServeOptions& options) {
 }  // namespace
 
 std::size_t threads_or_cores(std::uint32_t wanted) {
-  return wanted > 0 ? wanted : std::max(1U, std::thread::hardware_concurrency());
+  return wanted > 0 ? wanted : std::min(runtime::usable_cores(), kIoPoolThreadsMax);
 }
 
 // Declared in the order of making; stop() and the destructor go backwards.

@@ -28,7 +28,8 @@ struct ServeOptions {
   process::MemoryPlan memory;
 };
 
-// Threads for a setting of which 0 means one per core.
+// Threads for a setting of which 0 means one per core that the process may use: its affinity mask
+// and the quota of its control group.
 std::size_t threads_or_cores(std::uint32_t wanted);
 
 // `sightline serve` put together: every part is made, wired, started and stopped here.
