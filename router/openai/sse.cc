@@ -7,23 +7,6 @@
 namespace sightline::openai {
 namespace {
 
-// Offset just behind the first empty line's terminator, or npos. Looking begins at `from`; to
-// resume after more bytes came, begin kTailBytes before the old end.
-constexpr std::size_t kTailBytes = 3;
-
-std::size_t end_of_event(std::string_view text, std::size_t from) {
-  for (auto at = text.find('\n', from); at != std::string_view::npos;
-       at = text.find('\n', at + 1)) {
-    // An empty line with nothing before it is an event of its own.
-    if (at == 0) return 1;
-    if (at == 1 && text[0] == '\r') return 2;
-    const auto next = text.substr(at + 1, 2);
-    if (next.starts_with('\n')) return at + 2;
-    if (next == "\r\n") return at + 3;
-  }
-  return std::string_view::npos;
-}
-
 Error too_large(std::size_t event_bytes_max) {
   return worker_error(ErrorCode::TooLarge,
                       "a streamed event exceeds " + std::to_string(event_bytes_max) + " bytes",
@@ -42,39 +25,74 @@ std::optional<std::string_view> data_value(std::string_view line) {
   return line;
 }
 
+// Where the value of the first data line begins.
+std::size_t first_value(std::string_view text) {
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    const auto value = data_value(text.substr(begin, end - begin));
+    if (value) return static_cast<std::size_t>(value->data() - text.data());
+    begin = end + 1;
+  }
+  return std::string_view::npos;
+}
+
 }  // namespace
 
 void SseSplitter::feed(std::string_view bytes) { fed_ = bytes; }
 
-Result<std::optional<SseEvent>> SseSplitter::next() {
-  if (held_.empty()) {
-    const auto end = end_of_event(fed_, 0);
-    if (end == std::string_view::npos) {
-      if (fed_.size() > event_bytes_max_) return too_large(event_bytes_max_);
-      held_ = fed_;
-      fed_ = {};
-      return std::optional<SseEvent>();
-    }
-    if (end > event_bytes_max_) return too_large(event_bytes_max_);
-    const auto raw = fed_.substr(0, end);
-    fed_.remove_prefix(end);
-    return std::optional(event_of(raw));
+// How many of the bytes fed belong to the event, if its end is among them. An empty line ends it.
+std::optional<std::size_t> SseSplitter::find_end() {
+  for (std::size_t begin = 0; begin < fed_.size();) {
+    const std::size_t end = std::min(fed_.find('\n', begin), fed_.size());
+    if (line_bytes_ == 0 && end > begin) line_is_cr_ = fed_[begin] == '\r';
+    line_bytes_ += end - begin;
+    if (end == fed_.size()) return std::nullopt;
+    const bool is_empty = line_bytes_ == 0 || (line_bytes_ == 1 && line_is_cr_);
+    line_bytes_ = 0;
+    if (is_empty) return end + 1;
+    begin = end + 1;
   }
-  // Bound what is copied: an event's end lies within the limit or the event is too large.
-  const auto held_bytes = held_.size();
-  const auto taken = std::min(fed_.size(), event_bytes_max_ + 1 - held_bytes);
-  held_.append(fed_.substr(0, taken));
-  const auto end = end_of_event(held_, held_bytes - std::min(held_bytes, kTailBytes));
-  if (end == std::string_view::npos || end > event_bytes_max_) {
-    if (held_.size() > event_bytes_max_) return too_large(event_bytes_max_);
-    fed_ = {};
+  return std::nullopt;
+}
+
+Result<std::optional<SseEvent>> SseSplitter::next() {
+  const auto end = find_end();
+  const std::string_view piece = fed_.substr(0, end.value_or(fed_.size()));
+  fed_.remove_prefix(piece.size());
+  event_bytes_ += piece.size();
+  if (event_bytes_ > limits_.event_bytes_max) return too_large(limits_.event_bytes_max);
+  if (end) event_bytes_ = 0;
+  if (end && !is_in_parts_ && held_.empty()) return std::optional(event_of(piece));
+  const bool is_long = is_in_parts_ || held_.size() + piece.size() > limits_.held_bytes_max;
+  if (!end && !is_long) {
+    held_.append(piece);
     return std::optional<SseEvent>();
   }
-  fed_.remove_prefix(end - held_bytes);
-  held_.resize(end);
+  if (is_in_parts_) {
+    if (piece.empty()) return std::optional<SseEvent>();
+    return std::optional(part_of(piece, end.has_value()));
+  }
+  held_.append(piece);
   spent_.swap(held_);
   held_.clear();
-  return std::optional(event_of(spent_));
+  if (end && !is_long) return std::optional(event_of(spent_));
+  return std::optional(part_of(spent_, end.has_value()));
+}
+
+SseEvent SseSplitter::part_of(std::string_view raw, bool ends) {
+  SseEvent part{.raw = raw, .payload = {}, .begins = !is_in_parts_, .ends = ends};
+  std::size_t begin = 0;
+  if (part.begins) {
+    begin = first_value(raw);
+    is_in_payload_ = begin != std::string_view::npos;
+  }
+  if (is_in_payload_) {
+    const std::string_view rest = raw.substr(begin);
+    part.payload = rest.substr(0, rest.find('\n'));
+    is_in_payload_ = !ends && part.payload.size() == rest.size();
+  }
+  is_in_parts_ = !ends;
+  return part;
 }
 
 SseEvent SseSplitter::event_of(std::string_view raw) {

@@ -2,12 +2,15 @@
 // Copyright The Sightline Authors
 #include "router/openai/usage.h"
 
-#include <string>
+#include <algorithm>
 
 #include "common/base/json.h"
 
 namespace sightline::openai {
 namespace {
+
+constexpr std::string_view kUsage = "usage";
+constexpr std::string_view kChoices = "choices";
 
 std::optional<std::uint64_t> count(const json::Value& object, std::string_view name) {
   const auto value = object.find(name);
@@ -17,26 +20,123 @@ std::optional<std::uint64_t> count(const json::Value& object, std::string_view n
   return static_cast<std::uint64_t>(*integer);
 }
 
+bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
+
+bool is_empty_array(std::string text) {
+  std::erase_if(text, is_blank);
+  return text == "[]";
+}
+
 }  // namespace
+
+// Behind the string that begins or goes on at `at`, or the end of the piece.
+std::size_t UsageReader::pass_string(std::string_view piece, std::size_t at) {
+  const std::size_t begin = at;
+  for (; at < piece.size(); ++at) {
+    if (is_escaped_) {
+      is_escaped_ = false;
+    } else if (piece[at] == '\\') {
+      is_escaped_ = true;
+    } else if (piece[at] == '"') {
+      in_string_ = false;
+      break;
+    }
+  }
+  // One byte more than the longest name of interest tells that it is none.
+  if (is_name_ && name_.size() <= kChoices.size()) {
+    name_ += piece.substr(begin, std::min(at - begin, kChoices.size() + 1));
+  }
+  return in_string_ ? at : at + 1;
+}
+
+void UsageReader::begin_member(std::size_t value_at) {
+  is_name_ = false;
+  member_ = name_ == kUsage ? Member::Usage : name_ == kChoices ? Member::Choices : Member::Other;
+  kept_from_ = value_at;
+  value_.clear();
+}
+
+void UsageReader::keep(std::string_view part) {
+  if (member_ == Member::Other) return;
+  // One byte above the limit tells that it was passed.
+  value_ += part.substr(0, kMemberBytesMax + 1 - std::min(value_.size(), kMemberBytesMax + 1));
+}
+
+void UsageReader::end_member(std::string_view part) {
+  keep(part);
+  const bool is_whole = value_.size() <= kMemberBytesMax;
+  if (member_ == Member::Usage) usage_ = is_whole ? std::move(value_) : std::string();
+  if (member_ == Member::Choices) has_no_choices_ = is_whole && is_empty_array(std::move(value_));
+  member_ = Member::Other;
+  value_.clear();
+  name_.clear();
+}
+
+// A byte outside of strings.
+void UsageReader::pass_mark(std::string_view piece, std::size_t at) {
+  switch (piece[at]) {
+    case '{':
+    case '[':
+      if (depth_ == 0) is_object_ = is_name_ = piece[at] == '{' && !is_complete_;
+      ++depth_;
+      return;
+    case '}':
+    case ']':
+      if (depth_ == 1) {
+        end_member(piece.substr(kept_from_, at - kept_from_));
+        is_complete_ = is_object_;
+      }
+      depth_ -= std::min(depth_, 1U);
+      return;
+    case ',':
+      if (depth_ != 1) return;
+      end_member(piece.substr(kept_from_, at - kept_from_));
+      is_name_ = true;
+      return;
+    case ':':
+      if (depth_ == 1 && is_name_) begin_member(at + 1);
+      return;
+    default:
+      return;
+  }
+}
+
+void UsageReader::read(std::string_view piece) {
+  kept_from_ = 0;
+  for (std::size_t at = 0; at < piece.size();) {
+    if (in_string_) {
+      at = pass_string(piece, at);
+      continue;
+    }
+    in_string_ = piece[at] == '"';
+    if (!in_string_) pass_mark(piece, at);
+    ++at;
+  }
+  keep(piece.substr(kept_from_));
+}
+
+std::optional<Usage> UsageReader::usage() const {
+  if (!is_complete_ || depth_ > 0 || usage_.empty()) return std::nullopt;
+  const auto document = json::Document::parse(usage_);
+  if (!document.ok()) return std::nullopt;
+  const json::Value object = document->root();
+  const auto prompt_tokens = count(object, "prompt_tokens");
+  if (!prompt_tokens) return std::nullopt;
+  Usage usage{.prompt_tokens = *prompt_tokens};
+  usage.completion_tokens = count(object, "completion_tokens").value_or(0);
+  if (const auto details = object.find("prompt_tokens_details")) {
+    usage.cached_tokens = count(*details, "cached_tokens");
+  }
+  usage.alone = has_no_choices_;
+  return usage;
+}
 
 std::optional<Usage> usage_of(std::string_view json_text) {
   // The usage object is at the end of a body and alone in a chunk: search from the back.
   if (json_text.rfind("\"prompt_tokens\"") == std::string_view::npos) return std::nullopt;
-  const auto document = json::Document::parse(std::string(json_text));
-  if (!document.ok()) return std::nullopt;
-  const json::Value root = document->root();
-  const auto object = root.find("usage");
-  if (!object) return std::nullopt;
-  const auto prompt_tokens = count(*object, "prompt_tokens");
-  if (!prompt_tokens) return std::nullopt;
-  Usage usage{.prompt_tokens = *prompt_tokens};
-  usage.completion_tokens = count(*object, "completion_tokens").value_or(0);
-  if (const auto details = object->find("prompt_tokens_details")) {
-    usage.cached_tokens = count(*details, "cached_tokens");
-  }
-  const auto choices = root.find("choices");
-  usage.alone = choices && choices->is(json::Kind::Array) && choices->size() == 0;
-  return usage;
+  UsageReader reader;
+  reader.read(json_text);
+  return reader.usage();
 }
 
 }  // namespace sightline::openai

@@ -2,8 +2,10 @@
 // Copyright The Sightline Authors
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace sightline::openai {
@@ -19,9 +21,46 @@ struct Usage {
   bool alone = false;
 };
 
+// Reads the usage of one JSON object, an answer's body or a stream's chunk, that comes in pieces.
+// It keeps the members "usage" and "choices" of the object only, and no more of them than
+// kMemberBytesMax: a body of any size takes no memory, and about a nanosecond a byte. Of duplicate
+// members the last one counts; names written with escapes are not recognised. The text is what an
+// engine sent, so anything malformed is nothing.
+// Thread safety: none.
+class UsageReader {
+ public:
+  // Longest usage object: ten times what engines write.
+  static constexpr std::size_t kMemberBytesMax = 16U << 10U;
+
+  void read(std::string_view piece);
+  // Of the whole text; nothing before its end.
+  [[nodiscard]] std::optional<Usage> usage() const;
+
+ private:
+  enum class Member : std::uint8_t { Other, Usage, Choices };
+
+  [[nodiscard]] std::size_t pass_string(std::string_view piece, std::size_t at);
+  void pass_mark(std::string_view piece, std::size_t at);
+  void begin_member(std::size_t value_at);
+  void keep(std::string_view part);
+  void end_member(std::string_view part);
+
+  std::uint32_t depth_ = 0;
+  bool in_string_ = false;
+  bool is_escaped_ = false;  // the next byte of the string
+  bool is_name_ = false;     // the string is, or the next one will be, the name of a member
+  bool is_object_ = false;   // the text began as one
+  bool is_complete_ = false;
+  Member member_ = Member::Other;  // whose value comes
+  std::size_t kept_from_ = 0;      // in the piece: what is not kept yet of the value
+  std::string name_;
+  std::string value_;
+  std::string usage_;
+  bool has_no_choices_ = false;
+};
+
 // The usage of an answer body or of one stream chunk; nothing if there is none. Cheap when the
-// text has no usage object: no parsing happens. The text is what an engine sent, so anything
-// malformed is nothing.
+// text has no usage object.
 std::optional<Usage> usage_of(std::string_view json_text);
 
 }  // namespace sightline::openai

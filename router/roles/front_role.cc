@@ -114,7 +114,8 @@ struct FrontRole::Parts {
                  .served = shared.served,
                  .selector = shared.selector,
                  .metrics = shared.metrics,
-                 .memory = shared.memory.share(MemoryShare::Requests)},
+                 .memory = shared.memory.share(MemoryShare::Requests),
+                 .answers = &shared.memory.share(MemoryShare::Answers)},
         proxy(services),
         api(services, proxy, to_workers),
         explain(services, proxy.pipeline()) {

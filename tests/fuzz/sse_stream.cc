@@ -16,6 +16,8 @@ namespace sightline::fuzz {
 namespace {
 
 constexpr std::size_t kEventBytesMax = 256;
+// Events above it come in parts.
+constexpr std::size_t kHeldBytesMax = 32;
 
 struct Reading {
   std::vector<std::string> raw;
@@ -24,6 +26,43 @@ struct Reading {
   bool refused = false;
   friend bool operator==(const Reading&, const Reading&) = default;
 };
+
+// The usage of an event read in its parts, and in one.
+void check_usage(const std::string& payload, const openai::UsageReader& reader) {
+  const auto whole = openai::usage_of(payload);
+  const auto parts = reader.usage();
+  SL_CHECK(!whole || parts);
+  SL_CHECK(!whole ||
+           (whole->prompt_tokens == parts->prompt_tokens && whole->alone == parts->alone));
+}
+
+// What splitters that give parts put together again.
+std::string joined_parts(std::string_view stream, ByteView sizes) {
+  openai::SseSplitter splitter(
+      {.event_bytes_max = stream.size() + 1, .held_bytes_max = kHeldBytesMax});
+  std::string joined;
+  std::string payload;
+  openai::UsageReader reader;
+  for (std::size_t i = 0, turn = 0; i < stream.size(); ++turn) {
+    const std::size_t size = sizes.empty() ? stream.size() : 1 + sizes[turn % sizes.size()];
+    const std::string piece(stream.substr(i, size));
+    i += piece.size();
+    splitter.feed(piece);
+    for (auto event = splitter.next(); event->has_value(); event = splitter.next()) {
+      const openai::SseEvent& part = **event;
+      joined += part.raw;
+      if (part.begins) reader = {};
+      if (part.begins) payload.clear();
+      reader.read(part.payload);
+      payload += part.payload;
+      if (part.ends) check_usage(payload, reader);
+      SL_CHECK(splitter.in_event() == !part.ends);
+    }
+    SL_CHECK(splitter.rest().size() <= kHeldBytesMax);
+  }
+  joined += splitter.rest();
+  return joined;
+}
 
 void drain(openai::SseSplitter& splitter, Reading& reading) {
   for (;;) {
@@ -41,7 +80,8 @@ void drain(openai::SseSplitter& splitter, Reading& reading) {
 
 // In pieces of these sizes, one after the other and again from the first.
 Reading read(std::string_view stream, ByteView sizes) {
-  openai::SseSplitter splitter(kEventBytesMax);
+  openai::SseSplitter splitter(
+      {.event_bytes_max = kEventBytesMax, .held_bytes_max = kEventBytesMax});
   Reading reading;
   for (std::size_t i = 0, turn = 0; i < stream.size() && !reading.refused; ++turn) {
     const std::size_t size = sizes.empty() ? stream.size() : 1 + sizes[turn % sizes.size()];
@@ -64,6 +104,7 @@ void run(ByteView bytes) {
   const auto whole = read(stream, {});
   const auto pieces = read(stream, sizes);
   SL_CHECK(whole == pieces);
+  SL_CHECK(joined_parts(stream, sizes) == stream);
   std::string joined;
   for (const auto& raw : whole.raw) {
     SL_CHECK(raw.size() <= kEventBytesMax && raw.ends_with('\n'));

@@ -89,6 +89,7 @@ relay::Attempt Attempts::begin(const http::Request& http, const selection::Selec
   const auto limits = services_.settings.read()->fleet;
   relay::Attempt attempt;
   attempt.pool = &services_.pool;
+  attempt.held = services_.answers;
   attempt.now = services_.clock.wall();
   // Before the client can send it again.
   attempt.on_answer = [this] { answered(); };

@@ -38,7 +38,8 @@ struct Services {
   std::function<std::shared_ptr<const fleet::Served>()> served;
   selection::Selector& selector;
   runtime::Metrics& metrics;
-  ByteBudget& memory;  // what requests take besides their bodies is charged here
+  ByteBudget& memory;             // what requests take besides their bodies is charged here
+  ByteBudget* answers = nullptr;  // bytes of engines' answers that are held; null: not counted
 };
 
 }  // namespace sightline::proxy

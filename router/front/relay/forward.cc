@@ -7,8 +7,10 @@
 
 #include "common/contract/names.h"
 
+#include "router/front/relay/passing.h"
+#include "router/front/relay/stream_tap.h"
+#include "router/front/relay/whole_answer.h"
 #include "router/openai/error_body.h"
-#include "router/openai/sse.h"
 
 namespace sightline::relay {
 namespace {
@@ -30,22 +32,10 @@ class CancelOnDisconnect {
 // What is read of a 503, and how long that may take.
 constexpr std::size_t kRefusalBytesMax = 16384;
 constexpr std::chrono::seconds kRefusalTime{1};
-// The last event of a stream.
-constexpr std::string_view kLastPayload = "[DONE]";
-
+// A stream's events of fewer bytes than a connection's buffers are not counted.
+constexpr std::size_t kCountedBytesMin = 4096;
 // Statuses by which a server says that another one may do better (RFC 9110 section 15.6).
 bool is_unavailable(int status) { return status == 502 || status == 503 || status == 504; }
-
-http::Headers answer_headers(const http::Exchange& exchange, const Attempt& attempt) {
-  http::Headers headers = http::end_to_end(exchange.headers());
-  // A worker redirects to its own address, which is none for clients.
-  const auto location = headers.find("location");
-  if (location && (!location->starts_with('/') || location->starts_with("//"))) {
-    headers.remove("location");
-  }
-  for (const http::Field field : attempt.answer_headers) headers.set(field.name, field.value);
-  return headers;
-}
 
 bool is_event_stream(const http::Exchange& exchange) {
   const auto type = exchange.headers().find("content-type");
@@ -68,14 +58,6 @@ Error seen_from_here(Error error, const http::ResponseWriter& client) {
     return http::stopping_error("the answer was complete");
   }
   return client_error(ErrorCode::Cancelled, "the client left");
-}
-
-void raise_life(const Attempt& attempt) {
-  if (attempt.life) attempt.life->raise();
-}
-
-void note_answer(const Attempt& attempt) {
-  if (attempt.on_answer) attempt.on_answer();
 }
 
 retry::Outcome ending_of(const http::Exchange& exchange) {
@@ -130,65 +112,20 @@ Task<Forwarded> unavailable(http::Exchange& exchange, const Attempt& attempt) {
                       retry::Outcome::Declined, std::move(refusal)};
 }
 
-// The client has part of an answer: say that it is broken, in the stream's own form.
-Task<Error> break_off(http::ResponseWriter& client, Error error) {
+// The client has part of an answer: say that it is broken, in the stream's own form. Within an
+// event nothing can be said.
+Task<Error> break_off(http::ResponseWriter& client, Error error, bool in_event) {
   error.retryable = false;
   if (error.code == ErrorCode::Cancelled || client.disconnected()) co_return error;
+  if (in_event) {
+    client.abort();
+    co_return error;
+  }
   const std::string event = openai::error_event(error);
   auto written = co_await client.write(event);
   if (written.ok()) written = co_await client.finish();
   co_return error;
 }
-
-// Cuts a stream into events, reads what the router needs and leaves out what it asked for itself.
-class StreamTap {
- public:
-  StreamTap(const Attempt& attempt, Answer& answer) : attempt_(attempt), answer_(answer) {}
-
-  // Splits the bytes into events and appends those for the client to `out`.
-  Result<Done> take(std::string_view bytes, std::string& out) {
-    splitter_.feed(bytes);
-    for (;;) {
-      const auto event = SL_TRY(splitter_.next());
-      if (!event) return Done{};
-      // Comments keep the connection alive before there is any token.
-      if (!seen_event_ && !event->payload.empty()) {
-        seen_event_ = true;
-        note_answer(attempt_);
-        if (attempt_.on_first_token) attempt_.on_first_token();
-      }
-      done_seen_ |= event->payload == kLastPayload;
-      const auto usage = openai::usage_of(event->payload);
-      if (usage) answer_.usage = usage;
-      if (usage && usage->alone && attempt_.strip_usage) continue;
-      out += event->raw;
-    }
-  }
-
-  // At the end of the stream: of its last event the empty line may be missing, and only that. The
-  // beginning of any other event is nothing that a client could use.
-  void take_end(std::string& out) {
-    std::string_view line = splitter_.rest();
-    while (line.ends_with('\n') || line.ends_with('\r')) line.remove_suffix(1);
-    if (!line.starts_with("data:") || !line.ends_with(kLastPayload)) return;
-    done_seen_ = true;
-    out += splitter_.rest();
-  }
-
-  void raise_life() const { relay::raise_life(attempt_); }
-  // What was taken so far has been written to the client.
-  void written() { done_sent_ = done_seen_; }
-  // The client has the whole answer, whatever becomes of the connections.
-  [[nodiscard]] bool done_sent() const { return done_sent_; }
-
- private:
-  const Attempt& attempt_;
-  Answer& answer_;
-  openai::SseSplitter splitter_{kEventBytesMax};
-  bool seen_event_ = false;
-  bool done_seen_ = false;
-  bool done_sent_ = false;
-};
 
 // A worker that ends a stream without saying so has broken off, whatever its connection says.
 Result<Done> check_ended(const http::Exchange& exchange, const StreamTap& tap) {
@@ -198,19 +135,23 @@ Result<Done> check_ended(const http::Exchange& exchange, const StreamTap& tap) {
 }
 
 Task<Result<Done>> relay_events(http::Exchange& exchange, StreamTap& tap,
-                                http::ResponseWriter& client) {
+                                http::ResponseWriter& client, const Attempt& attempt) {
   std::string out;
+  HeldBytes held(attempt.held);  // of what waits for the client
   for (;;) {
     auto bytes = co_await exchange.read_some();
     if (!bytes.ok()) co_return std::move(bytes).error();
-    tap.raise_life();
+    raise_life(attempt);
     out.clear();
     if (bytes->empty()) {
       tap.take_end(out);
     } else {
       SL_CO_TRY(tap.take(*bytes, out));
     }
+    const std::size_t bytes_held = out.size() + tap.held_bytes();
+    if (bytes_held >= kCountedBytesMin) held.charge(bytes_held);
     auto written = co_await client.write(out);
+    held.clear();
     if (!written.ok()) co_return std::move(written).error();
     tap.written();
     if (bytes->empty()) co_return check_ended(exchange, tap);
@@ -224,42 +165,16 @@ Task<Result<Answer>> relay_stream(http::Exchange& exchange, const Attempt& attem
   auto begun = co_await client.begin(answer.status, std::move(headers));
   if (!begun.ok()) co_return std::move(begun).error();
   StreamTap tap(attempt, answer);
-  auto relayed = co_await relay_events(exchange, tap, client);
+  auto relayed = co_await relay_events(exchange, tap, client, attempt);
   // SDKs close the connection at the last event, without waiting for the end of the body.
   if (client.disconnected() && tap.done_sent()) co_return answer;
   if (!relayed.ok()) {
     Error cause = seen_from_here(std::move(relayed).error(), client);
-    auto error = co_await break_off(client, std::move(cause));
+    auto error = co_await break_off(client, std::move(cause), tap.in_event());
     co_return error;
   }
   auto finished = co_await client.finish();
   if (!finished.ok() && !tap.done_sent()) co_return std::move(finished).error();
-  co_return answer;
-}
-
-Task<Result<Answer>> relay_whole(http::Exchange& exchange, const Attempt& attempt,
-                                 http::ResponseWriter& client) {
-  auto body = co_await http::read_all(exchange, kAnswerBytesMax);
-  if (!body.ok()) {
-    Error error = std::move(body).error();
-    error.retryable = false;
-    co_return error;
-  }
-  // Tens of megabytes of log probabilities take tenths of a second to parse.
-  auto read_usage = [&body]() -> Result<std::optional<openai::Usage>> {
-    return openai::usage_of(*body);
-  };
-  std::stop_token always;
-  auto usage =
-      co_await offload(*attempt.pool, body->size(), std::move(always), std::move(read_usage));
-  Answer answer{.status = exchange.status()};
-  if (usage.ok()) answer.usage = *usage;
-  http::Response response{.status = answer.status,
-                          .headers = answer_headers(exchange, attempt),
-                          .body = std::move(*body)};
-  note_answer(attempt);
-  auto sent = co_await client.send(std::move(response));
-  if (!sent.ok()) co_return std::move(sent).error();
   co_return answer;
 }
 
@@ -326,6 +241,17 @@ Task<Forwarded> carry_out(http::Client& to_workers, const Attempt& attempt,
 }
 
 }  // namespace
+
+http::Headers answer_headers(const http::Exchange& exchange, const Attempt& attempt) {
+  http::Headers headers = http::end_to_end(exchange.headers());
+  // A worker redirects to its own address, which is none for clients.
+  const auto location = headers.find("location");
+  if (location && (!location->starts_with('/') || location->starts_with("//"))) {
+    headers.remove("location");
+  }
+  for (const http::Field field : attempt.answer_headers) headers.set(field.name, field.value);
+  return headers;
+}
 
 Task<Forwarded> forward(http::Client& to_workers, const Attempt& attempt,
                         http::ResponseWriter& client) {

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "common/base/byte_budget.h"
 #include "common/base/result.h"
 #include "common/http/client.h"
 #include "common/http/exchange.h"
@@ -25,13 +26,19 @@ namespace sightline::relay {
 
 // Largest answer that is not a stream, in bytes: long outputs with log probabilities.
 inline constexpr std::size_t kAnswerBytesMax = 256U << 20U;
+// Largest part of it that is held: an answer that ends within it reaches the client with its length
+// and as a whole, or not at all. What is longer is passed on as it comes.
+inline constexpr std::size_t kAnswerHeldBytesMax = 1U << 20U;
 // Largest single event of a stream, in bytes.
 inline constexpr std::size_t kEventBytesMax = 16U << 20U;
+// Largest part of an event that is held. Longer events are passed on as they come.
+inline constexpr std::size_t kEventHeldBytesMax = 64U << 10U;
 
 // One attempt to have a request answered by a worker.
 struct Attempt {
   http::Call call;                        // to the worker
-  IoPool* pool = nullptr;                 // reads large answers beside the I/O threads
+  IoPool* pool = nullptr;                 // this I/O thread's
+  ByteBudget* held = nullptr;             // counts what is held of the answer; null: nothing does
   std::shared_ptr<fleet::LifeSign> life;  // raised by every piece of the answer
   http::Headers answer_headers;           // added to the worker's
   WallTime now{};                         // for dates that a worker names
@@ -70,12 +77,15 @@ class Relay {
 };
 
 // Sends the call and passes the worker's answer to the client: streams event by event as they
-// come, other answers whole. A client that leaves ends the worker's request at once.
+// come, other answers whole, and what is longer than is held, or than there is memory for, piece by
+// piece. A client that does not
+// read holds back the worker. A client that leaves ends the worker's request at once.
 //
 // An Error with another ending than Final came before any byte reached the client: no connection,
 // no answer, garbage, status 502, 503 or 504. Every other status is the worker's answer and reaches
 // the client; a 503 is Overloaded, a 504 Timeout. If the worker is lost in mid-stream, or ends a
-// stream without [DONE], the client gets an error event and no [DONE]. Cancelled means the client
+// stream without [DONE], the client gets an error event and no [DONE]; where it has a part of an
+// event or of another answer, its connection is closed before the end. Cancelled means the client
 // left. Messages name no worker address.
 Task<Forwarded> forward(http::Client& to_workers, const Attempt& attempt,
                         http::ResponseWriter& client);

@@ -2,7 +2,9 @@
 // Copyright The Sightline Authors
 #include "router/openai/sse.h"
 
+#include <algorithm>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -22,7 +24,7 @@ struct Cut {
 // Feeds the pieces, each from memory that is gone before the next is fed.
 Cut cut(const std::vector<std::string>& pieces, std::size_t event_bytes_max = kLimit) {
   Cut result;
-  SseSplitter splitter(event_bytes_max);
+  SseSplitter splitter({.event_bytes_max = event_bytes_max, .held_bytes_max = event_bytes_max});
   for (const auto& piece : pieces) {
     std::string bytes = piece;
     splitter.feed(bytes);
@@ -101,7 +103,7 @@ TEST(SseSplitter, GivesTheSameEventsByteByByte) {
 
 TEST(SseSplitter, DoesNotCopyAnEventThatIsWholeInTheBytesFed) {
   const std::string bytes = "data: x\n\ndata: y\n\n";
-  SseSplitter splitter(kLimit);
+  SseSplitter splitter({.event_bytes_max = kLimit, .held_bytes_max = kLimit});
   splitter.feed(bytes);
   const auto first = splitter.next();
   ASSERT_TRUE(first.ok() && first->has_value());
@@ -127,6 +129,64 @@ TEST(SseSplitter, RefusesAnEventAboveTheLimitFinishedOrNot) {
   for (std::size_t i = 1; i < fits.size(); ++i) {
     EXPECT_FALSE(cut({fits.substr(0, i), fits.substr(i) + fits}, 12).failed) << i;
   }
+}
+
+// Events put together again of their parts; payloads of those that came in parts.
+struct Parts {
+  std::vector<std::string> raw;
+  std::vector<std::string> payloads;
+  std::size_t longest_part = 0;
+  bool failed = false;
+};
+
+Parts take_parts(std::string_view stream, std::size_t piece_bytes, const SseLimits& limits) {
+  Parts parts;
+  SseSplitter splitter(limits);
+  for (std::size_t at = 0; at < stream.size(); at += piece_bytes) {
+    std::string bytes(stream.substr(at, piece_bytes));
+    splitter.feed(bytes);
+    for (;;) {
+      const auto event = splitter.next();
+      parts.failed = !event.ok();
+      if (parts.failed || !*event) break;
+      const SseEvent& part = **event;
+      EXPECT_EQ(splitter.in_event(), !part.ends);
+      if (part.begins) parts.raw.emplace_back();
+      if (part.begins) parts.payloads.emplace_back();
+      parts.raw.back() += part.raw;
+      parts.payloads.back() += part.payload;
+      if (!part.is_whole()) parts.longest_part = std::max(parts.longest_part, part.raw.size());
+    }
+    if (parts.failed) break;
+    bytes.assign(bytes.size(), '#');
+  }
+  EXPECT_TRUE(parts.failed || splitter.rest().empty());
+  return parts;
+}
+
+TEST(SseSplitter, GivesALongEventInPartsAndKeepsNoMoreThanItMay) {
+  const std::string value(700, 'x');
+  const std::string long_event = ": note\nevent: e\ndata: {" + value + "}\r\nid: 7\n\r\n";
+  const std::string stream = "data: before\n\n" + long_event + "data: after\n\n" + kStream;
+  for (std::size_t piece = 1; piece <= stream.size(); ++piece) {
+    const Parts parts = take_parts(stream, piece, {.event_bytes_max = 1024, .held_bytes_max = 40});
+    ASSERT_EQ(parts.raw, naive_events(stream)) << piece;
+    ASSERT_FALSE(parts.failed);
+    ASSERT_LE(parts.longest_part, 40 + piece);
+    // A carriage return is white space to whoever reads the payload.
+    ASSERT_TRUE(parts.payloads[1].starts_with("{" + value + "}")) << piece;
+    ASSERT_LE(parts.payloads[1].size(), value.size() + 3) << piece;
+    ASSERT_EQ(parts.payloads[0], "before");
+    ASSERT_EQ(parts.payloads[2], "after");
+  }
+}
+
+TEST(SseSplitter, RefusesALongEventAboveTheLimitInParts) {
+  const std::string stream = "data: a\n\ndata: " + std::string(2000, 'x') + "\n\n";
+  const Parts parts = take_parts(stream, 64, {.event_bytes_max = 1024, .held_bytes_max = 40});
+  EXPECT_TRUE(parts.failed);
+  ASSERT_EQ(parts.raw.size(), 2U);
+  EXPECT_LE(parts.raw[1].size(), 1024U);
 }
 
 }  // namespace

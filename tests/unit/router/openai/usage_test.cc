@@ -2,7 +2,14 @@
 // Copyright The Sightline Authors
 #include "router/openai/usage.h"
 
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include <gtest/gtest.h>
+
+#include "common/base/json.h"
 
 namespace sightline::openai {
 namespace {
@@ -28,6 +35,70 @@ TEST(Usage, IsNothingInOtherChunksAndInGarbage) {
   EXPECT_FALSE(usage_of(R"({"usage":{"prompt_tokens":-1}})").has_value());
   EXPECT_FALSE(usage_of(R"({"usage":{"prompt_tokens")").has_value());
   EXPECT_FALSE(usage_of("[DONE]").has_value());
+}
+
+std::optional<Usage> read_in_pieces(std::string_view text, std::size_t piece_bytes) {
+  UsageReader reader;
+  for (std::size_t at = 0; at < text.size(); at += piece_bytes) {
+    // A heap copy of its own: a view that outlives the piece is seen by a sanitizer.
+    const std::string piece(text.substr(at, piece_bytes));
+    reader.read(piece);
+  }
+  return reader.usage();
+}
+
+// By the JSON parser, as the member of the whole document.
+std::optional<std::uint64_t> naive_prompt_tokens(const std::string& text) {
+  const auto document = json::Document::parse(text);
+  if (!document.ok()) return std::nullopt;
+  const auto usage = document->root().find("usage");
+  const auto tokens = usage ? usage->find("prompt_tokens") : std::nullopt;
+  const auto count = tokens ? tokens->integer() : std::nullopt;
+  if (!count || *count < 0) return std::nullopt;
+  return static_cast<std::uint64_t>(*count);
+}
+
+TEST(UsageReader, ReadsTheSameHoweverTheTextIsCut) {
+  const std::vector<std::string> texts{
+      R"({"usage":{"prompt_tokens":1,"completion_tokens":2},"choices":[]})",
+      R"( { "choices" : [ ] , "usage" : { "prompt_tokens" : 3 } } )",
+      R"({"choices":[{"text":"\"usage\":{\"prompt_tokens\":4}"}],"usage":{"prompt_tokens":5}})",
+      R"({"choices":[{"usage":{"prompt_tokens":6}}]})",
+      R"({"usage":{"prompt_tokens":7},"usage":{"prompt_tokens":8}})",
+      R"({"usage":{"prompt_tokens":9},"usage":null})",
+      R"({"usages":{"prompt_tokens":1},"x":"\\","usag":0,"usage":{"prompt_tokens":10}})",
+      R"({"x":"}]\"","y":[[1,{"a":","}],2],"usage":{"prompt_tokens":11},"prompt_logprobs":[{}]})",
+      R"([{"usage":{"prompt_tokens":12}}])",
+      R"({"usage":{"prompt_tokens":13})",
+      R"({"usage":{"prompt_tokens":14}}{})",
+      R"({"usage":{"prompt_tokens":15.5}})",
+      R"({"usage":[1,{"prompt_tokens":16}]})",
+      R"("usage")",
+      R"({})",
+      "",
+  };
+  for (const std::string& text : texts) {
+    const auto want = naive_prompt_tokens(text);
+    for (std::size_t piece = 1; piece <= text.size() + 1; ++piece) {
+      const auto usage = read_in_pieces(text, piece);
+      ASSERT_EQ(usage.has_value(), want.has_value()) << text << " in pieces of " << piece;
+      ASSERT_EQ(usage ? usage->prompt_tokens : 0, want.value_or(0)) << text << " in " << piece;
+    }
+  }
+  EXPECT_TRUE(read_in_pieces(texts[0], 3)->alone);
+  EXPECT_TRUE(read_in_pieces(texts[1], 3)->alone);
+  EXPECT_FALSE(read_in_pieces(texts[2], 3)->alone);
+}
+
+TEST(UsageReader, KeepsNothingOfLongMembers) {
+  const std::string filler(UsageReader::kMemberBytesMax, ' ');
+  const std::string usage = R"({"prompt_tokens":1})";
+  const auto fits =
+      R"({"choices":[)" + filler + R"(],"usage":)" + filler.substr(usage.size()) + usage + "}";
+  ASSERT_TRUE(read_in_pieces(fits, 1000).has_value());
+  EXPECT_FALSE(read_in_pieces(fits, 1000)->alone) << "longer than what engines write";
+  const auto above = R"({"usage":)" + filler + usage + "}";
+  EXPECT_FALSE(read_in_pieces(above, 1000).has_value());
 }
 
 }  // namespace

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include "router/front/relay/whole_answer.h"
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "router/front/relay/passing.h"
+#include "router/openai/usage.h"
+
+namespace sightline::relay {
+namespace {
+
+// An answer that is no stream, piece by piece, its usage read in passing.
+class Pieces {
+ public:
+  Pieces(http::Exchange& exchange, const Attempt& attempt)
+      : exchange_(exchange), attempt_(attempt) {}
+
+  // The next one, valid until the following call; empty at the end.
+  Task<Result<std::string_view>> next() {
+    auto piece = co_await exchange_.read_some();
+    if (!piece.ok()) {
+      Error error = std::move(piece).error();
+      error.retryable = false;
+      co_return error;
+    }
+    bytes_ += piece->size();
+    if (bytes_ > kAnswerBytesMax) {
+      exchange_.cancel();
+      co_return worker_error(ErrorCode::TooLarge, "the engine's answer is too large", false);
+    }
+    if (!piece->empty()) raise_life(attempt_);
+    usage_.read(*piece);
+    co_return piece;
+  }
+
+  [[nodiscard]] std::optional<openai::Usage> usage() const { return usage_.usage(); }
+
+ private:
+  http::Exchange& exchange_;
+  const Attempt& attempt_;
+  std::size_t bytes_ = 0;
+  openai::UsageReader usage_;
+};
+
+// The beginning of an answer, and whether that is all of it.
+struct Held {
+  explicit Held(ByteBudget* budget) : bytes(budget, Claim::Small) {}
+  std::string text;
+  HeldBytes bytes;  // of the text
+  bool is_whole = false;
+};
+
+Task<Result<Done>> hold(Pieces& pieces, Held& held) {
+  bool has_room = true;
+  while (has_room && held.text.size() <= kAnswerHeldBytesMax) {
+    const auto piece = co_await pieces.next();
+    if (!piece.ok()) co_return piece.error();
+    held.is_whole = piece->empty();
+    if (held.is_whole) break;
+    held.text.append(*piece);
+    has_room = held.bytes.add(piece->size());
+  }
+  co_return Done{};
+}
+
+// What is held, and the rest as it comes: the worker goes at the client's pace.
+Task<Result<Done>> relay_pieces(Held& held, Pieces& pieces, http::ResponseWriter& client) {
+  auto written = co_await client.write(held.text);
+  std::string().swap(held.text);
+  held.bytes.clear();
+  while (written.ok()) {
+    const auto piece = co_await pieces.next();
+    if (!piece.ok()) {
+      client.abort();
+      co_return piece.error();
+    }
+    if (piece->empty()) co_return co_await client.finish();
+    written = co_await client.write(*piece);
+  }
+  co_return written;
+}
+
+}  // namespace
+
+Task<Result<Answer>> relay_whole(http::Exchange& exchange, const Attempt& attempt,
+                                 http::ResponseWriter& client) {
+  Pieces pieces(exchange, attempt);
+  Held held(attempt.held);
+  const auto begun = co_await hold(pieces, held);
+  if (!begun.ok()) co_return begun.error();
+  note_answer(attempt);
+  const int status = exchange.status();
+  http::Headers headers = answer_headers(exchange, attempt);
+  Result<Done> sent = Done{};
+  if (held.is_whole) {
+    http::Response response{
+        .status = status, .headers = std::move(headers), .body = std::move(held.text)};
+    sent = co_await client.send(std::move(response));
+  } else {
+    sent = co_await client.begin(status, std::move(headers));
+    if (sent.ok()) sent = co_await relay_pieces(held, pieces, client);
+  }
+  if (!sent.ok()) co_return std::move(sent).error();
+  co_return Answer{.status = status, .usage = pieces.usage()};
+}
+
+}  // namespace sightline::relay
