@@ -20,6 +20,9 @@
 namespace sightline::http {
 namespace {
 
+// What a connection sends or receives before the others of its thread have their turn: a tenth to
+// half of a millisecond.
+constexpr std::size_t kTurnBytesMax = 512 * 1024;
 // Receiving into a string first clears its new bytes: in steps that stay in the cache.
 // Small ones at first, so that a body that trickles in takes no more memory than it has bytes.
 constexpr std::size_t kReceiveStepBytesMin = 16 * 1024;
@@ -182,17 +185,24 @@ Task<Io> Wire::receive_some(std::string& out, std::size_t bytes_max, Duration st
   SL_CHECK(!listening_ && begin_ == end_);
   for (;;) {
     if (ended_) co_return Io::Closed;
+    if (turn_bytes_ >= kTurnBytesMax) {
+      turn_bytes_ = 0;
+      const auto waited = co_await wait_for(asio::socket_base::wait_read, stall);
+      if (waited != Io::Done) co_return waited;
+    }
     const auto old_size = out.size();
     const auto step =
         std::min(bytes_max, std::clamp(old_size, kReceiveStepBytesMin, kReceiveStepBytesMax));
     out.resize(old_size + step);
     const auto got = ::recv(socket_.native_handle(), out.data() + old_size, step, MSG_DONTWAIT);
     out.resize(old_size + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+    turn_bytes_ += static_cast<std::size_t>(std::max<ssize_t>(got, 0));
     if (got > 0) co_return Io::Done;
     if (got == 0 || !would_block(errno)) {
       ended_ = true;
       co_return Io::Closed;
     }
+    turn_bytes_ = 0;
     const auto waited = co_await wait_for(asio::socket_base::wait_read, stall);
     if (waited != Io::Done) co_return waited;
   }
@@ -202,8 +212,11 @@ std::optional<std::size_t> Wire::send_now(Unsent& unsent) {
   std::array<iovec, kPiecesMax> vectors;
   std::size_t count = 0;
   std::size_t skipped = unsent.sent_of_first;
+  std::size_t left = kTurnBytesMax;
   for (const auto piece : unsent.pieces.first(std::min(unsent.pieces.size(), kPiecesMax))) {
-    vectors[count++] = {const_cast<char*>(piece.data()) + skipped, piece.size() - skipped};
+    const std::size_t bytes = std::min(piece.size() - skipped, left);
+    vectors[count++] = {const_cast<char*>(piece.data()) + skipped, bytes};
+    left -= bytes;
     skipped = 0;
   }
   msghdr message{};

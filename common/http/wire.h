@@ -132,6 +132,7 @@ class Wire : public std::enable_shared_from_this<Wire> {
   std::size_t capacity_max_;
   std::size_t begin_ = 0;
   std::size_t end_ = 0;
+  std::size_t turn_bytes_ = 0;  // received by receive_some() since it waited
   bool listening_ = false;
   bool waiting_ = false;
   bool ended_ = false;
