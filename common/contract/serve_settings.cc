@@ -28,7 +28,7 @@ void add_server(SettingTable& table, ServerSettings& s) {
                                    s.io_threads, {0, kThreadsMax});
   table.add_integer<std::uint32_t>(
       {"server.compute_threads", "compute-threads", "N",
-       "Threads for long prompts and large images. 0: one per usable core."},
+       "Threads for long prompts and large images. 0: one per usable core, at least 2."},
       s.compute_threads, {0, kThreadsMax});
   table.add_size({"server.header_bytes_max", "header-bytes-max", "SIZE",
                   "Longest request line with headers; more is answered 431."},

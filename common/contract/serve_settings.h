@@ -30,7 +30,7 @@ struct ServerSettings {
   std::string host = "127.0.0.1";
   std::uint16_t port = kServerPort;           // 0: any free port
   std::uint32_t io_threads = 0;               // 0: one per core
-  std::uint32_t compute_threads = 0;          // 0: one per core
+  std::uint32_t compute_threads = 0;          // 0: one per core, at least 2
   std::uint64_t header_bytes_max = 32 << 10;  // request line and headers
   std::uint64_t body_bytes_max = 64 << 20;    // request body
   // All that clients, engines and peers make the process hold; 0: three quarters of the memory

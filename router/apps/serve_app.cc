@@ -34,13 +34,14 @@ namespace {
 
 using contract::ServeSettings;
 
+// Large steps leave one of several threads to small ones.
 constexpr std::size_t kComputeThreadsMin = 2;
 
 IoPoolOptions pool_options(const contract::ServerSettings& server) {
-  // Large steps leave one of several threads to small ones.
-  return {
-      .io_threads = threads_or_cores(server.io_threads),
-      .compute_threads = std::max(kComputeThreadsMin, threads_or_cores(server.compute_threads))};
+  const std::size_t compute = server.compute_threads > 0
+                                  ? server.compute_threads
+                                  : std::max(kComputeThreadsMin, threads_or_cores(0));
+  return {.io_threads = threads_or_cores(server.io_threads), .compute_threads = compute};
 }
 
 // A process with both roles needs no port to ask itself: others may ask it where one is given.

@@ -78,8 +78,8 @@ class Relay {
 
 // Sends the call and passes the worker's answer to the client: streams event by event as they
 // come, other answers whole, and what is longer than is held, or than there is memory for, piece by
-// piece. A client that does not
-// read holds back the worker. A client that leaves ends the worker's request at once.
+// piece. A client that does not read holds back the worker. A client that leaves ends the worker's
+// request at once.
 //
 // An Error with another ending than Final came before any byte reached the client: no connection,
 // no answer, garbage, status 502, 503 or 504. Every other status is the worker's answer and reaches
