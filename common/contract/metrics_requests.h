@@ -149,6 +149,12 @@ inline constexpr MetricSpec kLostRequestsTotal{
     MetricType::Counter,
     "Requests that engines gave no answer to twice: stopped after that, or refused when repeated.",
     {"outcome"}};
+inline constexpr MetricSpec kAdapterChangesTotal{
+    "sightline_adapter_changes_total",
+    MetricType::Counter,
+    "Adapters loaded or unloaded on all workers (done), on none as one refused (undone), on some as "
+    "one could not be changed back (torn).",
+    {"action", "outcome"}};
 inline constexpr MetricSpec kClientDisconnectsTotal{
     "sightline_client_disconnects_total", MetricType::Counter,
     "Clients that left before their answer was complete."};
@@ -177,6 +183,7 @@ inline constexpr std::array kRequestsMetrics = {
     &kRetriesTotal,
     &kRetriesRefusedTotal,
     &kLostRequestsTotal,
+    &kAdapterChangesTotal,
     &kClientDisconnectsTotal,
 };
 

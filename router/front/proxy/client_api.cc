@@ -54,6 +54,9 @@ bool is_own(std::string_view path) {
 // The methods of what is answered without a worker.
 constexpr std::string_view kReads = "GET, HEAD";
 
+// Metric label of what has no route of its own.
+constexpr std::string_view kOtherRoute = "other";
+
 // What may be asked of a path; empty: it is none.
 std::string_view methods_of(std::string_view path, const std::vector<std::string>& passed) {
   if (is_generating(path)) return "POST";
@@ -120,6 +123,8 @@ ClientApi::ClientApi(const Services& services, Proxy& proxy, http::Client& to_wo
     : services_(services),
       proxy_(proxy),
       to_workers_(to_workers),
+      adapters_(
+          {services.settings, services.served, services.selector, services.metrics, to_workers}),
       started_s_(
           std::chrono::duration_cast<std::chrono::seconds>(services.clock.wall().time_since_epoch())
               .count()),
@@ -128,7 +133,7 @@ ClientApi::ClientApi(const Services& services, Proxy& proxy, http::Client& to_wo
 Task<void> ClientApi::handle(http::Request& http, http::ResponseWriter& client) {
   if (is_preflight(http)) {
     auto preflight = preflight_answer(http, services_.settings.read()->server.cors_origins);
-    co_await answer("other", http, std::move(preflight), client);
+    co_await answer(kOtherRoute, http, std::move(preflight), client);
     co_return;
   }
   if (const auto model = openai::model_of(http.target)) {
@@ -139,7 +144,7 @@ Task<void> ClientApi::handle(http::Request& http, http::ResponseWriter& client) 
   auto target = openai::read_target(http.target);
   if (!target.ok()) {
     auto refused = error_response(target.error());
-    co_await answer("other", http, std::move(refused), client);
+    co_await answer(kOtherRoute, http, std::move(refused), client);
     co_return;
   }
   const std::string path = std::move(target->path);
@@ -151,11 +156,13 @@ Task<void> ClientApi::handle(http::Request& http, http::ResponseWriter& client) 
     const auto endpoint =
         path == "/v1/completions" ? openai::Endpoint::Completions : openai::Endpoint::Chat;
     co_await generate(endpoint, http, client);
+  } else if (is_taken && http.method == "POST" && adapters::changes_adapters(path)) {
+    co_await change_adapter(http, client);
   } else if (!is_own(path) && is_taken) {
     co_await pass(http, client);
   } else {
     auto response = own_response(methods, http.method, [&] { return own_content(path); });
-    const std::string_view route = is_own(path) ? std::string_view(path) : "other";
+    const std::string_view route = is_own(path) ? std::string_view(path) : kOtherRoute;
     co_await answer(route, http, std::move(response), client);
   }
 }
@@ -212,12 +219,37 @@ Task<void> ClientApi::generate(openai::Endpoint endpoint, http::Request& http,
 
 Task<void> ClientApi::pass(http::Request& http, http::ResponseWriter& client) {
   const retry::Budget::Live active(proxy_.budget());
-  RequestTrace trace(services_, "other", request_id_of(http));
+  RequestTrace trace(services_, kOtherRoute, request_id_of(http));
   auto result = admit(active.number());
   relay::HttpRelay relay(to_workers_, client);
   auto life = proxy_.serve_unread(http, relay, trace);
   if (result.ok()) result = co_await contained(std::move(life));
   co_await conclude(std::move(result), http, trace, client);
+}
+
+Task<void> ClientApi::change_adapter(const http::Request& http, http::ResponseWriter& client) {
+  const retry::Budget::Live active(proxy_.budget());
+  RequestTrace trace(services_, kOtherRoute, request_id_of(http));
+  Result<Done> result = admit(active.number());
+  http::Response response;
+  if (result.ok()) {
+    auto answer = co_await adapters_.change(http, trace.request_id());
+    if (answer.ok()) {
+      response = std::move(*answer);
+    } else {
+      result = std::move(answer).error();
+    }
+  }
+  if (!result.ok()) {
+    co_await conclude(std::move(result), http, trace, client);
+    co_return;
+  }
+  trace.answered(response.status, std::nullopt);
+  response.headers.set(contract::kRequestIdHeader, trace.request_id());
+  allow_origin(response.headers, services_.settings.read()->server.cors_origins,
+               http.headers.find("origin"));
+  auto sent = co_await client.send(std::move(response));
+  static_cast<void>(sent);  // the change is made, whoever reads of it
 }
 
 Result<Done> ClientApi::admit(std::size_t requests) const {

@@ -13,6 +13,7 @@
 #include "common/http/server.h"
 #include "common/runtime/task.h"
 
+#include "router/front/adapters/adapters.h"
 #include "router/front/proxy/serve.h"
 
 namespace sightline::proxy {
@@ -38,6 +39,7 @@ class ClientApi {
                     http::ResponseWriter& client);
   Task<void> generate(openai::Endpoint endpoint, http::Request& http, http::ResponseWriter& client);
   Task<void> pass(http::Request& http, http::ResponseWriter& client);
+  Task<void> change_adapter(const http::Request& http, http::ResponseWriter& client);
   // The error of one request too many, told by how many there are with it.
   [[nodiscard]] Result<Done> admit(std::size_t requests) const;
   Task<void> conclude(Result<Done> result, const http::Request& http, RequestTrace& trace,
@@ -53,6 +55,7 @@ class ClientApi {
   const Services& services_;
   Proxy& proxy_;
   http::Client& to_workers_;
+  adapters::Adapters adapters_;
   const std::int64_t started_s_;  // unix time, "created" of the model list
   const std::uint64_t id_seed_;
   std::atomic<std::uint64_t> id_turn_{0};
