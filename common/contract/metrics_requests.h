@@ -152,7 +152,8 @@ inline constexpr MetricSpec kLostRequestsTotal{
 inline constexpr MetricSpec kAdapterChangesTotal{
     "sightline_adapter_changes_total",
     MetricType::Counter,
-    "Adapters loaded or unloaded on all workers (done), on none as one refused (undone), on some as "
+    "Adapters loaded or unloaded on all workers (done), on none as one refused (undone), on some "
+    "as "
     "one could not be changed back (torn).",
     {"action", "outcome"}};
 inline constexpr MetricSpec kClientDisconnectsTotal{

@@ -49,8 +49,8 @@ TEST(AdapterChange, RefusesWhatNamesNoAdapterAndWhatIsTooLong) {
 }
 
 TEST(AdapterChange, LeavesAloneWhoHasWhatIsAskedFor) {
-  const AdapterChange load{.is_load = true, .path = "/v1/load_lora_adapter", .name = "a",
-                           .source = "/a"};
+  const AdapterChange load{
+      .is_load = true, .path = "/v1/load_lora_adapter", .name = "a", .source = "/a"};
   EXPECT_TRUE(load.is_done_at("/a"));
   EXPECT_FALSE(load.is_done_at("/b"));
   EXPECT_FALSE(load.is_done_at(""));
@@ -63,8 +63,8 @@ TEST(AdapterChange, LeavesAloneWhoHasWhatIsAskedFor) {
 }
 
 TEST(AdapterChange, IsUndoneByItsOppositeAtTheSameApi) {
-  const AdapterChange load{.is_load = true, .path = "/v1/load_lora_adapter", .name = "a\"",
-                           .source = "/a"};
+  const AdapterChange load{
+      .is_load = true, .path = "/v1/load_lora_adapter", .name = "a\"", .source = "/a"};
   EXPECT_EQ(undo_of(load, "").path, "/v1/unload_lora_adapter");
   EXPECT_EQ(undo_of(load, "").body, R"({"lora_name":"a\""})");
   EXPECT_EQ(undo_of(load, "/old").path, "/v1/load_lora_adapter");
