@@ -3,6 +3,7 @@
 #include "router/prompt/media/download.h"
 
 #include <algorithm>
+#include <new>
 
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -128,7 +129,9 @@ bool is_inside(const RemoteUrl& url, const FetchLimits& limits) {
 
 template <class Value>
 void set(const Download& download, CURLoption option, Value value) {
-  SL_CHECK(curl_easy_setopt(download.easy.get(), option, value) == CURLE_OK);
+  const CURLcode code = curl_easy_setopt(download.easy.get(), option, value);
+  if (code == CURLE_OUT_OF_MEMORY) throw std::bad_alloc();
+  SL_CHECK(code == CURLE_OK);
 }
 
 void set_peer(const Download& download, std::string_view proxy) {
@@ -170,7 +173,7 @@ Result<Done> prepare_transfer(Download& download, std::chrono::milliseconds left
     return refused_address(download);
   }
   download.easy.reset(curl_easy_init());
-  SL_CHECK(download.easy != nullptr);
+  if (download.easy == nullptr) throw std::bad_alloc();
   set_peer(download, proxy);
   set_limits(download, left);
   set(download, CURLOPT_PRIVATE, &download);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <list>
+#include <new>
 #include <unordered_map>
 #include <utility>
 
@@ -12,6 +13,7 @@
 #include "common/base/check.h"
 #include "common/base/clock.h"
 #include "common/base/mutex.h"
+#include "common/base/out_of_memory.h"
 #include "common/base/published.h"
 #include "common/runtime/worker_thread.h"
 
@@ -193,15 +195,26 @@ class Fetcher::Loop {
   void transfer(std::unique_ptr<Download> download) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
         download->order.deadline - system_clock().now());
-    auto prepared = prepare_transfer(*download, left);
-    if (!prepared.ok()) {
+    auto begun = begin_transfer(*download, left);
+    if (!begun.ok()) {
       leave_place(*download);
       const std::size_t place = download->place;
-      return end(download->order, {.error = std::move(prepared).error(), .failed = place});
+      return end(download->order, {.error = std::move(begun).error(), .failed = place});
     }
     CURL* easy = download->easy.get();
-    SL_CHECK(curl_multi_add_handle(multi_.get(), easy) == CURLM_OK);
     running_.emplace(easy, std::move(download));
+  }
+
+  Result<Done> begin_transfer(Download& download, std::chrono::milliseconds left) {
+    try {
+      SL_TRY(prepare_transfer(download, left));
+    } catch (const std::bad_alloc&) {
+      return out_of_memory();
+    }
+    if (curl_multi_add_handle(multi_.get(), download.easy.get()) != CURLM_OK) {
+      return out_of_memory();
+    }
+    return Done{};
   }
 
   // A download that is neither running nor paused any more.

@@ -12,6 +12,7 @@
 
 #include "common/base/check.h"
 #include "common/base/number.h"
+#include "common/base/out_of_memory.h"
 
 namespace sightline::media {
 namespace {
@@ -125,7 +126,7 @@ Result<RemoteUrl> read_remote_url(std::string_view url) {
   RemoteUrl read;
   read.text = SL_TRY(encoded(url));
   const Url parsed(curl_url());
-  SL_CHECK(parsed != nullptr);
+  if (parsed == nullptr) return out_of_memory();
   if (curl_url_set(parsed.get(), CURLUPART_URL, read.text.c_str(), 0) != CURLUE_OK) {
     return malformed();
   }
