@@ -157,6 +157,7 @@ Result<Done> FrontRole::listen() {
   options.refusal = [parts](int status, const Error& error) {
     return parts->api.refusal(status, error);
   };
+  options.admission = [parts](const http::Request& head) { return parts->api.admission(head); };
   options.accept_failed = [parts] {
     parts->shared.metrics.counter(contract::kLimitHitsTotal, {"open-files"}).add();
   };

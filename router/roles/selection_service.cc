@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "common/contract/metrics_requests.h"
-#include "common/contract/metrics_selection.h"
 #include "common/http/server.h"
 #include "common/runtime/deadlines.h"
 #include "common/runtime/token_file.h"
@@ -67,18 +66,7 @@ struct SelectionService::Parts {
   std::optional<Deadline> sweeps;  // on the first I/O thread, as long as it runs
 
   Result<Done> listen(const Options& options);
-  [[nodiscard]] http::Admission admit(const http::Request& head) const;
 };
-
-// As SelectionApi::answer() does, before there is a body.
-http::Admission SelectionService::Parts::admit(const http::Request& head) const {
-  const auto authorization = head.headers.find("authorization").value_or("");
-  if (tokens == nullptr || head.path() == "/health" || tokens->admits(authorization)) return {};
-  auto refusal =
-      selection_api::refused(client_error(ErrorCode::Unauthorized, "no valid bearer token"));
-  around.metrics.counter(contract::kSelectionRequestsTotal, {std::to_string(refusal.status)}).add();
-  return {.refusal = std::move(refusal)};
-}
 
 Result<Done> SelectionService::Parts::listen(const Options& options) {
   http::ServerOptions server_options{.host = options.settings.host,
@@ -100,7 +88,7 @@ Result<Done> SelectionService::Parts::listen(const Options& options) {
     static_cast<void>(sent);  // a peer that left asks again, or its list says what it holds
   };
   server_options.port_flags = "--selection-host or --selection-port";
-  server_options.admission = [this](const http::Request& head) { return admit(head); };
+  server_options.admission = [this](const http::Request& head) { return api.admission(head); };
   auto made = http::Server::create(around.pool, std::move(server_options), std::move(answer));
   if (!made.ok()) {
     return with_context(std::move(made).error(), "the selection API");

@@ -54,8 +54,16 @@ bool is_own(std::string_view path) {
 // The methods of what is answered without a worker.
 constexpr std::string_view kReads = "GET, HEAD";
 
-// Metric label of what has no route of its own.
+// Metric labels.
+constexpr std::string_view kModelsRoute = "/v1/models";
 constexpr std::string_view kOtherRoute = "other";
+
+std::string_view route_of(openai::Endpoint endpoint) {
+  return endpoint == openai::Endpoint::Chat ? "chat_completions" : "completions";
+}
+openai::Endpoint endpoint_of(std::string_view path) {
+  return path == "/v1/completions" ? openai::Endpoint::Completions : openai::Endpoint::Chat;
+}
 
 // What may be asked of a path; empty: it is none.
 std::string_view methods_of(std::string_view path, const std::vector<std::string>& passed) {
@@ -63,13 +71,18 @@ std::string_view methods_of(std::string_view path, const std::vector<std::string
   return is_own(path) ? kReads : openai::passed_methods(path, passed);
 }
 
-// The router's own answer to a method, with the content for one that is taken, and where there is
-// no such path.
-template <class Content>
-http::Response own_response(std::string_view methods, std::string_view method, Content content) {
-  if (methods.empty() || (method != "OPTIONS" && openai::has_method(methods, method))) {
-    return content();
-  }
+http::Response no_such_path(std::string_view path) {
+  return error_response(client_error(
+      ErrorCode::NotFound,
+      openai::is_like_generating(path)
+          ? "no such path; send every single request to /v1/chat/completions or /v1/completions: "
+            "batches and other forms of them are not supported"
+          : "no such path; the API is under /v1, see /v1/models; engines' other paths are passed "
+            "where server.passed_paths names them"));
+}
+
+// The answer to a method that a path does not take; it takes some.
+http::Response other_method(std::string_view methods, std::string_view method) {
   http::Response response{.status = 204, .headers = {}, .body = {}};
   if (method != "OPTIONS") {
     response = error_response(client_error(ErrorCode::MethodNotAllowed,
@@ -130,6 +143,29 @@ ClientApi::ClientApi(const Services& services, Proxy& proxy, http::Client& to_wo
               .count()),
       id_seed_(static_cast<std::uint64_t>(services.clock.wall().time_since_epoch().count())) {}
 
+http::Admission ClientApi::admission(const http::Request& head) {
+  if (is_preflight(head)) return {};
+  if (openai::model_of(head.target)) {
+    if (openai::has_method(kReads, head.method)) return {};
+    return {.refusal = finished(kModelsRoute, head, other_method(kReads, head.method))};
+  }
+  const auto target = openai::read_target(head.target);
+  if (!target.ok()) return {.refusal = finished(kOtherRoute, head, error_response(target.error()))};
+  const std::string& path = target->path;
+  const auto settings = services_.settings.read();
+  const std::string_view methods = methods_of(path, settings->server.passed_paths);
+  const std::string_view route = is_own(path) ? std::string_view(path) : kOtherRoute;
+  if (methods.empty()) return {.refusal = finished(route, head, no_such_path(path))};
+  if (!openai::has_method(methods, head.method)) {
+    return {.refusal = finished(route, head, other_method(methods, head.method))};
+  }
+  if (is_own(path)) return {};
+  const auto admitted = admit(proxy_.budget().live() + 1);
+  if (admitted.ok()) return {};
+  const auto counted = is_generating(path) ? route_of(endpoint_of(path)) : kOtherRoute;
+  return {.refusal = too_many(admitted.error(), counted, head)};
+}
+
 Task<void> ClientApi::handle(http::Request& http, http::ResponseWriter& client) {
   if (is_preflight(http)) {
     auto preflight = preflight_answer(http, services_.settings.read()->server.cors_origins);
@@ -137,47 +173,30 @@ Task<void> ClientApi::handle(http::Request& http, http::ResponseWriter& client) 
     co_return;
   }
   if (const auto model = openai::model_of(http.target)) {
-    auto response = own_response(kReads, http.method, [&] { return model_response(*model); });
-    co_await answer("/v1/models", http, std::move(response), client);
+    auto response = model_response(*model);
+    co_await answer(kModelsRoute, http, std::move(response), client);
     co_return;
   }
   auto target = openai::read_target(http.target);
-  if (!target.ok()) {
-    auto refused = error_response(target.error());
-    co_await answer(kOtherRoute, http, std::move(refused), client);
-    co_return;
-  }
+  if (!target.ok()) co_return;  // it was not admitted
   const std::string path = std::move(target->path);
   http.target = path + target->query;
-  const auto settings = services_.settings.read();
-  const std::string_view methods = methods_of(path, settings->server.passed_paths);
-  const bool is_taken = openai::has_method(methods, http.method);
-  if (is_generating(path) && is_taken) {
-    const auto endpoint =
-        path == "/v1/completions" ? openai::Endpoint::Completions : openai::Endpoint::Chat;
-    co_await generate(endpoint, http, client);
-  } else if (is_taken && http.method == "POST" && adapters::changes_adapters(path)) {
+  if (is_own(path)) {
+    auto response = own_content(path);
+    co_await answer(path, http, std::move(response), client);
+  } else if (is_generating(path)) {
+    co_await generate(endpoint_of(path), http, client);
+  } else if (http.method == "POST" && adapters::changes_adapters(path)) {
     co_await change_adapter(http, client);
-  } else if (!is_own(path) && is_taken) {
-    co_await pass(http, client);
   } else {
-    auto response = own_response(methods, http.method, [&] { return own_content(path); });
-    const std::string_view route = is_own(path) ? std::string_view(path) : kOtherRoute;
-    co_await answer(route, http, std::move(response), client);
+    co_await pass(http, client);
   }
 }
 
 http::Response ClientApi::own_content(std::string_view path) const {
   if (path == "/v1/models") return json_response(200, models_body());
   if (path == "/version") return json_response(200, R"({"version":")" SL_VERSION R"("})");
-  if (path == "/health") return {};
-  return error_response(client_error(
-      ErrorCode::NotFound,
-      openai::is_like_generating(path)
-          ? "no such path; send every single request to /v1/chat/completions or /v1/completions: "
-            "batches and other forms of them are not supported"
-          : "no such path; the API is under /v1, see /v1/models; engines' other paths are passed "
-            "where server.passed_paths names them"));
+  return {};
 }
 
 http::Response ClientApi::model_response(std::string_view name) const {
@@ -193,23 +212,27 @@ void ClientApi::name_request(http::Response& response, const std::string& reques
       {{"request_id", request_id}, {"status", response.status}});
 }
 
-Task<void> ClientApi::answer(std::string_view route, const http::Request& http,
-                             http::Response response, http::ResponseWriter& client) {
+http::Response ClientApi::finished(std::string_view route, const http::Request& http,
+                                   http::Response response) {
   name_request(response, request_id_of(http));
   allow_origin(response.headers, services_.settings.read()->server.cors_origins,
                http.headers.find("origin"));
   const std::string status = std::to_string(response.status);
   services_.metrics.counter(contract::kRequestsTotal, {route, status}).add();
-  auto sent = co_await client.send(std::move(response));
+  return response;
+}
+
+Task<void> ClientApi::answer(std::string_view route, const http::Request& http,
+                             http::Response response, http::ResponseWriter& client) {
+  auto whole = finished(route, http, std::move(response));
+  auto sent = co_await client.send(std::move(whole));
   static_cast<void>(sent);  // a client that left before this small answer has lost nothing
 }
 
 Task<void> ClientApi::generate(openai::Endpoint endpoint, http::Request& http,
                                http::ResponseWriter& client) {
   const retry::Budget::Live active(proxy_.budget());
-  RequestTrace trace(services_,
-                     endpoint == openai::Endpoint::Chat ? "chat_completions" : "completions",
-                     request_id_of(http));
+  RequestTrace trace(services_, route_of(endpoint), request_id_of(http));
   auto result = admit(active.number());
   relay::HttpRelay relay(to_workers_, client);
   auto life = proxy_.serve(endpoint, http, relay, trace);
@@ -274,6 +297,17 @@ Task<void> ClientApi::conclude(Result<Done> result, const http::Request& http, R
                http.headers.find("origin"));
   auto sent = co_await client.send(std::move(response));
   static_cast<void>(sent);  // the error is noted already
+}
+
+http::Response ClientApi::too_many(const Error& error, std::string_view route,
+                                   const http::Request& http) {
+  RequestTrace trace(services_, route, request_id_of(http));
+  http::Response response = error_response(error);
+  trace.failed(response.status, error);
+  response.headers.set(contract::kRequestIdHeader, trace.request_id());
+  allow_origin(response.headers, services_.settings.read()->server.cors_origins,
+               http.headers.find("origin"));
+  return response;
 }
 
 http::Response ClientApi::refusal(int status, const Error& error) {

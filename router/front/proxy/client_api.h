@@ -25,16 +25,24 @@ class ClientApi {
   // All outlive this; `to_workers`: the client with which requests reach them.
   ClientApi(const Services& services, Proxy& proxy, http::Client& to_workers);
 
-  // Answers one request, whatever it is.
+  // Answers by the header what no body would change: unknown paths, methods that a path does not
+  // take, and requests beyond server.concurrent_requests_max. It books nothing: how many there are
+  // is judged again when the body has come. On any I/O thread.
+  http::Admission admission(const http::Request& head);
+
+  // Answers one request that was admitted, whatever it is.
   Task<void> handle(http::Request& http, http::ResponseWriter& client);
 
   // The answer to what the HTTP server itself refuses: a limit or broken framing.
   http::Response refusal(int status, const Error& error);
 
  private:
-  // What the router answers without a worker, the error for unknown paths among it.
+  // What the router answers without a worker.
   [[nodiscard]] http::Response own_content(std::string_view path) const;
   [[nodiscard]] http::Response model_response(std::string_view name) const;
+  // An answer without a worker, named and counted.
+  http::Response finished(std::string_view route, const http::Request& http,
+                          http::Response response);
   Task<void> answer(std::string_view route, const http::Request& http, http::Response response,
                     http::ResponseWriter& client);
   Task<void> generate(openai::Endpoint endpoint, http::Request& http, http::ResponseWriter& client);
@@ -44,6 +52,8 @@ class ClientApi {
   [[nodiscard]] Result<Done> admit(std::size_t requests) const;
   Task<void> conclude(Result<Done> result, const http::Request& http, RequestTrace& trace,
                       http::ResponseWriter& client);
+  // The answer to one request too many.
+  http::Response too_many(const Error& error, std::string_view route, const http::Request& http);
   [[nodiscard]] std::string models_body() const;
   // The served models as JSON, with commas between them, or the one of that name; "": none.
   [[nodiscard]] std::string model_entries(std::optional<std::string_view> only) const;

@@ -3,6 +3,7 @@
 #include "router/front/selection_api/selection_api.h"
 
 #include <algorithm>
+#include <array>
 #include <memory>
 
 #include "common/base/bytes.h"
@@ -23,6 +24,29 @@ using Outcome = leases::LeaseBook::Added::Outcome;
 // Tokens per block where no worker has told its own; vLLM's default. Nothing is held then.
 constexpr std::uint32_t kAssumedBlockSize = 16;
 constexpr std::string_view kReservations = "/reservations/";
+
+// HEAD stands where GET does.
+struct Way {
+  std::string_view method;
+  std::string_view path;
+};
+constexpr std::array kWays = {Way{"GET", "/health"},          Way{"GET", "/served"},
+                              Way{"GET", "/workers"},         Way{"GET", "/loads"},
+                              Way{"POST", "/select"},         Way{"POST", "/select_and_reserve"},
+                              Way{"POST", "/overlap_scores"}, Way{"POST", "/explain"},
+                              Way{"POST", "/reservations"},   Way{"PUT", "/reservations"}};
+
+std::string_view method_of(const http::Request& head) {
+  return head.method == "HEAD" ? std::string_view("GET") : std::string_view(head.method);
+}
+
+// Below kReservations is one reservation, whose method its own part looks at.
+bool has_way(const http::Request& head) {
+  if (head.path().starts_with(kReservations)) return true;
+  return std::any_of(kWays.begin(), kWays.end(), [&](const Way& way) {
+    return way.method == method_of(head) && way.path == head.path();
+  });
+}
 
 // What would be selected. Error: Unavailable: the worker has gone meanwhile.
 Result<selection::Selection> chosen_of(const selection::Explanation& explanation,
@@ -64,32 +88,46 @@ SelectionApi::~SelectionApi() {
 
 Task<http::Response> SelectionApi::answer(const http::Request& request) {
   auto response = co_await dispatch(request);
-  sources_.metrics.counter(contract::kSelectionRequestsTotal, {std::to_string(response.status)})
-      .add();
+  count(response);
   co_return response;
 }
 
-Task<http::Response> SelectionApi::dispatch(const http::Request& request) {
-  const std::string path(request.path());
-  const bool posts = request.method == "POST";
-  const bool gets = request.method == "GET";
-  if (path == "/health" && gets) co_return json_response(200, "{}");
-  if (sources_.tokens != nullptr &&
-      !sources_.tokens->admits(request.headers.find("authorization").value_or(""))) {
-    co_return refused(client_error(ErrorCode::Unauthorized, "no valid bearer token"));
+std::optional<http::Response> SelectionApi::refusal_of(const http::Request& head) const {
+  const bool is_open = head.path() == "/health" && method_of(head) == "GET";
+  if (!is_open && sources_.tokens != nullptr &&
+      !sources_.tokens->admits(head.headers.find("authorization").value_or(""))) {
+    return refused(client_error(ErrorCode::Unauthorized, "no valid bearer token"));
   }
-  if (path == "/select_and_reserve" && posts) co_return co_await select(request, true);
-  if (path == "/select" && posts) co_return co_await select(request, false);
-  if (path == "/overlap_scores" && posts) co_return co_await overlaps(request, false);
-  if (path == "/explain" && posts) co_return co_await overlaps(request, true);
-  if (path == "/reservations" && posts) co_return note(request);
-  if (path == "/reservations" && request.method == "PUT") co_return renew(request);
-  if (path == "/served" && gets) co_return served(request);
-  if ((path == "/workers" || path == "/loads") && gets) co_return workers();
+  if (has_way(head)) return std::nullopt;
+  return refused(client_error(ErrorCode::NotFound, "no such path or method"));
+}
+
+http::Admission SelectionApi::admission(const http::Request& head) const {
+  auto refusal = refusal_of(head);
+  if (refusal) count(*refusal);
+  return {.refusal = std::move(refusal)};
+}
+
+void SelectionApi::count(const http::Response& response) const {
+  sources_.metrics.counter(contract::kSelectionRequestsTotal, {std::to_string(response.status)})
+      .add();
+}
+
+Task<http::Response> SelectionApi::dispatch(const http::Request& request) {
+  if (auto refusal = refusal_of(request)) co_return std::move(*refusal);
+  const std::string path(request.path());
   if (path.starts_with(kReservations)) {
     co_return reservation(request, std::string_view(path).substr(kReservations.size()));
   }
-  co_return refused(client_error(ErrorCode::NotFound, "no such path or method"));
+  if (path == "/health") co_return json_response(200, "{}");
+  if (path == "/served") co_return served(request);
+  if (method_of(request) == "GET") co_return workers();
+  if (path == "/reservations") {
+    co_return request.method == "PUT" ? renew(request) : note(request);
+  }
+  if (path == "/select") co_return co_await select(request, false);
+  if (path == "/select_and_reserve") co_return co_await select(request, true);
+  co_return co_await overlaps(request, path == "/explain");
 }
 
 http::Response SelectionApi::workers() const {

@@ -16,6 +16,7 @@
 #include "common/base/mutex.h"
 #include "common/base/result.h"
 #include "common/http/message.h"
+#include "common/http/server.h"
 #include "common/runtime/io_pool.h"
 #include "common/runtime/metrics.h"
 #include "common/runtime/task.h"
@@ -78,6 +79,9 @@ class SelectionApi {
   SelectionApi(const SelectionApi&) = delete;
   SelectionApi& operator=(const SelectionApi&) = delete;
 
+  // Answers by the header what no body would change: 401 and 404. On any I/O thread.
+  [[nodiscard]] http::Admission admission(const http::Request& head) const;
+
   // The whole answer. Errors are in OpenAI's shape: 400, 401, 404, 405, 409 (other keys or block
   // size than here, naming both; a reservation that is over), 503.
   Task<http::Response> answer(const http::Request& request);
@@ -96,6 +100,9 @@ class SelectionApi {
  private:
   using Ended = std::vector<leases::LeaseId>;
 
+  // The answer to a request without a token or a path; nothing: it has both.
+  [[nodiscard]] std::optional<http::Response> refusal_of(const http::Request& head) const;
+  void count(const http::Response& response) const;
   Task<http::Response> dispatch(const http::Request& request);
   Task<http::Response> select(const http::Request& request, bool reserves);
   Task<http::Response> reserve(selection_json::Ask ask);

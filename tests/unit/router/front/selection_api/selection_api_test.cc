@@ -498,6 +498,14 @@ TEST_F(SelectionOverHttp, WhatIsNoRequestOfTheApiIsRefused) {
   EXPECT_EQ(ask("DELETE", "/reservations/f.1").status, 400);
   EXPECT_EQ(ask("DELETE", "/reservations/f.1.0", R"({"kind":"x"})").status, 400);
   EXPECT_EQ(ask("PUT", "/reservations/f.1.0").status, 404);
+  EXPECT_EQ(ask("HEAD", "/select").status, 404);
+}
+
+TEST_F(SelectionOverHttp, HeadStandsWhereGetDoes) {
+  for (const std::string path : {"/health", "/served", "/workers", "/loads"}) {
+    EXPECT_EQ(ask("HEAD", path).body, ask("GET", path).body) << path;
+    EXPECT_EQ(ask("HEAD", path).status, 200) << path;
+  }
 }
 
 TEST_F(SelectionOverHttp, WithoutAWorkerTheCauseIsTold) {
