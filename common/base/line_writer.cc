@@ -114,7 +114,7 @@ struct LineWriter::State {
     while (take(batch, next)) {
       write_out(batch);
       next = system_clock().now() + kBatchTime;
-      if (batch.text.capacity() > kKeptBytes) batch.text = std::string();
+      if (batch.text.capacity() > kKeptBytes) std::string().swap(batch.text);
       batch.text.clear();
     }
     const MutexLock lock(mutex);

@@ -63,6 +63,11 @@ inline constexpr MetricSpec kMemoryRefusedTotal{
 inline constexpr MetricSpec kAllocationFailuresTotal{
     "sightline_allocation_failures_total", MetricType::Counter,
     "Times the system gave no memory; each ended one request or connection."};
+inline constexpr MetricSpec kThreadAllocationFailuresTotal{
+    "sightline_thread_allocation_failures_total",
+    MetricType::Counter,
+    "Steps of a thread that were left out because the system gave no memory.",
+    {"thread"}};
 inline constexpr MetricSpec kNameLookupsTotal{
     "sightline_name_lookups_total",
     MetricType::Counter,
@@ -81,11 +86,21 @@ inline constexpr MetricSpec kBuildInfo{"sightline_build_info",
                                        Combine::Max};
 
 inline constexpr std::array kProcessMetrics = {
-    &kConfigReloadsTotal,      &kPushesTotal,      &kWorkerListGeneration,
-    &kWorkerListSource,        &kSettingsPushed,   &kLearnt,
-    &kLogDroppedLinesTotal,    &kMemoryBytes,      &kMemoryLimitBytes,
-    &kMemoryRefusedTotal,      &kNameLookupsTotal, &kMetricOverflowTotal,
-    &kAllocationFailuresTotal, &kBuildInfo,
+    &kConfigReloadsTotal,
+    &kPushesTotal,
+    &kWorkerListGeneration,
+    &kWorkerListSource,
+    &kSettingsPushed,
+    &kLearnt,
+    &kLogDroppedLinesTotal,
+    &kMemoryBytes,
+    &kMemoryLimitBytes,
+    &kMemoryRefusedTotal,
+    &kNameLookupsTotal,
+    &kMetricOverflowTotal,
+    &kAllocationFailuresTotal,
+    &kThreadAllocationFailuresTotal,
+    &kBuildInfo,
 };
 
 }  // namespace sightline::contract

@@ -92,7 +92,8 @@ class Channel {
     std::array<char, 3> lookups{"fb"};  // the file of hosts, then name servers
     options.lookups = lookups.data();
     options.sock_state_cb = [](void* self, ares_socket_t socket, int read, int write) {
-      static_cast<Channel*>(self)->watch(socket, read != 0, write != 0);
+      // c-ares knows no exceptions. A socket that is not watched is one that times out.
+      run_step([&] { static_cast<Channel*>(self)->watch(socket, read != 0, write != 0); });
     };
     options.sock_state_cb_data = this;
     constexpr int kGiven = ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_SOCK_RCVBUF |
@@ -110,14 +111,15 @@ class Channel {
   [[nodiscard]] bool idle() const { return open_ == 0; }
   [[nodiscard]] const std::map<int, short>& sockets() const { return sockets_; }
 
-  void ask(Order order) {
+  void ask(const Order& order) {
     if (channel_ == nullptr) {
       order.done({{}, LookupFailure::Unanswered});
       return;
     }
+    auto question = std::make_unique<Question>(Question{this, order});
     ++open_;
     // Taken back by answered().
-    send(std::make_unique<Question>(Question{this, std::move(order)}).release(), AF_UNSPEC);
+    send(question.release(), AF_UNSPEC);
   }
 
   void process(int socket, short events) {
@@ -166,7 +168,9 @@ class Channel {
     Channel& channel = *question->channel;
     Resolved name{{}, trouble_of(status)};
     if (found != nullptr) {
-      if (status == ARES_SUCCESS) name.addresses = addresses_of(found);
+      const bool is_read =
+          status != ARES_SUCCESS || run_step([&] { name.addresses = addresses_of(found); });
+      if (!is_read) name.trouble = LookupFailure::Unanswered;
       ares_freeaddrinfo(found);
     }
     if (channel.is_ending_ || status == ARES_EDESTRUCTION) return;
@@ -186,7 +190,7 @@ class Channel {
     }
     if (name.addresses.empty() && question->was_unanswered)
       name.trouble = LookupFailure::Unanswered;
-    question->order.done(name);
+    run_step([&] { question->order.done(name); });
   }
 
   const Version version_;
@@ -211,21 +215,23 @@ struct Servers::State {
 
   // The thread's own. The last one takes what is asked, the others end with their questions.
   std::vector<std::unique_ptr<Channel>> channels;
+  std::vector<Order> taken;  // not asked yet
 
   void run(const std::stop_token& stop) {
     while (!stop.stop_requested()) {
-      take_orders();
-      std::erase_if(channels, [this](const std::unique_ptr<Channel>& channel) {
-        return channel->idle() && channel != channels.back();
+      run_step([this] {
+        take_orders();
+        std::erase_if(channels, [this](const std::unique_ptr<Channel>& channel) {
+          return channel->idle() && channel != channels.back();
+        });
+        wait();
       });
-      wait();
     }
     channels.clear();
   }
 
   void take_orders() {
-    std::vector<Order> taken;
-    {
+    if (taken.empty()) {
       const MutexLock lock(mutex);
       taken.swap(orders);
     }
@@ -234,7 +240,7 @@ struct Servers::State {
     if (channels.empty() || channels.back()->version() != version) {
       channels.push_back(std::make_unique<Channel>(version));
     }
-    for (auto& order : taken) channels.back()->ask(std::move(order));
+    for (; !taken.empty(); taken.pop_back()) channels.back()->ask(taken.back());
   }
 
   void wait() {

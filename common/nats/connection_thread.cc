@@ -49,7 +49,12 @@ Connection::State::State(ConnectionOptions wanted_options, std::vector<contract:
 
 void Connection::State::run(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
-    run_once(stop);
+    // A connection that finds no memory ends: its readers are told, and ask the next one for what
+    // they have missed.
+    if (!run_step([&] { run_once(stop); })) {
+      while (!run_step([this] { end("the system has no memory"); })) {
+      }
+    }
     if (stop.stop_requested()) return;
     back_off = std::max(back_off, kBackOffMin);
     const Duration jittered = back_off / 2 + rng.below(1'000) * (back_off / 1'000);

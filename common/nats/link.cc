@@ -12,6 +12,7 @@
 
 #include "common/base/mutex.h"
 #include "common/nats/credentials.h"
+#include "common/runtime/worker_thread.h"
 
 namespace sightline::nats {
 namespace {
@@ -48,7 +49,9 @@ struct Told {
 struct Route {
   std::shared_ptr<Told> told;
   Listener listener;
-  std::int64_t dropped = 0;  // by NATS, as far as told; guarded by told->mutex
+  // Guarded by told->mutex:
+  std::int64_t dropped = 0;  // as far as told
+  std::int64_t unheard = 0;  // for which there was no memory
 };
 
 // NATS does not say after which callback of a connection none follows; the newest connections'
@@ -66,6 +69,7 @@ void keep_for_late_callbacks(std::shared_ptr<Told> told) {
 void tell_dropped(natsSubscription* subscription, Route& route) {
   std::int64_t dropped = 0;
   if (natsSubscription_GetDropped(subscription, &dropped) != NATS_OK) return;
+  dropped += route.unheard;
   if (dropped <= route.dropped) return;
   route.listener.lost(static_cast<std::uint64_t>(dropped - route.dropped));
   route.dropped = dropped;
@@ -73,17 +77,25 @@ void tell_dropped(natsSubscription* subscription, Route& route) {
 
 std::string text_or_empty(const char* text) { return text == nullptr ? std::string() : text; }
 
+void hear(natsSubscription* subscription, natsMsg* message, Route& route) {
+  // First, so that a loss stands before what came after it.
+  tell_dropped(subscription, route);
+  route.listener.message(natsMsg_GetSubject(message), text_or_empty(natsMsg_GetReply(message)),
+                         std::string(natsMsg_GetData(message),
+                                     static_cast<std::size_t>(natsMsg_GetDataLength(message))));
+}
+
 void on_message(natsConnection* /*connection*/, natsSubscription* subscription, natsMsg* message,
                 void* closure) {
   auto& route = *static_cast<Route*>(closure);
   {
     const MutexLock lock(route.told->mutex);
-    if (route.told->is_open) {
-      // First, so that a loss stands before what came after it.
-      tell_dropped(subscription, route);
-      route.listener.message(natsMsg_GetSubject(message), text_or_empty(natsMsg_GetReply(message)),
-                             std::string(natsMsg_GetData(message),
-                                         static_cast<std::size_t>(natsMsg_GetDataLength(message))));
+    // NATS' code knows no exceptions. What finds no memory is a loss, told now or with the next.
+    const bool is_heard =
+        !route.told->is_open || run_step([&] { hear(subscription, message, route); });
+    if (!is_heard) {
+      ++route.unheard;
+      run_step([&] { tell_dropped(subscription, route); });
     }
   }
   natsMsg_Destroy(message);
@@ -103,7 +115,10 @@ std::string last_error(natsConnection* connection) {
 void on_closed(natsConnection* connection, void* closure) {
   auto& told = *static_cast<Told*>(closure);
   const MutexLock lock(told.mutex);
-  if (told.is_open) told.callbacks.closed(last_error(connection));
+  if (!told.is_open) return;
+  const auto& callbacks = told.callbacks;
+  if (run_step([&] { callbacks.closed(last_error(connection)); })) return;
+  callbacks.closed({});  // takes no memory
 }
 
 // The subject in 'Permissions Violation for Subscription to "a.b"'; empty: none is seen.
@@ -120,16 +135,16 @@ std::string refused_subject(std::string_view text) {
 void on_error(natsConnection* connection, natsSubscription* /*subscription*/, natsStatus status,
               void* closure) {
   if (status != NATS_NOT_PERMITTED) return;
-  const std::string text = last_error(connection);
   auto& told = *static_cast<Told*>(closure);
   const MutexLock lock(told.mutex);
   if (!told.is_open) return;
-  const bool is_publish = text.find("Publish") != std::string::npos;
-  if (is_publish) {
-    told.callbacks.publish_refused(text);
-  } else {
-    told.callbacks.refused(refused_subject(text), text);
-  }
+  const auto& callbacks = told.callbacks;
+  run_step([&] {
+    const std::string text = last_error(connection);
+    const bool is_publish = text.find("Publish") != std::string::npos;
+    if (is_publish) return callbacks.publish_refused(text);
+    callbacks.refused(refused_subject(text), text);
+  });
 }
 
 // Options of one attempt; the first thing that fails counts.

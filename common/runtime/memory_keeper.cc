@@ -111,7 +111,7 @@ MemoryKeeper::MemoryKeeper(const ByteBudget& whole) : state_(std::make_unique<St
         state->changed.wait_until(state->mutex, stop, system_clock().now() + kInterval,
                                   [] { return false; });
       }
-      state->look();
+      run_step([state] { state->look(); });
     }
   });
 }

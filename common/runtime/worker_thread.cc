@@ -2,21 +2,58 @@
 // Copyright The Sightline Authors
 #include "common/runtime/worker_thread.h"
 
+#include <algorithm>
+#include <array>
+#include <chrono>
 #include <exception>
 #include <system_error>
 #include <utility>
 
+#include <poll.h>
 #include <pthread.h>
 #include <unistd.h>
 
 #include "common/base/check.h"
+#include "common/base/clock.h"
 #include "common/base/line_writer.h"
 #include "common/base/log.h"
+#include "common/base/mutex.h"
 
 namespace sightline {
 namespace {
 
 constexpr std::size_t kKernelNameBytes = 15;
+constexpr std::size_t kCountedThreadsMax = 64;  // by name; further ones are counted as the last
+constexpr int kPauseMs = 20;
+constexpr std::chrono::seconds kComplaintInterval{10};
+
+// Without memory of the heap.
+struct Counted {
+  std::array<char, kKernelNameBytes + 1> name{};
+  std::uint64_t count = 0;
+};
+struct Failures {
+  Mutex mutex;
+  std::array<Counted, kCountedThreadsMax> threads SL_GUARDED_BY(mutex);
+  Instant next_complaint SL_GUARDED_BY(mutex){};
+};
+Failures failures;
+
+// True: the log is to say so.
+bool count_failure() {
+  std::array<char, kKernelNameBytes + 1> name{};
+  pthread_getname_np(pthread_self(), name.data(), name.size());
+  const Instant now = system_clock().now();
+  const MutexLock lock(failures.mutex);
+  auto counted =
+      std::find_if(failures.threads.begin(), failures.threads.end() - 1,
+                   [&](const Counted& one) { return one.count == 0 || one.name == name; });
+  counted->name = name;
+  ++counted->count;
+  if (now < failures.next_complaint) return false;
+  failures.next_complaint = now + kComplaintInterval;
+  return true;
+}
 
 void run_named(const std::string& name, const std::function<void(std::stop_token)>& body,
                std::stop_token stop) noexcept {
@@ -45,6 +82,29 @@ std::jthread started(const std::string& name, std::function<void(std::stop_token
 
 WorkerThread::WorkerThread(const std::string& name, std::function<void(std::stop_token)> body)
     : thread_(started(name, std::move(body))) {}
+
+std::vector<FailedSteps> failed_steps() {
+  std::vector<FailedSteps> all;
+  const MutexLock lock(failures.mutex);
+  for (const Counted& one : failures.threads) {
+    if (one.count > 0) all.push_back({.thread = one.name.data(), .count = one.count});
+  }
+  return all;
+}
+
+void note_failed_step() noexcept {
+  if (count_failure()) {
+    try {
+      std::array<char, kKernelNameBytes + 1> name{};
+      pthread_getname_np(pthread_self(), name.data(), name.size());
+      log(LogLevel::Error, "the system has no memory for a step of a thread: it is left out",
+          {{"thread", std::string_view(name.data())}});
+    } catch (const std::bad_alloc&) {
+      // It is counted.
+    }
+  }
+  ::poll(nullptr, 0, kPauseMs);
+}
 
 void WorkerThread::join() {
   if (thread_.joinable()) thread_.join();

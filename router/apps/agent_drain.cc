@@ -79,18 +79,20 @@ struct AgentDrain::State {
 
   void run(const std::stop_token& stop) {
     std::optional<Instant> idle_since;
-    while (!stop.stop_requested()) {
-      const Instant now = clock.now();
-      if (!is_idle(*fleet.snapshot())) {
-        idle_since.reset();
-      } else if (!idle_since) {
-        idle_since = now;
-      }
-      answer(now, idle_since);
-      const MutexLock lock(mutex);
-      if (waiters.empty()) idle_since.reset();
-      wait(stop);
+    while (!stop.stop_requested()) run_step([&] { look(stop, idle_since); });
+  }
+
+  void look(const std::stop_token& stop, std::optional<Instant>& idle_since) {
+    const Instant now = clock.now();
+    if (!is_idle(*fleet.snapshot())) {
+      idle_since.reset();
+    } else if (!idle_since) {
+      idle_since = now;
     }
+    answer(now, idle_since);
+    const MutexLock lock(mutex);
+    if (waiters.empty()) idle_since.reset();
+    wait(stop);
   }
 
   void wait(const std::stop_token& stop) SL_REQUIRES(mutex) {

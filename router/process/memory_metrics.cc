@@ -7,11 +7,12 @@
 
 #include "common/base/out_of_memory.h"
 #include "common/contract/metrics_process.h"
+#include "common/runtime/worker_thread.h"
 
 namespace sightline::process {
 
 MemoryMetrics::MemoryMetrics(const MemoryLedger& ledger, runtime::Metrics& metrics)
-    : failures_(metrics.counter(contract::kAllocationFailuresTotal)) {
+    : metrics_(metrics), failures_(metrics.counter(contract::kAllocationFailuresTotal)) {
   for (std::size_t i = 0; i < rows_.size(); ++i) {
     const bool is_share = i < kMemoryShares.size();
     const std::string_view name = is_share ? name_of(kMemoryShares[i]) : std::string_view("all");
@@ -25,6 +26,11 @@ MemoryMetrics::MemoryMetrics(const MemoryLedger& ledger, runtime::Metrics& metri
 void MemoryMetrics::refresh() {
   const std::uint64_t failures = allocation_failures();
   failures_.add(static_cast<double>(failures - std::exchange(failures_counted_, failures)));
+  for (const FailedSteps& failed : failed_steps()) {
+    const std::uint64_t before = std::exchange(steps_counted_[failed.thread], failed.count);
+    metrics_.counter(contract::kThreadAllocationFailuresTotal, {failed.thread})
+        .add(static_cast<double>(failed.count - before));
+  }
   for (Row& row : rows_) {
     row.held.set(static_cast<double>(row.budget->held()));
     row.limit.set(static_cast<double>(row.budget->bytes_max()));

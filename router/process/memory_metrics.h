@@ -4,6 +4,8 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
+#include <string>
 
 #include "common/base/memory_ledger.h"
 #include "common/runtime/metrics.h"
@@ -29,9 +31,11 @@ class MemoryMetrics {
     std::uint64_t counted = 0;  // of the budget's refusals
   };
 
+  runtime::Metrics& metrics_;
   const runtime::Counter failures_;
   std::uint64_t failures_counted_ = 0;
-  std::array<Row, kMemoryShares.size() + 1> rows_;  // the last: all shares
+  std::map<std::string, std::uint64_t> steps_counted_;  // that failed, by thread
+  std::array<Row, kMemoryShares.size() + 1> rows_;      // the last: all shares
 };
 
 }  // namespace sightline::process

@@ -146,13 +146,18 @@ void Audit::count_miss(std::string_view worker, std::string_view result, std::st
 void Audit::judge_until_stopped(const std::stop_token& stop) {
   Instant next_look = clock_.now() + options_.overfull_interval;
   while (!stop.stop_requested()) {
-    for (const CacheId cache : waiting_.wait(next_look)) visit(cache);
-    if (stop.stop_requested() || clock_.now() < next_look) continue;
-    const auto rooms = router_.rooms();
-    look_for_overfull(rooms);
-    if (router_.watch_rooms) router_.watch_rooms(rooms);
-    next_look = clock_.now() + options_.overfull_interval;
+    run_step([&] {
+      for (const CacheId cache : waiting_.wait(next_look)) visit(cache);
+      if (!stop.stop_requested() && clock_.now() >= next_look) look_at_rooms(next_look);
+    });
   }
+}
+
+void Audit::look_at_rooms(Instant& next_look) {
+  const auto rooms = router_.rooms();
+  look_for_overfull(rooms);
+  if (router_.watch_rooms) router_.watch_rooms(rooms);
+  next_look = clock_.now() + options_.overfull_interval;
 }
 
 // Judges those of its claims that are due, in their order.

@@ -118,6 +118,7 @@ class Audit {
   };
 
   void judge_until_stopped(const std::stop_token& stop);
+  void look_at_rooms(Instant& next_look);
   void visit(CacheId cache);
   void judge(const WaitingClaim& waiting);
   void count_unjudged(const WaitingClaim& waiting, OverCause cause);

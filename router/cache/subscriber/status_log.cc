@@ -49,6 +49,17 @@ void log_missed(const FeedStatus& before, const FeedStatus& now) {
   }
 }
 
+std::optional<std::uint32_t> told_block_size(const FeedStatus& status) {
+  const operations::CacheFacts& facts = status.facts;
+  if (!facts.sequence) return std::nullopt;  // a configured size that no event has confirmed
+  return facts.block_size_conflict ? facts.block_size_conflict : facts.block_size;
+}
+
+// Blocks that it stored before are known to be missing.
+bool misses_past(const FeedStatus& status) {
+  return status.facts.missing.forgotten && (status.facts.sequence || status.facts.replay_silent);
+}
+
 }  // namespace
 
 void log_changes(const FeedStatus& before, const FeedStatus& now) {
@@ -78,6 +89,13 @@ void log_changes(const FeedStatus& before, const FeedStatus& now) {
   }
   log_unknown(before, now);
   log_missed(before, now);
+}
+
+bool is_news(const FeedStatus& before, const FeedStatus& now) {
+  // A conflict may end, by a restart, with the size that was in conflict.
+  return before.facts.health != now.facts.health || misses_past(before) != misses_past(now) ||
+         told_block_size(before) != told_block_size(now) ||
+         before.facts.block_size_conflict != now.facts.block_size_conflict;
 }
 
 }  // namespace sightline::subscriber

@@ -9,4 +9,7 @@ namespace sightline::subscriber {
 // Writes what has changed in what is known of a rank, as far as somebody should hear of it.
 void log_changes(const events::FeedStatus& before, const events::FeedStatus& now);
 
+// Another health, another block size, or other blocks that are known to be missing.
+bool is_news(const events::FeedStatus& before, const events::FeedStatus& now);
+
 }  // namespace sightline::subscriber

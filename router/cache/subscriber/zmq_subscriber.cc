@@ -13,6 +13,8 @@
 #include "common/base/mutex.h"
 #include "common/runtime/worker_thread.h"
 
+#include "router/cache/subscriber/commands.h"
+#include "router/cache/subscriber/follower_parts.h"
 #include "router/cache/subscriber/status_log.h"
 
 namespace sightline::subscriber {
@@ -21,59 +23,18 @@ namespace {
 using events::FeedStatus;
 
 constexpr Instant kNoTurn = Instant::max();  // the thread waits for messages
-
-struct Order {
-  FeedEndpoints endpoints;
-  events::NormaliserOptions normaliser;
-};
-
-struct Command {
-  enum class Kind : std::uint8_t { Follow, Forget, Relearn, RelearnByReplay, LookedUp, Look };
-  Kind kind = Kind::Follow;
-  CacheId cache;
-  std::unique_ptr<Order> order = nullptr;  // to follow
-};
-
-// What others have for the thread. Look-ups under way may hold it longer than the subscriber is.
-struct Inbox {
-  Mutex mutex;  // held for memory work only
-  std::vector<Command> commands SL_GUARDED_BY(mutex);
-  ZmqPoller poller;
-
-  void push(Command command) {
-    {
-      const MutexLock lock(mutex);
-      commands.push_back(std::move(command));
-    }
-    poller.wake();
-  }
-  std::vector<Command> take() {
-    std::vector<Command> taken;
-    const MutexLock lock(mutex);
-    taken.swap(commands);
-    return taken;
-  }
-};
+// Until what had no memory is tried again.
+constexpr std::chrono::milliseconds kTryAgain{100};
 
 struct FollowedFeed {
   std::unique_ptr<operations::OperationSink> sink;
   std::unique_ptr<Follower> follower;
   Instant due = Instant::max();  // as in the queue of deadlines
+  bool is_broken = false;        // a step of it had no memory: its events are learned anew
 };
-
-std::optional<std::uint32_t> told_block_size(const FeedStatus& status) {
-  const operations::CacheFacts& facts = status.facts;
-  if (!facts.sequence) return std::nullopt;  // a configured size that no event has confirmed
-  return facts.block_size_conflict ? facts.block_size_conflict : facts.block_size;
-}
 
 Error no_descriptors() {
   return internal_error("KV events: no file descriptors left: raise the limit of open files");
-}
-
-// Blocks that it stored before are known to be missing.
-bool misses_past(const FeedStatus& status) {
-  return status.facts.missing.forgotten && (status.facts.sequence || status.facts.replay_silent);
 }
 
 }  // namespace
@@ -92,11 +53,15 @@ struct EventSubscriber::State {
 
   void push(Command command) { inbox->push(std::move(command)); }
   void run(const std::stop_token& stop);
+  void turn(const std::stop_token& stop);
   void carry_out(Command& command);
+  void follower_step(CacheId cache, const std::function<void(Follower&)>& step);
+  void mend();
+  void read_all();
   hosts::Lookup::Answer find_name(CacheId cache, const std::string& name);
   [[nodiscard]] bool is_wanted(CacheId cache) const;
-  void follow(CacheId cache, Order& order);
-  Result<std::unique_ptr<Follower>> open(Order& order, operations::OperationSink& sink);
+  void follow(CacheId cache, const Order& order);
+  Result<std::unique_ptr<Follower>> open(Order order, operations::OperationSink& sink);
   void refuse(CacheId cache, const Error& error);
   void forget(CacheId cache);
   void read(std::uint64_t token);
@@ -126,6 +91,10 @@ struct EventSubscriber::State {
   std::atomic<std::uint64_t> held_hits = 0;
 
   // The thread's own.
+  std::vector<Command> commands;
+  std::size_t carried_out = 0;  // of these
+  bool has_broken = false;      // some follower is
+  bool has_lost_turn = false;   // what the poller told was perhaps lost
   ZmqPoller& poller = inbox->poller;
   Multipart message;
   ReplayPlaces places;
@@ -141,44 +110,69 @@ struct EventSubscriber::State {
 // Sockets are closed on the thread that opened them.
 void EventSubscriber::State::run(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
-    for (auto& command : inbox->take()) carry_out(command);
-    turn_began = kNoTurn;
-    const auto tokens = poller.wait(wait_ms());
-    turn_began = clock.now();
-    for (const std::uint64_t token : tokens) {
-      if (stop.stop_requested()) break;
-      read(token);
-    }
-    meet_deadlines();
-    give_places();
-    resume_held_back();
-    look_after_links();
+    if (!run_step([&] { turn(stop); })) has_lost_turn = true;
   }
   followers.clear();
 }
 
+void EventSubscriber::State::turn(const std::stop_token& stop) {
+  // One that finds no memory is tried again with the next turn, before others are taken.
+  if (carried_out == commands.size()) {
+    commands = inbox->take();
+    carried_out = 0;
+  }
+  for (; carried_out < commands.size(); ++carried_out) carry_out(commands[carried_out]);
+  mend();
+  turn_began = kNoTurn;
+  const auto tokens = poller.wait(wait_ms());
+  turn_began = clock.now();
+  for (const std::uint64_t token : tokens) {
+    if (stop.stop_requested()) break;
+    read(token);
+  }
+  meet_deadlines();
+  give_places();
+  resume_held_back();
+  look_after_links();
+}
+
 void EventSubscriber::State::carry_out(Command& command) {
-  if (command.kind == Command::Kind::Follow) {
-    follow(command.cache, *command.order);
-    return;
-  }
-  const auto entry = followers.find(command.cache);
+  if (command.kind == Command::Kind::Follow) return follow(command.cache, *command.order);
+  if (command.kind == Command::Kind::Forget) return forget(command.cache);
+  follower_step(command.cache, [&](Follower& follower) {
+    if (command.kind == Command::Kind::LookedUp) return follower.looked_up();
+    if (command.kind == Command::Kind::Look) return follower.look();
+    follower.relearn(command.kind == Command::Kind::RelearnByReplay);
+  });
+}
+
+// What a step had begun that found no memory may be half applied.
+void EventSubscriber::State::follower_step(CacheId cache,
+                                           const std::function<void(Follower&)>& step) {
+  const auto entry = followers.find(cache);
   if (entry == followers.end()) return;
-  auto& follower = *entry->second.follower;
-  switch (command.kind) {
-    case Command::Kind::Forget:
-      forget(command.cache);
-      return;
-    case Command::Kind::LookedUp:
-      follower.looked_up();
-      break;
-    case Command::Kind::Look:
-      follower.look();
-      break;
-    default:
-      follower.relearn(command.kind == Command::Kind::RelearnByReplay);
+  FollowedFeed& followed = entry->second;
+  const bool is_done = run_step([&] {
+    step(*followed.follower);
+    settle(cache, followed);
+  });
+  if (!is_done) followed.is_broken = has_broken = true;
+}
+
+// The lost step is a gap that no sequence shows: the state is dropped and learned by a replay.
+void EventSubscriber::State::mend() {
+  if (std::exchange(has_lost_turn, false)) read_all();
+  if (!std::exchange(has_broken, false)) return;
+  for (auto& [cache, followed] : followers) {
+    if (!std::exchange(followed.is_broken, false)) continue;
+    follower_step(cache, [](Follower& follower) { follower.relearn(true); });
   }
-  settle(command.cache, entry->second);
+}
+
+void EventSubscriber::State::read_all() {
+  for (const auto& [cache, followed] : followers) {
+    for (const Part part : {kLinks, kMessages, kReplay}) read(token_of(cache, part));
+  }
 }
 
 hosts::Lookup::Answer EventSubscriber::State::find_name(CacheId cache, const std::string& name) {
@@ -194,7 +188,7 @@ bool EventSubscriber::State::is_wanted(CacheId cache) const {
   return statuses.contains(cache);
 }
 
-void EventSubscriber::State::follow(CacheId cache, Order& order) {
+void EventSubscriber::State::follow(CacheId cache, const Order& order) {
   if (!is_wanted(cache)) return;
   auto sink = make_sink(cache);
   auto follower = open(order, *sink);
@@ -202,13 +196,11 @@ void EventSubscriber::State::follow(CacheId cache, Order& order) {
     refuse(cache, follower.error());
     return;
   }
-  auto& followed = followers[cache];
-  followed.sink = std::move(sink);
-  followed.follower = std::move(*follower);
-  settle(cache, followed);
+  followers.try_emplace(cache, FollowedFeed{std::move(sink), std::move(*follower)});
+  follower_step(cache, [](Follower&) {});
 }
 
-Result<std::unique_ptr<Follower>> EventSubscriber::State::open(Order& order,
+Result<std::unique_ptr<Follower>> EventSubscriber::State::open(Order order,
                                                                operations::OperationSink& sink) {
   auto stream = options.stream;
   stream.replay_available = order.endpoints.replay.has_value();
@@ -237,32 +229,30 @@ void EventSubscriber::State::refuse(CacheId cache, const Error& error) {
 
 void EventSubscriber::State::forget(CacheId cache) {
   const auto entry = followers.find(cache);
+  if (entry == followers.end()) return;
+  entry->second.follower->forget();
   deadlines.erase({entry->second.due, cache});
   held_back.erase(cache);
-  entry->second.follower->forget();
   followers.erase(entry);
 }
 
 void EventSubscriber::State::read(std::uint64_t token) {
-  const auto entry = followers.find(Follower::engine_of(token));
-  if (entry == followers.end()) return;
-  entry->second.follower->read(token);
-  settle(entry->first, entry->second);
+  follower_step(Follower::engine_of(token), [token](Follower& follower) { follower.read(token); });
 }
 
 void EventSubscriber::State::meet_deadlines() {
   const auto now = clock.now();
   while (!deadlines.empty() && deadlines.begin()->first <= now) {
     const auto cache = deadlines.begin()->second;
-    followers[cache].follower->meet_deadline();
-    settle(cache, followers[cache]);
+    deadlines.erase(deadlines.begin());
+    followers[cache].due = Instant::max();
+    follower_step(cache, [](Follower& follower) { follower.meet_deadline(); });
   }
 }
 
 void EventSubscriber::State::give_places() {
   while (const auto cache = places.next()) {
-    followers[*cache].follower->take_place();
-    settle(*cache, followers[*cache]);
+    follower_step(*cache, [](Follower& follower) { follower.take_place(); });
   }
 }
 
@@ -286,8 +276,13 @@ void EventSubscriber::State::look_after_links() {
   const auto since_last = now - links_seen_at;
   if (since_last < options.follow.heartbeat.interval) return;
   links_seen_at = now;
-  for (auto& [cache, followed] : followers) {
-    if (followed.follower->look_after_links(since_last)) settle(cache, followed);
+  for (auto& entry : followers) {
+    FollowedFeed& followed = entry.second;
+    bool is_closed = false;
+    const bool is_done =
+        run_step([&] { is_closed = followed.follower->look_after_links(since_last); });
+    if (is_closed) follower_step(entry.first, [](Follower&) {});
+    if (!is_done) followed.is_broken = has_broken = true;
   }
 }
 
@@ -295,6 +290,7 @@ void EventSubscriber::State::look_after_links() {
 std::int64_t EventSubscriber::State::wait_ms() const {
   if (followers.empty()) return -1;
   auto next = links_seen_at + options.follow.heartbeat.interval;
+  if (has_broken) next = std::min(next, clock.now() + kTryAgain);
   if (!deadlines.empty()) next = std::min(next, deadlines.begin()->first);
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(next - clock.now());
   return std::max<std::int64_t>(left.count(), 0);
@@ -304,7 +300,7 @@ std::int64_t EventSubscriber::State::wait_ms() const {
 void EventSubscriber::State::settle(CacheId cache, FollowedFeed& followed) {
   const auto due = followed.follower->deadline();
   if (due != followed.due) {
-    deadlines.erase({followed.due, cache});
+    deadlines.erase({std::exchange(followed.due, Instant::max()), cache});
     if (due != Instant::max()) deadlines.insert({due, cache});
     followed.due = due;
   }
@@ -322,12 +318,7 @@ void EventSubscriber::State::publish(const FeedStatus& status) {
   }
   log_changes(before, status);
   if (options.on_status) options.on_status(status);
-  // A conflict may end, by a restart, with the size that was in conflict.
-  const bool is_news = before.facts.health != status.facts.health ||
-                       misses_past(before) != misses_past(status) ||
-                       told_block_size(before) != told_block_size(status) ||
-                       before.facts.block_size_conflict != status.facts.block_size_conflict;
-  if (is_news && options.on_change) options.on_change(status);
+  if (is_news(before, status) && options.on_change) options.on_change(status);
 }
 
 Result<std::unique_ptr<EventSubscriber>> EventSubscriber::create(const SubscriberOptions& options,

@@ -11,6 +11,7 @@
 
 #include "common/base/check.h"
 #include "common/base/number.h"
+#include "common/base/out_of_memory.h"
 
 #include "router/prompt/media/address_guard.h"
 
@@ -69,7 +70,11 @@ std::size_t on_body(char* data, std::size_t, std::size_t size, void* context) {
     download.passed_over_bytes += size;
     return download.passed_over_bytes > kPassedOverBytesMax ? 0 : size;
   }
-  download.refused = take(download, {reinterpret_cast<const std::uint8_t*>(data), size});
+  try {  // libcurl knows no exceptions
+    download.refused = take(download, {reinterpret_cast<const std::uint8_t*>(data), size});
+  } catch (const std::bad_alloc&) {
+    download.refused = out_of_memory();
+  }
   return download.refused ? 0 : size;  // fewer than size: libcurl ends the transfer
 }
 

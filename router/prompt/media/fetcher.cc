@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <list>
 #include <new>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 
@@ -100,26 +101,34 @@ class Fetcher::Loop {
 
   void run(std::stop_token stop) {
     const std::stop_callback wake(stop, [this] { curl_multi_wakeup(multi_.get()); });
-    while (!stop.stop_requested()) {
-      take_up();
-      start_waiting();
-      try_again();
-      int running = 0;
-      curl_multi_perform(multi_.get(), &running);
-      finish_done();
-      expire_waiting();
-      // The first bounds how late a waiting order notices its deadline.
-      constexpr int kPollMs = 500;
-      constexpr int kPausePollMs = static_cast<int>(kRetryPause.count()) / 4;
-      const int poll_ms = paused_.empty() ? kPollMs : kPausePollMs;
-      curl_multi_poll(multi_.get(), nullptr, 0, poll_ms, nullptr);
-    }
+    while (!stop.stop_requested()) run_step([this] { turn(); });
     take_up();
     while (!orders_.empty()) {
       Error error = internal_error("the download was cancelled: the server is stopping");
       error.code = ErrorCode::Cancelled;
       end(orders_.front(), {.error = std::move(error)});
     }
+  }
+
+  void turn() {
+    take_up();
+    start_waiting();
+    try_again();
+    int running = 0;
+    curl_multi_perform(multi_.get(), &running);
+    finish_done();
+    expire_waiting();
+    // The first bounds how late a waiting order notices its deadline.
+    constexpr int kPollMs = 500;
+    constexpr int kPausePollMs = static_cast<int>(kRetryPause.count()) / 4;
+    const int poll_ms = paused_.empty() ? kPollMs : kPausePollMs;
+    curl_multi_poll(multi_.get(), nullptr, 0, poll_ms, nullptr);
+  }
+
+  // A step for an order; one that finds no memory ends it.
+  template <class Step>
+  void step_for(Order& order, const Step& step) {
+    if (!run_step(step)) end(order, {.error = out_of_memory()});
   }
 
   // Takes new orders over and ends those that nobody wants any more.
@@ -133,7 +142,8 @@ class Fetcher::Loop {
     }
     while (!fresh.empty()) {
       orders_.splice(orders_.end(), fresh, fresh.begin());
-      read_urls(orders_.back());
+      Order& order = orders_.back();
+      step_for(order, [&] { read_urls(order); });
     }
     for (const OrderId id : cancelled) {
       const auto found = std::find_if(orders_.begin(), orders_.end(),
@@ -175,11 +185,13 @@ class Fetcher::Loop {
   }
 
   void start_waiting() {
-    while (Order* order = next_order()) start(*order);
+    while (Order* order = next_order()) {
+      step_for(*order, [&] { start(*order); });
+    }
   }
 
   void start(Order& order) {
-    const std::size_t place = order.started++;
+    const std::size_t place = order.started;
     auto download =
         std::make_unique<Download>(Download{.order = order,
                                             .place = place,
@@ -187,8 +199,9 @@ class Fetcher::Loop {
                                             .body = std::make_shared<Body>(held_),
                                             .url = order.urls[place],
                                             .counted_for = order.urls[place].authority()});
-    ++order.running;
     ++hosts_[download->counted_for];
+    ++order.running;
+    ++order.started;
     transfer(std::move(download));
   }
 
@@ -202,19 +215,20 @@ class Fetcher::Loop {
       return end(download->order, {.error = std::move(begun).error(), .failed = place});
     }
     CURL* easy = download->easy.get();
-    running_.emplace(easy, std::move(download));
+    running_[easy] = std::move(download);
   }
 
+  // With a place among those that run.
   Result<Done> begin_transfer(Download& download, std::chrono::milliseconds left) {
     try {
       SL_TRY(prepare_transfer(download, left));
+      running_.try_emplace(download.easy.get());
     } catch (const std::bad_alloc&) {
       return out_of_memory();
     }
-    if (curl_multi_add_handle(multi_.get(), download.easy.get()) != CURLM_OK) {
-      return out_of_memory();
-    }
-    return Done{};
+    if (curl_multi_add_handle(multi_.get(), download.easy.get()) == CURLM_OK) return Done{};
+    running_.erase(download.easy.get());
+    return out_of_memory();
   }
 
   // A download that is neither running nor paused any more.
@@ -253,7 +267,9 @@ class Fetcher::Loop {
     std::unique_ptr<Download> download = std::move(found->second);
     running_.erase(found);
     curl_multi_remove_handle(multi_.get(), easy);
-    auto next = next_of(*download, code);
+    std::optional<Result<Next>> told;
+    if (!run_step([&] { told.emplace(next_of(*download, code)); })) told.emplace(out_of_memory());
+    Result<Next>& next = *told;
     if (next.ok() && std::holds_alternative<Redirected>(*next)) {
       download->url = std::move(std::get<Redirected>(*next).url);
       ++download->redirects;
@@ -302,7 +318,7 @@ class Fetcher::Loop {
     });
     const Done done = std::move(order.done);
     orders_.remove_if([&](const Order& other) { return &other == &order; });
-    done(std::move(fetched));
+    run_step([&] { done(std::move(fetched)); });
   }
 
   Published<FetchLimits> limits_;

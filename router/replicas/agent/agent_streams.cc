@@ -97,6 +97,7 @@ struct AgentStreams::State {
   std::shared_ptr<Entry> entry_of(const frames::StreamName& name) SL_REQUIRES(mutex);
   void run(const std::stop_token& stop);
   void renew_present();
+  void turn();
   [[nodiscard]] Instant plan();
   void hear_some(Instant until);
   void hear(const nats::Message& message);
@@ -156,15 +157,8 @@ std::shared_ptr<Entry> AgentStreams::State::entry_of(const frames::StreamName& n
 }
 
 void AgentStreams::State::run(const std::stop_token& stop) {
-  while (!stop.stop_requested()) {
-    renew_present();
-    hear_some(plan());
-    const Instant now = around.clock.now();
-    if (now >= next_look) look_around(now);
-    for (const auto& [subject, entry] : present) {
-      if (entry->stream->due() <= now) serve(*entry, now);
-    }
-  }
+  // Frames that a turn loses are gaps to routers, who ask, and who ask again where it loses that.
+  while (!stop.stop_requested()) run_step([this] { turn(); });
   renew_present();
   for (const auto& [subject, entry] : present) {
     around.control.unsubscribe(entry->asks, inbox);
@@ -172,12 +166,22 @@ void AgentStreams::State::run(const std::stop_token& stop) {
   }
 }
 
+void AgentStreams::State::turn() {
+  renew_present();
+  hear_some(plan());
+  const Instant now = around.clock.now();
+  if (now >= next_look) look_around(now);
+  for (const auto& [subject, entry] : present) {
+    if (entry->stream->due() <= now) serve(*entry, now);
+  }
+}
+
 void AgentStreams::State::renew_present() {
   const MutexLock lock(mutex);
   if (changes_seen == changes) return;
-  changes_seen = changes;
   present.clear();
   for (const auto& [name, entry] : entries) present.emplace(entry->asks, entry);
+  changes_seen = changes;
 }
 
 // A stream that is due sooner than planned wakes the thread: after it is looked at here.
@@ -239,9 +243,9 @@ void AgentStreams::State::look_around(Instant now) {
       if (wanted.contains(one.first) || open.contains(entry.get()) || entry->stream->has_feed()) {
         return false;
       }
+      ended.push_back(entry);
       // Before anybody can open another stream of the name, which is to hear what is asked.
       around.control.unsubscribe(entry->asks, inbox);
-      ended.push_back(entry);
       return true;
     });
     if (!ended.empty()) ++changes;

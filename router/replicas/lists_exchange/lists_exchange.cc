@@ -48,18 +48,21 @@ struct ListsExchange::State {
   void run(const std::stop_token& stop) {
     around.connection.subscribe(around.subjects.list_asks(), inbox);
     around.connection.subscribe(answers_subject, inbox);
-    while (!stop.stop_requested()) {
-      auto event = inbox->take(std::min(exchange.due(), next_look));
-      exchange.set_own(hooks.own());
-      for (int left = kEventsPerTurn; event;) {
-        take(*event);
-        event = --left > 0 ? inbox->take_now() : std::nullopt;
-      }
-      look_at_announcements(around.clock.now());
-      act(exchange.turn(around.clock.now()));
-    }
+    // What a turn loses is asked for again.
+    while (!stop.stop_requested()) run_step([this] { turn(); });
     around.connection.unsubscribe(around.subjects.list_asks(), inbox);
     around.connection.unsubscribe(answers_subject, inbox);
+  }
+
+  void turn() {
+    auto event = inbox->take(std::min(exchange.due(), next_look));
+    exchange.set_own(hooks.own());
+    for (int left = kEventsPerTurn; event;) {
+      take(*event);
+      event = --left > 0 ? inbox->take_now() : std::nullopt;
+    }
+    look_at_announcements(around.clock.now());
+    act(exchange.turn(around.clock.now()));
   }
 
   void look_at_announcements(Instant now) {

@@ -66,6 +66,8 @@ struct LoadExchange::State {
   };
 
   void run(const std::stop_token& stop);
+  void listen_and_tell() SL_EXCLUDES(mutex);
+  void lose() SL_EXCLUDES(mutex);
   void end();
   [[nodiscard]] Instant due() const SL_EXCLUDES(mutex);
   void hear_some(std::optional<nats::Event> event, Instant now) SL_EXCLUDES(mutex);
@@ -75,7 +77,7 @@ struct LoadExchange::State {
   Outcome turn(Instant now) SL_EXCLUDES(mutex);
   [[nodiscard]] bool tells(Instant now) const SL_EXCLUDES(mutex);
   [[nodiscard]] LoadQueue::Content take_booked() const;
-  void tell(LoadQueue::Content booked, Outcome& outcome, Instant now) SL_REQUIRES(mutex);
+  void tell(Outcome& outcome, Instant now) SL_REQUIRES(mutex);
   void count(Instant now) SL_REQUIRES(mutex);
   void act(const Outcome& outcome, Instant now);
   void apply(const BookCall& call, Instant now);
@@ -91,6 +93,7 @@ struct LoadExchange::State {
   const Clock& clock;
   const std::shared_ptr<LoadQueue> queue;
   const std::shared_ptr<nats::Inbox> inbox;
+  LoadQueue::Content booked;  // taken from the queue and not told yet; the thread's own
   std::optional<WorkerThread> thread;
 
   mutable Mutex mutex;
@@ -105,15 +108,26 @@ void LoadExchange::State::run(const std::stop_token& stop) {
   connection.subscribe(load_subject, inbox);
   connection.subscribe(ask_subject, inbox);
   while (!stop.stop_requested()) {
-    auto event = inbox->take(due());
-    // One reading for all of a turn: the book and `others` judge alike who is silent.
-    const Instant now = clock.now();
-    // What others took ends here before our own is sent: a booking that nobody has heard of is the
-    // earlier one, on whichever side.
-    hear_some(std::move(event), now);
-    act(turn(now), now);
+    // What a turn has lost of others' is asked for as after a loss of NATS'; ours is a gap to them.
+    if (!run_step([this] { listen_and_tell(); })) run_step([this] { lose(); });
   }
   end();
+}
+
+void LoadExchange::State::listen_and_tell() {
+  auto event = inbox->take(due());
+  // One reading for all of a turn: the book and `others` judge alike who is silent.
+  const Instant now = clock.now();
+  // What others took ends here before our own is sent: a booking that nobody has heard of is the
+  // earlier one, on whichever side.
+  hear_some(std::move(event), now);
+  act(turn(now), now);
+}
+
+void LoadExchange::State::lose() {
+  const MutexLock lock(mutex);
+  tallies.lost();
+  others.missed(clock.now());
 }
 
 // Nobody of the others counts here any more, and nothing of ours there.
@@ -157,20 +171,19 @@ bool LoadExchange::State::tells(Instant now) const {
 }
 
 LoadQueue::Content LoadExchange::State::take_booked() const {
-  LoadQueue::Content booked = queue->take();
+  LoadQueue::Content content = queue->take();
   if (options.stands) {
-    std::erase_if(booked.taken, [this](const auto& name) { return !options.stands(name); });
+    std::erase_if(content.taken, [this](const auto& name) { return !options.stands(name); });
   }
-  return booked;
+  return content;
 }
 
 LoadExchange::State::Outcome LoadExchange::State::turn(Instant now) {
   const bool is_telling = tells(now);
-  LoadQueue::Content booked;
-  if (is_telling) booked = take_booked();
+  if (is_telling && booked.deltas.empty()) booked = take_booked();
   Outcome outcome;
   const MutexLock lock(mutex);
-  if (is_telling) tell(std::move(booked), outcome, now);
+  if (is_telling) tell(outcome, now);
   auto theirs = others.turn(now);
   outcome.calls = std::move(theirs.calls);
   outcome.asks = std::move(theirs.asks);
@@ -224,10 +237,13 @@ void LoadExchange::State::connected(Instant now) {
   others.connected(now);
 }
 
-void LoadExchange::State::tell(LoadQueue::Content booked, Outcome& outcome, Instant now) {
-  for (const auto& [rank, delta] : booked.deltas) own.take(rank, delta, now);
+void LoadExchange::State::tell(Outcome& outcome, Instant now) {
+  // One by one: what finds no memory is taken with the next turn.
+  for (auto& deltas = booked.deltas; !deltas.empty(); deltas.erase(deltas.begin())) {
+    own.take(deltas.begin()->first, deltas.begin()->second, now);
+  }
   taken.take(std::move(booked.taken), now);
-  tallies.taken_left_out(booked.taken_left_out);
+  tallies.taken_left_out(std::exchange(booked.taken_left_out, 0));
   const auto before = own.statistics();
   outcome.messages = own.turn(now);
   const auto& after = own.statistics();

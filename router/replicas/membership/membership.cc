@@ -83,10 +83,13 @@ struct Membership::State {
 
   void run(const std::stop_token& stop) {
     connection.subscribe(subjects.all_members(), inbox);
+    // What a turn loses is announced again.
     while (!stop.stop_requested()) {
-      const auto event = inbox->take(due());
-      if (event) take(*event);
-      act(take_turn());
+      run_step([this] {
+        const auto event = inbox->take(due());
+        if (event) take(*event);
+        act(take_turn());
+      });
     }
     connection.unsubscribe(subjects.all_members(), inbox);
     connection.publish(subjects.members(), farewell());

@@ -139,8 +139,8 @@ struct ConfigWatch::State {
     std::optional<std::string> now;
     if (content.ok()) now = *content;
     if (now == last) return false;
-    last = std::move(now);
     changed(std::move(content));
+    last = std::move(now);
     return true;
   }
 
@@ -164,12 +164,18 @@ struct ConfigWatch::State {
     return true;
   }
 
+  // False: the watch ends.
+  bool turn() {
+    const Woken woken = wait(-1);
+    if (woken == Woken::Reread) reread();
+    if (woken == Woken::Event && take_events()) return settle();
+    return woken != Woken::End;
+  }
+
   void run() {
-    for (;;) {
-      const Woken woken = wait(-1);
-      if (woken == Woken::End) return;
-      if (woken == Woken::Reread) reread();
-      if (woken == Woken::Event && take_events() && !settle()) return;
+    for (bool goes_on = true; goes_on;) {
+      const bool is_done = run_step([&] { goes_on = turn(); });
+      if (!is_done) ask();  // reads it again
     }
   }
 };

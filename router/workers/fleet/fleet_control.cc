@@ -71,6 +71,10 @@ struct FleetControl::State : std::enable_shared_from_this<FleetControl::State> {
   // Only the control thread, after start():
   ApiKeys keys;
   std::vector<Watched> workers;
+  // Taken from the inbox and not done yet, the first last.
+  std::vector<std::function<void()>> tasks;
+  std::optional<std::vector<WorkerSpec>> list;
+  std::vector<WorkerSpec> to_probe;                     // due
   std::size_t probes = 0;                               // under way
   Instant next_look{};                                  // at the work of all
   std::unordered_map<std::string, std::size_t> places;  // in `workers`, by the worker's name
@@ -121,21 +125,30 @@ struct FleetControl::State : std::enable_shared_from_this<FleetControl::State> {
   }
 
   Instant start_probes() {
-    const Fleet::DueProbes due = fleet.take_due_probes(kProbesAtOnceMax - probes);
-    probes += due.workers.size();
-    for (const WorkerSpec& spec : due.workers) {
+    Instant next = clock.now();
+    if (to_probe.empty()) {
+      Fleet::DueProbes due = fleet.take_due_probes(kProbesAtOnceMax - probes);
+      to_probe = std::move(due.workers);
+      next = due.next;
+    }
+    for (; !to_probe.empty(); to_probe.pop_back()) {
+      const WorkerSpec& spec = to_probe.back();
       Watched* worker = find(spec.name);
       const bool asks = worker != nullptr && asks_version(*worker);
       const auto ask = asks ? WorkerClient::AskVersion::Yes : WorkerClient::AskVersion::No;
       const ApiKeys::Key& key = keys.of(spec, clock.now());
       auto done = [self = shared_from_this(), spec, problem = key.problem](Probe probe) {
         probe.key_problem = problem;
-        self->post([self, spec, probe = std::move(probe)] { self->probed(spec, probe); });
+        self->post([self, spec, probe = std::move(probe)] {
+          self->probed(spec, probe);
+          --self->probes;
+        });
       };
       const family::Family& family = families::family_of(spec.family);
       client.start_probe({{spec.host, spec.port}, family, key.key}, ask, std::move(done));
+      ++probes;
     }
-    return due.next;
+    return next;
   }
 
   static bool asks_version(Watched& worker) {
@@ -152,7 +165,6 @@ struct FleetControl::State : std::enable_shared_from_this<FleetControl::State> {
   }
 
   void probed(const WorkerSpec& spec, const Probe& probe) {
-    --probes;
     if (is_refused(probe.models) || is_refused(probe.sources) || is_refused(probe.load)) {
       keys.refused(spec, clock.now());
     }
@@ -254,29 +266,32 @@ struct FleetControl::State : std::enable_shared_from_this<FleetControl::State> {
 
   // Everything that came in since the last turn.
   void take_inbox() {
-    std::vector<std::function<void()>> tasks;
-    std::optional<std::vector<WorkerSpec>> list;
-    {
+    if (!list && tasks.empty()) {
       const MutexLock lock(mutex);
       tasks.swap(inbox);
+      std::reverse(tasks.begin(), tasks.end());
       list.swap(new_workers);
       is_woken = false;
     }
     if (list) take_workers(*list);
-    for (const auto& task : tasks) task();
+    list.reset();
+    for (; !tasks.empty(); tasks.pop_back()) tasks.back()();
   }
 
   void run(const std::stop_token& stop) {
-    while (!stop.stop_requested()) {
-      take_inbox();
-      Instant next = start_probes();
-      next = std::min(next, start_scrapes());
-      next = std::min(next, look_at_work());
-      const MutexLock lock(mutex);
-      changed.wait_until(mutex, stop, next, [this]() SL_REQUIRES(mutex) {
-        return is_woken || !inbox.empty() || new_workers;
-      });
-    }
+    // What finds no memory is done again with the next turn.
+    while (!stop.stop_requested()) run_step([&] { turn(stop); });
+  }
+
+  void turn(const std::stop_token& stop) {
+    take_inbox();
+    Instant next = start_probes();
+    next = std::min(next, start_scrapes());
+    next = std::min(next, look_at_work());
+    const MutexLock lock(mutex);
+    changed.wait_until(mutex, stop, next, [this]() SL_REQUIRES(mutex) {
+      return is_woken || !inbox.empty() || new_workers;
+    });
   }
 };
 
@@ -322,6 +337,7 @@ void FleetControl::stop() {
   // What is left in the inbox holds the state alive.
   const MutexLock lock(state_->mutex);
   state_->inbox.clear();
+  state_->tasks.clear();
 }
 
 }  // namespace sightline::fleet

@@ -14,6 +14,7 @@
 #include "router/replicas/followed/followed_feeds.h"
 #include "tests/integration/followed/agent.h"
 #include "tests/support/eventually.h"
+#include "tests/support/scarce_index.h"
 
 namespace sightline::followed {
 namespace {
@@ -53,7 +54,7 @@ struct Router {
                                                   .control = *control,
                                                   .subjects = subjects,
                                                   .sealer = sealer,
-                                                  .index = index,
+                                                  .index = scarce,
                                                   .held = index,
                                                   .removals = removals,
                                                   .clock = system_clock(),
@@ -90,6 +91,7 @@ struct Router {
                                 {.scope = "default/default", .revision = "0", .fingerprint = "f"}};
   Rng rng{5};
   index::ExactIndex index;
+  test::ScarceIndex scarce{index};
   index::RemovalJournal removals;
   mutable Mutex mutex;
   std::map<CacheId, std::vector<operations::CacheFacts>> told SL_GUARDED_BY(mutex);
@@ -140,6 +142,23 @@ TEST(FollowedFeeds, ARankWithoutAgentIsToldBadlyAtOnceAndARemovedOneIsCleared) {
   EXPECT_FALSE(router.feeds->status(kFirst));
   EXPECT_TRUE(eventually([&] { return router.index.blocks_total() == 0; }))
       << "its memory is given back while nothing comes";
+}
+
+TEST(FollowedFeeds, AFrameWithoutMemoryHasTheCacheClearedAndFollowedAnew) {
+  const NatsServer server;
+  Agent agent(server, kW0, 11);
+  agent.store({1, 2, 3});
+  Router router(server, "a");
+  router.feeds->add(kFirst, kW0);
+  ASSERT_TRUE(router.comes_to_hold(kFirst, agent)) << router.reason(kFirst);
+  for (std::uint64_t block = 10; block < 13; ++block) {
+    router.scarce.fail_next();
+    agent.store({block});
+    EXPECT_TRUE(eventually([&] { return router.scarce.has_failed(); }));
+    EXPECT_TRUE(router.comes_to_hold(kFirst, agent)) << router.reason(kFirst);
+  }
+  router.feeds->remove(kFirst);
+  EXPECT_TRUE(eventually([&] { return router.held(kFirst).empty(); }));
 }
 
 TEST(FollowedFeeds, AFloodOfOneStreamDoesNotKeepAnotherWaiting) {

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
+#include <new>
 #include <stdexcept>
 #include <string>
 
@@ -46,6 +47,26 @@ TEST(WorkerThreadDeathTest, EndsTheProcessNamingTheThreadWhenAnExceptionEscapes)
     thread.join();
   };
   EXPECT_DEATH(leak(), "thread sl-leaky: exception escaped: spilled");
+}
+
+TEST(WorkerThread, AStepWithoutMemoryIsLeftOutAndCountedByTheThreadsName) {
+  int done = 0;
+  WorkerThread thread("sl-hungry", [&](const std::stop_token&) {
+    EXPECT_FALSE(run_step([] { throw std::bad_alloc(); }));
+    EXPECT_TRUE(run_step([&] { ++done; }));
+    EXPECT_FALSE(run_step([] { throw std::bad_alloc(); }));
+  });
+  thread.join();
+  EXPECT_EQ(done, 1);
+  std::uint64_t failed = 0;
+  for (const FailedSteps& steps : failed_steps()) {
+    if (steps.thread == "sl-hungry") failed += steps.count;
+  }
+  EXPECT_EQ(failed, 2U);
+}
+
+TEST(WorkerThread, AStepPassesAnyOtherException) {
+  EXPECT_THROW(run_step([] { throw std::runtime_error("spilled"); }), std::runtime_error);
 }
 
 }  // namespace

@@ -22,6 +22,7 @@
 #include "router/cache/subscriber/zmq_subscriber.h"
 #include "router/engine/vllm/vllm.h"
 #include "tests/support/pack.h"
+#include "tests/support/scarce_index.h"
 
 // The subscriber against real sockets of a publisher in the same process.
 namespace sightline::subscriber {
@@ -185,7 +186,7 @@ class SubscriberTest : public testing::Test {
   }
   void start_with_options() {
     const auto sinks = [this](CacheId cache) {
-      return std::make_unique<index::IndexedCache>(cache, index_);
+      return std::make_unique<index::IndexedCache>(cache, scarce_);
     };
     auto created = EventSubscriber::create(options, scheme_, sinks, system_clock());
     ASSERT_TRUE(created.ok());
@@ -257,6 +258,7 @@ class SubscriberTest : public testing::Test {
   SubscriberOptions options;
   keys::Scheme scheme_{contract::development_identity_key()};
   WalkCountingIndex index_;
+  test::ScarceIndex scarce_{index_};
   Publisher publisher_;
   mutable std::mutex mutex_;  // guards the next three
   std::vector<std::pair<CacheId, Error>> refusals_;

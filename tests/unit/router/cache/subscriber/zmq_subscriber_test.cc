@@ -82,6 +82,38 @@ TEST_F(ZmqSubscriber, FillsAGapFromTheReplaySocketInTheOldFormToo) {
   EXPECT_EQ(status().stream.drops, 0U);
 }
 
+TEST_F(ZmqSubscriber, AMessageWithoutMemoryHasAllLearnedAnewByAReplay) {
+  start();
+  follow_replaying();
+  publisher_.end_answers();
+  publisher_.publish(0);
+  await_sequence(0);
+  scarce_.fail_next();
+  publisher_.publish(1);
+  EXPECT_EQ(publisher_.await_replay_request(), 0U);
+  EXPECT_EQ(index_.blocks(kEngine), 0U) << "what was half applied is not claimed";
+  for (std::uint64_t i = 0; i <= 1; ++i) publisher_.answer(i);
+  publisher_.end_replay(1);
+  await([&] { return status().facts.sequence == 1 && !status().replaying; });
+  EXPECT_EQ(index_.blocks(kEngine), 2U);
+  EXPECT_EQ(status().stream.relearns, 1U);
+}
+
+TEST_F(ZmqSubscriber, WithoutAReplayAMessageWithoutMemoryIsKnownToBeMissing) {
+  start();
+  follow({.events = publisher_.bind_events()});
+  publisher_.await_subscriber();
+  publisher_.publish(0);
+  await_sequence(0);
+  scarce_.fail_next();
+  publisher_.publish(1);
+  await([&] { return status().stream.relearns == 1; });
+  publisher_.publish(2);
+  await_sequence(2);
+  EXPECT_TRUE(status().facts.missing.forgotten);
+  EXPECT_EQ(index_.blocks(kEngine), 0U) << "its parent is one of the forgotten";
+}
+
 TEST_F(ZmqSubscriber, GoesOnLiveWhenNobodyAnswersTheReplay) {
   start(std::chrono::milliseconds(500));
   const auto replay = publisher_.bind_replay();

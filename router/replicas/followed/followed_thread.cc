@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Sightline Authors
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include "router/replicas/followed/followed_state.h"
+#include "router/replicas/frames/fields.h"
+
+namespace sightline::followed {
+namespace {
+
+// What is read of one stream before the others have their turn.
+constexpr std::size_t kTurnMessagesMax = 64;
+constexpr std::size_t kTurnBytesMax = std::size_t{1} << 20U;  // with the message that passes it
+// Least time between two turns of a stream to which nothing comes.
+constexpr Duration kTurnPause = std::chrono::milliseconds(1);
+// Until what had no memory is tried again.
+constexpr Duration kTryAgain = std::chrono::milliseconds(100);
+
+std::size_t bytes_of(const nats::Event& event) {
+  const auto* message = std::get_if<nats::Message>(&event);
+  return message == nullptr ? 0 : message->payload.size();
+}
+
+// But for what changes with each message.
+bool is_news(const operations::CacheFacts& before, operations::CacheFacts now) {
+  if (before.sequence.has_value() == now.sequence.has_value()) now.sequence = before.sequence;
+  now.caught_up = before.caught_up;
+  return before != now;
+}
+
+}  // namespace
+
+std::vector<Command> FollowedFeeds::State::take_commands() {
+  std::vector<Command> all;
+  const MutexLock lock(mutex);
+  all.swap(commands);
+  return all;
+}
+
+void FollowedFeeds::State::run(const std::stop_token& stop) {
+  around.events.subscribe(returns_subject, returns);
+  while (!stop.stop_requested()) {
+    if (!run_step([&] { turn(); })) has_lost_turn = true;
+  }
+  for (const auto& [cache, one] : followed) unsubscribe(one);
+  around.events.unsubscribe(returns_subject, returns);
+}
+
+void FollowedFeeds::State::turn() {
+  turn_began = kNoTurn;
+  const auto rung = door->wait(next_turn());
+  turn_began = around.clock.now();
+  for (const CacheId cache : rung) ring(cache);
+  if (std::exchange(has_lost_turn, false)) ring_all();
+  // One that finds no memory is tried again with the next turn, before others are taken.
+  if (carried_out == taken.size()) {
+    taken = take_commands();
+    carried_out = 0;
+  }
+  for (; carried_out < taken.size(); ++carried_out) carry_out(taken[carried_out]);
+  mend();
+  measure_nats();
+  read_some();
+  meet_deadlines();
+  if (may_reclaim) may_reclaim = around.index.reclaim_some();
+}
+
+void FollowedFeeds::State::ring(CacheId cache) {
+  const auto entry = followed.find(cache);
+  if (entry == followed.end() || entry->second.is_busy) return;
+  busy.push_back(cache);
+  entry->second.is_busy = true;
+}
+
+void FollowedFeeds::State::ring_all() {
+  has_lost_turn = true;  // until all are through
+  for (const auto& [cache, one] : followed) ring(cache);
+  has_lost_turn = false;
+}
+
+// What a step had begun that found no memory may be half applied.
+void FollowedFeeds::State::stream_step(CacheId cache, const std::function<void(Followed&)>& step) {
+  const auto entry = followed.find(cache);
+  if (entry == followed.end()) return;
+  const bool is_done = run_step([&] { step(entry->second); });
+  if (!is_done) entry->second.is_broken = has_broken = true;
+}
+
+// The lost step is a gap that no sequence shows: the cache is cleared, and the stream followed as
+// if it were new, which begins with what its agent holds.
+void FollowedFeeds::State::mend() {
+  if (!std::exchange(has_broken, false)) return;
+  has_broken = true;  // until all are through
+  for (const auto& [cache, status] : all_statuses()) {
+    const auto entry = followed.find(cache);
+    if (entry != followed.end() && !entry->second.is_broken) continue;
+    forget(cache);
+    follow(cache, status.stream);
+  }
+  has_broken = std::any_of(followed.begin(), followed.end(),
+                           [](const auto& one) { return one.second.is_broken; });
+}
+
+void FollowedFeeds::State::measure_nats() {
+  const Instant now = around.clock.now();
+  while (const auto event = returns->take_now()) {
+    const auto* message = std::get_if<nats::Message>(&*event);
+    if (message == nullptr) continue;
+    const auto opened = around.sealer.open(message->subject, message->payload);
+    const auto* bytes = std::get_if<std::string_view>(&opened);
+    if (bytes == nullptr) continue;
+    frames::Reader in(*bytes);
+    const auto number = in.integer<std::uint64_t>();
+    const MutexLock lock(mutex);
+    if (in.is_whole()) round_trip.heard(number, now);
+  }
+  const auto number = [&] {
+    const MutexLock lock(mutex);
+    nats_fresh_at = round_trip.fresh_at();
+    return round_trip.turn(now);
+  }();
+  if (!number) return;
+  frames::Writer out;
+  out.integer(*number);
+  around.control.publish(returns_subject, around.sealer.seal(returns_subject, out.take()));
+}
+
+std::map<CacheId, FollowedStatus> FollowedFeeds::State::all_statuses() const {
+  const MutexLock lock(mutex);
+  return statuses;
+}
+
+Instant FollowedFeeds::State::next_turn() const {
+  if (!busy.empty() || may_reclaim || has_lost_turn) return around.clock.now();
+  const Instant next = [&] {
+    const MutexLock lock(mutex);
+    return round_trip.due();
+  }();
+  const Instant due = deadlines.empty() ? next : std::min(deadlines.begin()->first, next);
+  const bool tries_again = has_broken || carried_out < taken.size();
+  return tries_again ? std::min(due, around.clock.now() + kTryAgain) : due;
+}
+
+void FollowedFeeds::State::carry_out(const Command& command) {
+  if (command.kind == Command::Kind::Follow) return follow(command.cache, command.stream);
+  if (command.kind == Command::Kind::Forget) return forget(command.cache);
+  stream_step(command.cache, [&](Followed& one) {
+    const Instant now = around.clock.now();
+    if (command.kind == Command::Kind::Look) one.stream->look(now);
+    if (command.kind == Command::Kind::Relearn) one.stream->relearn(now);
+    if (command.kind == Command::Kind::AskAgain) one.stream->ask_again(now);
+    settle(command.cache, one);
+  });
+}
+
+void FollowedFeeds::State::follow(CacheId cache, frames::StreamName stream) {
+  if (!is_wanted(cache) || followed.contains(cache)) return;
+  Followed one;
+  one.bell = std::make_shared<Doorbell::Bell>(door, cache);
+  one.inbox = std::make_shared<nats::Inbox>(
+      nats::Inbox::Limits{.messages_max = options.stream_messages_max,
+                          .bytes_max = options.stream_bytes_max},
+      nats::Inbox::Among{.budget = budget, .told = [bell = one.bell] { bell->ring(); }});
+  follower::FollowerSetup setup{
+      .stream = std::move(stream),
+      .reader = around.reader + "-" + std::to_string(++readers),  // its asks count from 1 on
+      .seed = around.draw(),
+      .options = options.follower,
+      .to_wall = around.clock.wall().time_since_epoch() - around.clock.now().time_since_epoch()};
+  setup.options.held = budget.get();
+  one.stream = std::make_unique<FollowedStream>(
+      cache, std::move(setup),
+      FollowedStream::Around{
+          .subjects = around.subjects,
+          .sealer = around.sealer,
+          .index = around.index,
+          .held = around.held,
+          .removals = around.removals,
+          .send = [this](const std::string& subject, const std::string& payload) {
+            around.control.publish(subject, payload);
+          }});
+  followed.emplace(cache, std::move(one));
+  stream_step(cache, [&](Followed& begun) {
+    around.events.subscribe(begun.stream->events_subject(), begun.inbox);
+    around.events.subscribe(begun.stream->replies_subject(), begun.inbox);
+    settle(cache, begun);
+  });
+}
+
+void FollowedFeeds::State::unsubscribe(const Followed& one) const {
+  around.events.unsubscribe(one.stream->events_subject(), one.inbox);
+  around.events.unsubscribe(one.stream->replies_subject(), one.inbox);
+}
+
+void FollowedFeeds::State::forget(CacheId cache) {
+  const auto entry = followed.find(cache);
+  if (entry == followed.end()) return;
+  unsubscribe(entry->second);
+  entry->second.stream->forget();
+  deadlines.erase({entry->second.due, cache});
+  std::erase(busy, cache);
+  may_reclaim = true;
+  followed.erase(entry);
+  lines.forget(cache);
+}
+
+// A turn for each that has something.
+void FollowedFeeds::State::read_some() {
+  for (std::size_t left = busy.size(); left > 0; --left) {
+    const CacheId cache = busy.front();
+    busy.pop_front();
+    stream_step(cache, [&](Followed& one) {
+      bool is_used = false;
+      one.is_busy = read_turn(one, is_used);
+      if (one.is_busy) busy.push_back(cache);
+      if (!is_used && one.stream->deadline() >= one.due) return;
+      settle(cache, one);
+      may_reclaim = true;
+    });
+  }
+}
+
+// True: there may be more.
+bool FollowedFeeds::State::read_turn(Followed& one, bool& is_used) {
+  one.bell->answered();
+  std::size_t bytes = 0;
+  for (std::size_t messages = 0; messages < kTurnMessagesMax; ++messages) {
+    const auto event = one.inbox->take_now();
+    if (!event) return false;
+    is_used = one.stream->take(*event, around.clock.now()) || is_used;
+    bytes += bytes_of(*event);
+    if (bytes >= kTurnBytesMax) return true;
+  }
+  return true;
+}
+
+void FollowedFeeds::State::meet_deadlines() {
+  const Instant now = around.clock.now();
+  while (!deadlines.empty() && deadlines.begin()->first <= now) {
+    const CacheId cache = deadlines.begin()->second;
+    stream_step(cache, [&](Followed& one) {
+      leave_deadlines(cache, one);
+      settle(cache, one);
+    });
+  }
+}
+
+void FollowedFeeds::State::leave_deadlines(CacheId cache, Followed& one) {
+  deadlines.erase({std::exchange(one.due, Instant::max()), cache});
+}
+
+// After anything happened to a stream, or its deadline came.
+void FollowedFeeds::State::settle(CacheId cache, Followed& one) {
+  const Instant now = around.clock.now();
+  one.stream->nats_fresh(nats_fresh_at);
+  one.stream->turn(now);
+  leave_deadlines(cache, one);
+  one.due = one.stream->deadline();
+  if (one.due != Instant::max()) {
+    one.due = std::max(one.due, now + kTurnPause);
+    deadlines.insert({one.due, cache});
+  }
+  publish(one.stream->status());
+}
+
+void FollowedFeeds::State::publish(FollowedStatus status) {
+  FollowedStatus before;
+  {
+    const MutexLock lock(mutex);
+    const auto entry = statuses.find(status.cache);
+    if (entry == statuses.end()) return;  // no longer wanted
+    before = std::exchange(entry->second, status);
+  }
+  lines.tell(before, status, around.clock.now());
+  if (options.on_change && is_news(before.facts, status.facts)) {
+    options.on_change(status.cache, status.facts);
+  }
+}
+
+}  // namespace sightline::followed
