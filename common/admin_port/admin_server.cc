@@ -196,6 +196,8 @@ struct AdminServer::State {
 
   [[nodiscard]] http::ServerOptions server_options() {
     http::ServerOptions made{.host = options.host, .port = options.port};
+    made.memory = options.memory;
+    made.connection_memory = options.connection_memory;
     made.port_flags = "--admin-host or --admin-port";
     made.limits.header_bytes_max = kHeaderBytesMax;
     made.limits.header_fields_max = kHeaderFieldsMax;

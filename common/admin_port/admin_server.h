@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "common/admin_port/target.h"
+#include "common/base/byte_budget.h"
 #include "common/base/result.h"
 #include "common/runtime/metrics.h"
 
@@ -72,6 +73,9 @@ class AdminServer {
     std::string host = "127.0.0.1";
     std::uint16_t port = 0;  // 0: a free one
     std::size_t connections_max = kConnectionsMax;
+    // What bodies and connections are charged to, as of http::ServerOptions; outlive it.
+    ByteBudget* memory = nullptr;
+    ByteBudget* connection_memory = nullptr;
   };
 
   // Metrics must outlive the server.

@@ -132,7 +132,8 @@ void start_connection(const std::shared_ptr<Listener>& listener, Wire::Socket so
     auto& context = *listener->context;
     count_allocation_failure();
     context.connections.fetch_sub(1);
-    (is_refused ? context.turned_away : context.places).fetch_sub(1);
+    if (!is_refused) return context.give_place();
+    context.turned_away.fetch_sub(1);
   }
 }
 
@@ -178,7 +179,7 @@ Task<std::optional<Error>> find_place(const std::shared_ptr<Listener>& listener,
   }
   while (!context.take_place()) {
     const bool has_room = co_await make_room(listener, Duration::zero());
-    if (!has_room) co_return overload_error("connections-max", "there are too many connections");
+    if (!has_room) co_return context.no_place();
   }
   co_return std::nullopt;
 }

@@ -52,6 +52,9 @@ struct ServerLimits {
 
 inline constexpr std::chrono::seconds kRateGraceMax{20};
 
+// Of a connection at rest, as measured with 10,000 of them.
+inline constexpr std::size_t kConnectionBytes = std::size_t{10} << 10U;
+
 // What a request's header alone decides.
 struct Admission {
   std::optional<Response> refusal;  // the whole answer; a body is not read
@@ -66,6 +69,11 @@ struct ServerOptions {
   ServerLimits limits;
   // What bodies are charged to besides; outlives the server. Null: to nothing.
   ByteBudget* memory = nullptr;
+  // What connections take besides is charged to: kConnectionBytes each, and what a header or a
+  // chunked body needs of a buffer beyond that. Without room one that waits for a request gives
+  // way, as at connections_max; else the new one is answered 503. Outlives the server; null: to
+  // nothing.
+  ByteBudget* connection_memory = nullptr;
   // Makes the answer to a request that the server itself refuses; status is final, Error says why.
   // Empty: a JSON object in OpenAI's error shape.
   std::function<Response(int status, const Error& error)> refusal;

@@ -40,7 +40,8 @@ ServerConnection::ServerConnection(Wire::Socket socket, Deadlines& deadlines,
     : context_(context),
       idle_(idle, *this),
       decoder_(decode_limits(context.options.limits)),
-      peer_(peer_of(socket)) {
+      peer_(peer_of(socket)),
+      buffers_(context.options.connection_memory, Claim::Small) {
   const auto& limits = context.options.limits;
   const Wire::Buffer buffer{
       .bytes = kBufferBytes,
@@ -68,6 +69,7 @@ Task<bool> ServerConnection::serve_request() {
   }
   if (!readable) co_return false;
   wire_->shrink();
+  static_cast<void>(hold_buffers());  // it is less now
   co_await answer();
   // What the answer said counts: a drain may have begun since.
   co_return client_keeps_alive_ && !broken_;
@@ -90,7 +92,7 @@ bool ServerConnection::give_way() {
 }
 
 void ServerConnection::leave_place() {
-  if (std::exchange(has_place_, false)) context_.places.fetch_sub(1);
+  if (std::exchange(has_place_, false)) context_.give_place();
 }
 
 Task<bool> ServerConnection::read_request(std::optional<Response>& refusal) {
@@ -100,7 +102,7 @@ Task<bool> ServerConnection::read_request(std::optional<Response>& refusal) {
     if (readable && !refusal) readable = co_await read_body();
     co_return readable;
   } catch (const std::bad_alloc&) {
-    request_.body = std::string();
+    drop_body();
     refusal.reset();
   }
   auto error = out_of_memory();
@@ -109,9 +111,11 @@ Task<bool> ServerConnection::read_request(std::optional<Response>& refusal) {
 
 void ServerConnection::begin_request() {
   decoder_.reset();
-  release_body();
+  drop_body();
   announced_bytes_ = 0;
   request_ = Request{};
+  head_bytes_ = 0;
+  static_cast<void>(hold_buffers());  // it is less now
   phase_ = Phase::Idle;
   framing_ = Framing::Kind::None;
   head_only_ = false;
@@ -170,6 +174,8 @@ Task<bool> ServerConnection::read_head() {
   for (;;) {
     const auto step = decoder_.step(wire_->received());
     wire_->consume(step.consumed);
+    head_bytes_ += step.consumed;
+    if (!hold_buffers()) co_return co_await refuse_unbuffered();
     if (step.kind == Step::Kind::Head) break;
     if (step.kind == Step::Kind::Refused) {
       co_return co_await refuse_undecodable();
@@ -293,6 +299,7 @@ Task<bool> ServerConnection::read_chunked_body() {
   auto& body = request_.body;
   if (!wire_->listening()) wire_->reserve(kBodyBufferBytes);
   for (;;) {
+    if (!hold_buffers()) co_return co_await refuse_unbuffered();
     const auto step = decoder_.step(wire_->received());
     if (step.kind == Step::Kind::Body) {
       if (step.body.size() > body_bytes_max_ - body.size()) {
@@ -318,6 +325,20 @@ bool ServerConnection::hold_body() {
   const std::size_t bytes = request_.body.size();
   const Claim claim = claim_of(std::max(announced_bytes_, bytes));
   return context_.body_bytes.grow(held_body_bytes_, bytes, claim);
+}
+
+bool ServerConnection::hold_buffers() {
+  // The fields of a header are kept beside it.
+  const std::size_t head = head_bytes_ > kBufferBytes ? 2 * head_bytes_ : 0;
+  const std::size_t wanted = wire_->capacity() - kBufferBytes + head;
+  if (wanted > buffers_.bytes()) return buffers_.add(wanted - buffers_.bytes());
+  buffers_.remove(buffers_.bytes() - wanted);
+  return true;
+}
+
+void ServerConnection::drop_body() {
+  std::string().swap(request_.body);  // assigning an empty one would keep its memory
+  release_body();
 }
 
 void ServerConnection::release_body() { context_.body_bytes.release(held_body_bytes_); }

@@ -32,12 +32,20 @@ struct ServerContext {
   ServerContext(ServerOptions server_options, Responder responder, std::size_t io_threads)
       : options(std::move(server_options)), handler(std::move(responder)), idle(io_threads) {}
 
-  // For one more connection; false: connections_max have one each.
+  // For one more connection; false: connections_max have one each, or there is no memory for it.
   [[nodiscard]] bool take_place() {
-    if (places.fetch_add(1) < options.limits.connections_max) return true;
+    const bool is_free = places.fetch_add(1) < options.limits.connections_max;
+    ByteBudget* const memory = options.connection_memory;
+    if (is_free && (memory == nullptr || memory->take(kConnectionBytes, Claim::Small))) return true;
     places.fetch_sub(1);
     return false;
   }
+  void give_place() {
+    if (options.connection_memory != nullptr) options.connection_memory->give(kConnectionBytes);
+    places.fetch_sub(1);
+  }
+  // Why take_place() gives none.
+  [[nodiscard]] Error no_place() const;
 
   const ServerOptions options;
   const Responder handler;
@@ -122,9 +130,15 @@ class ServerConnection {
   Task<bool> refuse_large_body();
   // No room for a body of so many bytes.
   Task<bool> refuse_crowded(std::size_t bytes);
+  // No room for what its buffer has grown by.
+  Task<bool> refuse_unbuffered();
+  // Counts what the buffer and the header take beyond kConnectionBytes; false: there is no room.
+  [[nodiscard]] bool hold_buffers();
   // Counts what has come of the body; false if all connections together would hold too much. Then
   // it is not counted any more, so that it makes room for others before it is answered.
   [[nodiscard]] bool hold_body();
+  // Gives its memory back, too.
+  void drop_body();
   void release_body();
   Task<void> linger(Duration longest);
   void leave_place();
@@ -152,6 +166,8 @@ class ServerConnection {
   std::function<void()> on_disconnect_;
   std::size_t body_bytes_max_ = 0;   // of this request
   std::size_t held_body_bytes_ = 0;  // of this request, counted in the context
+  HeldBytes buffers_;                // as of hold_buffers()
+  std::size_t head_bytes_ = 0;       // of this request
   std::size_t announced_bytes_ = 0;  // of its body, by its header
   std::optional<Pace> write_pace_;   // of this request's answer
   Phase phase_ = Phase::Idle;

@@ -33,6 +33,14 @@ Response refusal_response(const ServerOptions& options, int status, const Error&
   return options.refusal ? options.refusal(status, error) : default_refusal(status, error);
 }
 
+Error ServerContext::no_place() const {
+  if (options.connection_memory == nullptr || places >= options.limits.connections_max) {
+    return overload_error("connections-max", "there are too many connections");
+  }
+  return memory_error(*options.connection_memory, kConnectionBytes, Claim::Small,
+                      "one more connection");
+}
+
 // The refusing part of a connection.
 
 Task<void> ServerConnection::turn_away(Error error) {
@@ -58,8 +66,7 @@ Task<bool> ServerConnection::decline(Response response) {
 
 Task<bool> ServerConnection::refuse_with(Response response) {
   wire_->clear_deadline();
-  request_.body = std::string();
-  release_body();
+  drop_body();
   client_keeps_alive_ = false;
   phase_ = Phase::Handling;
   const auto sent = co_await send(std::move(response));
@@ -108,6 +115,11 @@ Task<bool> ServerConnection::refuse_crowded(std::size_t bytes) {
   auto error = memory_error(context_.body_bytes, bytes, claim_of(bytes), "the request's body");
   const int status = error.code == ErrorCode::TooLarge ? 413 : 503;
   co_return co_await refuse(status, std::move(error));
+}
+
+Task<bool> ServerConnection::refuse_unbuffered() {
+  auto error = memory_error(*buffers_.budget(), 1, Claim::Small, "the connection's buffer");
+  co_return co_await refuse(503, std::move(error));
 }
 
 // Closing with unread bytes makes the kernel send a reset, which can overtake the answer.

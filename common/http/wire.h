@@ -78,6 +78,8 @@ class Wire : public std::enable_shared_from_this<Wire> {
   Task<Io> receive_some(std::string& out, std::size_t bytes_max, Duration stall);
   // Makes the buffer at least so large; only while not listening.
   void reserve(std::size_t bytes);
+  // Bytes of the buffer.
+  [[nodiscard]] std::size_t capacity() const { return capacity_; }
   // Gives back what the buffer has grown beyond its first size, if what was received fits into
   // that; only while not listening.
   void shrink();

@@ -222,7 +222,10 @@ Result<Done> ServeApp::Parts::listen() {
   if (front) SL_TRY(front->listen());
   admin.emplace(admin_port::AdminServer::Options{.host = settings.admin.host,
                                                  .port = settings.admin.port,
-                                                 .connections_max = options.open_files.admin_max},
+                                                 .connections_max = options.open_files.admin_max,
+                                                 .memory = &memory.share(MemoryShare::Requests),
+                                                 .connection_memory =
+                                                     &memory.share(MemoryShare::Connections)},
                 metrics);
   add_admin();
   SL_TRY(admin->start());

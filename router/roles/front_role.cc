@@ -153,7 +153,8 @@ Result<Done> FrontRole::listen() {
   http::ServerOptions options{.host = parts->settings.server.host,
                               .port = parts->settings.server.port,
                               .limits = server_limits(parts->settings.server, shared.open_files),
-                              .memory = &shared.memory.share(MemoryShare::Requests)};
+                              .memory = &shared.memory.share(MemoryShare::Requests),
+                              .connection_memory = &shared.memory.share(MemoryShare::Connections)};
   options.refusal = [parts](int status, const Error& error) {
     return parts->api.refusal(status, error);
   };

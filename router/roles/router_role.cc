@@ -235,7 +235,7 @@ Result<Done> RouterRole::Parts::listen() {
                                     .identity = shared.identity,
                                     .scope_model = proxy::scope_model(settings),
                                     .open_files = shared.open_files,
-                                    .memory = &shared.memory.share(MemoryShare::Requests),
+                                    .memory = shared.memory,
                                     .listens = shared.has_selection_port};
   if (booked) {
     options.on_taken = [queue = booked](const std::vector<leases::Name>& names) {

@@ -52,7 +52,8 @@ struct SelectionService::Parts {
              .tokens = tokens.get(),
              .ready = given.ready,
              .stale = given.stale,
-             .known = given.known},
+             .known = given.known,
+             .memory = &options.memory.share(MemoryShare::Requests)},
             {.identity = options.identity,
              .scope_model = options.scope_model,
              .leases = {},
@@ -69,10 +70,12 @@ struct SelectionService::Parts {
 };
 
 Result<Done> SelectionService::Parts::listen(const Options& options) {
-  http::ServerOptions server_options{.host = options.settings.host,
-                                     .port = options.settings.port,
-                                     .limits = limits(options.open_files),
-                                     .memory = options.memory};
+  http::ServerOptions server_options{
+      .host = options.settings.host,
+      .port = options.settings.port,
+      .limits = limits(options.open_files),
+      .memory = &options.memory.share(MemoryShare::Requests),
+      .connection_memory = &options.memory.share(MemoryShare::Connections)};
   server_options.refusal = [this](int status, const Error& error) {
     if (!error.limit.empty()) {
       around.metrics.counter(contract::kLimitHitsTotal, {error.limit}).add();

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "common/base/byte_budget.h"
+#include "common/base/memory_ledger.h"
 #include "common/base/result.h"
 #include "common/contract/selection_settings.h"
 #include "common/runtime/io_pool.h"
@@ -34,8 +34,8 @@ class SelectionService {
     std::string identity;     // as SelectionApi::Options
     std::string scope_model;  // as for requests
     const process::OpenFilesPlan& open_files;
-    ByteBudget* memory;   // for bodies; outlives the service
-    bool listens = true;  // false: nobody asked for the port, and no other process asks here
+    MemoryLedger& memory;  // outlives the service
+    bool listens = true;   // false: nobody asked for the port, and no other process asks here
     // As SelectionApi::Options.
     std::function<void(const std::vector<leases::Name>&)> on_taken = {};
   };

@@ -40,17 +40,25 @@ void run(ByteView input) {
       SL_CHECK(span.start + span.length <= std::int64_t(ask->tokens->tokens.size()));
     }
   } else {
-    check_message(text, messages::read_ask, messages::write_ask);
+    check_message(
+        text, [](const std::string& body) { return messages::read_ask(body); },
+        messages::write_ask);
   }
   const auto write = [](const selection::Selection& s) {
     return messages::write_selection(s, std::nullopt);
   };
   const auto read = [](std::string body) { return messages::read_selection(std::move(body)); };
   check_message(text, read, write);
-  check_message(text, messages::read_ending, messages::write_ending);
+  check_message(
+      text, [](const std::string& body) { return messages::read_ending(body); },
+      messages::write_ending);
   check_message(text, messages::read_explanation, messages::write_explanation);
-  check_message(text, messages::read_renewal, messages::write_renewal);
-  check_message(text, messages::read_notes, messages::write_notes);
+  check_message(
+      text, [](const std::string& body) { return messages::read_renewal(body); },
+      messages::write_renewal);
+  check_message(
+      text, [](const std::string& body) { return messages::read_notes(body); },
+      messages::write_notes);
   check_message(text, messages::read_told, messages::write_told);
   SL_CHECK(messages::error_message(text).size() <= messages::kMessageBytesMax);
   if (const auto error = messages::read_error(text))

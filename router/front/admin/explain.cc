@@ -106,11 +106,14 @@ std::string choice_json(const Explanation::Entry& chosen) {
 }
 
 // The body is parsed for it only where it may be either; what is no JSON gets its error later.
-openai::Endpoint endpoint_of(const std::string& body) {
+openai::Endpoint endpoint_of(const std::string& body, HeldBytes& memory) {
   if (body.find("\"messages\"") == std::string::npos) return openai::Endpoint::Completions;
   if (body.find("\"prompt\"") == std::string::npos) return openai::Endpoint::Chat;
   const auto none = [](std::string_view) { return json::Inside::Dropped; };
-  const auto document = json::Document::parse(body, {.inside_of = none});
+  // Without room for the copy the request has none either, and says so.
+  if (!memory.add(body.size())) return openai::Endpoint::Chat;
+  const auto document = json::Document::parse(body, {.inside_of = none, .memory = &memory});
+  memory.remove(body.size());
   const bool completion = document.ok() && document->root().is(json::Kind::Object) &&
                           !document->root().find("messages");
   return completion ? openai::Endpoint::Completions : openai::Endpoint::Chat;
@@ -125,9 +128,9 @@ admin_port::AdminResponse response_of(Result<std::string> result) {
 }  // namespace
 
 Task<Result<std::string>> Explain::explain(std::string body) const {
-  const auto endpoint = endpoint_of(body);
   const auto served = services_.served();
   proxy::Requester requester{{}, pipeline_.memory_for(body.size())};
+  const auto endpoint = endpoint_of(body, requester.memory);
   auto request = co_await pipeline_.parse(endpoint, std::move(body), *served, requester);
   if (!request.ok()) co_return std::move(request).error();
   auto prepared = co_await pipeline_.prepare(*request, *served, requester);

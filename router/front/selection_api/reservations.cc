@@ -41,7 +41,8 @@ http::Response SelectionApi::reservation(const http::Request& request, std::stri
   }
   selection::Ending ending;
   if (!request.body.empty()) {
-    auto read = selection_json::read_ending(request.body);
+    HeldBytes memory = memory_for(request.body);
+    auto read = selection_json::read_ending(request.body, &memory);
     if (!read.ok()) return refused(read.error());
     ending = std::move(*read);
   }
@@ -50,7 +51,8 @@ http::Response SelectionApi::reservation(const http::Request& request, std::stri
 }
 
 http::Response SelectionApi::note(const http::Request& request) {
-  const auto notes = selection_json::read_notes(request.body);
+  HeldBytes memory = memory_for(request.body);
+  const auto notes = selection_json::read_notes(request.body, &memory);
   if (!notes.ok()) return refused(notes.error());
   const auto fleet = sources_.fleet.snapshot();
   for (const std::string& name : notes->alive) {
@@ -70,7 +72,8 @@ http::Response SelectionApi::note(const http::Request& request) {
 
 // What cannot be booked (its worker is gone, there is no room) is on the next list again.
 http::Response SelectionApi::renew(const http::Request& request) {
-  const auto list = selection_json::read_renewal(request.body);
+  HeldBytes memory = memory_for(request.body);
+  const auto list = selection_json::read_renewal(request.body, &memory);
   if (!list.ok()) return refused(list.error());
   std::vector<leases::LeaseBook::Listed> open;
   open.reserve(list->open.size());

@@ -155,7 +155,8 @@ http::Response SelectionApi::served(const http::Request& request) const {
 
 Task<SelectionApi::Read> SelectionApi::read(const http::Request& request) const {
   auto work = [&]() -> Result<Read> {
-    auto ask = selection_json::read_ask(request.body);
+    HeldBytes memory = memory_for(request.body);
+    auto ask = selection_json::read_ask(request.body, &memory);
     if (!ask.ok()) return Read{.ask = {}, .refusal = refused(ask.error())};
     auto refusal = complete(*ask);
     return Read{.ask = std::move(*ask), .refusal = std::move(refusal)};

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/byte_budget.h"
 #include "common/base/clock.h"
 #include "common/base/mutex.h"
 #include "common/base/result.h"
@@ -63,6 +64,8 @@ class SelectionApi {
     std::function<std::string()> stale = {};
     // As selection_json::Told::known. Empty: it is not told. From any I/O thread.
     std::function<std::uint32_t()> known = {};
+    // What is read of bodies is charged here meanwhile; null: nowhere.
+    ByteBudget* memory = nullptr;
   };
   struct Options {
     // What the keys of this deployment depend on; keys come with the same text, or are refused.
@@ -119,6 +122,9 @@ class SelectionApi {
     std::optional<http::Response> refusal;
   };
   Task<Read> read(const http::Request& request) const;
+  [[nodiscard]] HeldBytes memory_for(const std::string& body) const {
+    return HeldBytes(sources_.memory, claim_of(body.size()));
+  }
   std::optional<http::Response> complete(selection_json::Ask& ask) const;
   // The name of a reservation that was not given one; the answer if it has no end.
   std::optional<http::Response> name(selection_json::Ask& ask);

@@ -130,8 +130,8 @@ Result<selection::Ending> ending_in(json::Value object) {
   return ending;
 }
 
-Result<selection::Ending> read_ending(std::string body) {
-  const json::Document document = SL_TRY(parse_object(std::move(body)));
+Result<selection::Ending> read_ending(std::string body, HeldBytes* memory) {
+  const json::Document document = SL_TRY(parse_object(std::move(body), memory));
   return ending_in(document.root());
 }
 

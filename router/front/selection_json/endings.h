@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "common/base/byte_budget.h"
 #include "common/base/error.h"
 #include "common/base/json.h"
 #include "common/base/result.h"
@@ -15,7 +16,7 @@
 namespace sightline::selection_json {
 
 std::string write_ending(const selection::Ending& ending);
-Result<selection::Ending> read_ending(std::string body);
+Result<selection::Ending> read_ending(std::string body, HeldBytes* memory = nullptr);
 // The same within another message.
 Result<selection::Ending> ending_in(json::Value object);
 

@@ -2,6 +2,8 @@
 // Copyright The Sightline Authors
 #include "router/front/selection_json/fields.h"
 
+#include "common/base/memory_ledger.h"
+
 namespace sightline::selection_json {
 
 Fields::Fields(json::Value object, std::string path) : object_(object), path_(std::move(path)) {
@@ -78,8 +80,11 @@ Result<Done> Fields::check() const {
   return Done{};
 }
 
-Result<json::Document> parse_object(std::string body) {
-  auto document = SL_TRY(json::Document::parse(std::move(body)));
+Result<json::Document> parse_object(std::string body, HeldBytes* memory) {
+  if (memory != nullptr && !memory->add(body.size())) {
+    return memory_error(*memory, body.size(), "the request's body");
+  }
+  auto document = SL_TRY(json::Document::parse(std::move(body), {.memory = memory}));
   if (document.root().is(json::Kind::Object)) return document;
   return client_error(ErrorCode::InvalidArgument, "the body must be an object");
 }

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "common/base/byte_budget.h"
 #include "common/base/json.h"
 #include "common/base/result.h"
 
@@ -48,7 +49,8 @@ class Fields {
   std::optional<Error> error_;
 };
 
-// Parses a body that must be an object. Errors: as json::Document::parse(); InvalidArgument.
-Result<json::Document> parse_object(std::string body);
+// Parses a body that must be an object. It and the document are charged to `memory`; null: to
+// nothing. Errors: as json::Document::parse(); InvalidArgument.
+Result<json::Document> parse_object(std::string body, HeldBytes* memory = nullptr);
 
 }  // namespace sightline::selection_json

@@ -246,8 +246,8 @@ std::string write_ask(const Ask& ask) {
   return out + "}";
 }
 
-Result<Ask> read_ask(std::string body) {
-  const json::Document document = SL_TRY(parse_object(std::move(body)));
+Result<Ask> read_ask(std::string body, HeldBytes* memory) {
+  const json::Document document = SL_TRY(parse_object(std::move(body), memory));
   Fields fields(document.root());
   Ask ask;
   read_inquiry(fields, ask);

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "common/base/byte_budget.h"
 #include "common/base/ids.h"
 #include "common/base/result.h"
 
@@ -41,7 +42,7 @@ struct Ask {
   std::optional<std::chrono::seconds> lease;  // an end of its own
 };
 std::string write_ask(const Ask& ask);
-Result<Ask> read_ask(std::string body);
+Result<Ask> read_ask(std::string body, HeldBytes* memory = nullptr);
 
 // A selection with the name it is reserved under, if it is.
 std::string write_selection(const selection::Selection& selection,

@@ -83,8 +83,8 @@ std::string write_renewal(const Renewal& renewal) {
   return out + "]}";
 }
 
-Result<Renewal> read_renewal(std::string body) {
-  const json::Document document = SL_TRY(parse_object(std::move(body)));
+Result<Renewal> read_renewal(std::string body, HeldBytes* memory) {
+  const json::Document document = SL_TRY(parse_object(std::move(body), memory));
   Fields fields(document.root());
   Renewal renewal;
   renewal.instance = needed_instance(fields);
@@ -119,8 +119,8 @@ std::string write_notes(const Notes& notes) {
   return out + "]}";
 }
 
-Result<Notes> read_notes(std::string body) {
-  const json::Document document = SL_TRY(parse_object(std::move(body)));
+Result<Notes> read_notes(std::string body, HeldBytes* memory) {
+  const json::Document document = SL_TRY(parse_object(std::move(body), memory));
   Fields fields(document.root());
   Notes notes;
   notes.instance = needed_instance(fields);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/byte_budget.h"
 #include "common/base/result.h"
 
 #include "router/front/selection/selection.h"
@@ -32,7 +33,7 @@ struct Renewal {
   std::vector<Held> open;  // each number once, ascending
 };
 std::string write_renewal(const Renewal& renewal);
-Result<Renewal> read_renewal(std::string body);
+Result<Renewal> read_renewal(std::string body, HeldBytes* memory = nullptr);
 
 // What happened to a reservation.
 struct Note {
@@ -47,6 +48,6 @@ struct Notes {
   std::vector<std::string> alive;  // workers of whose answers pieces came lately
 };
 std::string write_notes(const Notes& notes);
-Result<Notes> read_notes(std::string body);
+Result<Notes> read_notes(std::string body, HeldBytes* memory = nullptr);
 
 }  // namespace sightline::selection_json

@@ -5,6 +5,7 @@
 import json
 import os
 import re
+import socket
 
 import pytest
 from fake_engine import FakeEngine, answer_ok
@@ -48,3 +49,20 @@ def test_tool_call_arguments_cost_what_the_prompt_needs_of_them(build, logs, mod
             assert memory_mib(stack, "VmHWM") <= 600
             stack.wait_until(lambda: memory_mib(stack, "VmRSS") <= before + 64,
                              seconds=10 / SLOWDOWN)
+
+
+@pytest.mark.parametrize("port, path", [("admin", "/v1/explain"), ("selection", "/select")])
+def test_bodies_of_other_ports_find_no_more_room_than_the_ledger_has(build, logs, port, path):
+    with FakeEngine("a", answer_ok) as engine, \
+            Stack(build, workers=[engine.worker], ready_states=("unverified",), logs=logs,
+                  router_flags=["--memory-bytes-max", 64 << 20, "--selection-port", 0]) as stack:
+        selection = next(line for line in stack.router.lines if line.startswith("selection: "))
+        ports = {"admin": stack.admin_port, "selection": int(selection.rsplit(":", 1)[1])}
+        with socket.create_connection(("127.0.0.1", ports[port]), timeout=60) as connection:
+            connection.sendall(f"POST {path} HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n"
+                               f"Content-Length: {47 << 20}\r\n\r\n".encode())
+            answer = connection.recv(65536).decode()
+        assert answer.startswith("HTTP/1.1 413 ") and "total-body-bytes-max" in answer, answer
+        if port == "selection":  # a body that fits, of values that do not
+            answer = post(ports[port], '{"a":[' + "0," * 3_000_000 + "0]}", path=path)
+            assert answer.status in (413, 503) and b"bytes-max" in answer.body, answer.body
