@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Clients that make a router hold as much memory as it lets them, each kind by another way."""
+"""Clients and engines that make a router hold as much memory as it lets them, each kind by another
+way."""
 
 import contextlib
+import http.client
+import itertools
 import json
 import random
 import resource
@@ -10,19 +13,26 @@ import socket
 import threading
 import time
 
+from fake_engine import FakeEngine, answer_ok
 from pictures import image_part, png, text_part
+from vllm_fleet import Publishers, http_sides
 
 HOST = "127.0.0.1"
 PATIENCE_S = 60
 DENSE_VALUES = 3_900_000
 PICTURE_SIDE = 1200
 PICTURES = 6
+PICTURE_BYTES = 2_000_000
 CONNECTIONS = 10_000
 HEADER_BYTES = 30_000
 LARGE_BYTES = 50_000_000
 LARGE_BODIES = 500
-LONG_ANSWER_TOKENS = 4000
+LONG_ANSWER_BYTES = 150_000_000
+UNREAD_ANSWERS = 200
 PIECE = b"x" * 65536
+REPLAYING_ENGINES = 100
+# Messages in the buffer of each, and blocks of the simulated engines' size in a message.
+REPLAYED = {"published": 60, "blocks": 280, "block_size": 16, "live": 2, "per_process": 50}
 
 
 def request(body, path="/v1/completions", length=None):
@@ -46,19 +56,23 @@ def dense_chat():
 
 def pictures(seed):
     rng = random.Random(seed)
-    parts = [image_part(png(PICTURE_SIDE, PICTURE_SIDE, seed=rng.randrange(1 << 30)))
-             for _ in range(PICTURES)]
+    # Bytes behind a picture's end belong to it for whoever names it.
+    parts = [image_part(png(PICTURE_SIDE, PICTURE_SIDE, seed=rng.randrange(1 << 30)) +
+                        rng.randbytes(PICTURE_BYTES)) for _ in range(PICTURES)]
     body = {"model": "demo", "max_tokens": 1,
             "messages": [{"role": "user", "content": [text_part("these"), *parts]}]}
     return request(json.dumps(body).encode(), "/v1/chat/completions")
 
 
 class Hogs:
-    """Threads that do one thing again and again until the time is over."""
+    """Threads that do one thing again and again until the time is over. `around`: build, port,
+    admin_port, token and workers of the router."""
 
-    def __init__(self, port, until):
-        self.port = port
+    def __init__(self, around, until):
+        self.around = around
+        self.port = around["port"]
         self.until = until
+        self.begun = time.monotonic()
         self.statuses = {}
         self._lock = threading.Lock()
 
@@ -81,9 +95,11 @@ class Hogs:
         return socket.create_connection((HOST, self.port), timeout=PATIENCE_S)
 
     def note(self, answer):
-        status = answer[9:12].decode(errors="replace") if answer.startswith(b"HTTP") else "none"
+        self.count(answer[9:12].decode(errors="replace") if answer.startswith(b"HTTP") else "none")
+
+    def count(self, what):
         with self._lock:
-            self.statuses[status] = self.statuses.get(status, 0) + 1
+            self.statuses[what] = self.statuses.get(what, 0) + 1
 
     def ask(self, data):
         with self.connect() as connection:
@@ -104,6 +120,25 @@ class Hogs:
                 time.sleep(0.2)
 
 
+    def admin(self, method, path, body=None):
+        connection = http.client.HTTPConnection(HOST, self.around["admin_port"],
+                                                timeout=PATIENCE_S)
+        connection.request(method, path, body and json.dumps(body),
+                           {"authorization": f"Bearer {self.around['token']}"})
+        answer = connection.getresponse()
+        text = json.loads(answer.read())
+        connection.close()
+        if answer.status != 200:
+            raise RuntimeError(f"{method} {path}: {answer.status} {text}")
+        return text
+
+    def push(self, added):
+        """The router's workers are its own and these from now on."""
+        held = self.admin("GET", "/v1/workers/list").get("generation") or 0
+        self.admin("PUT", "/v1/workers", {"revision": "0", "generation": held + 1,
+                                          "workers": [*self.around["workers"], *added]})
+
+
 def send_dense(hogs):
     bodies = [dense_json(), dense_chat()]
     hogs.run(12, lambda number: hogs.ask(bodies[number % len(bodies)]))
@@ -114,10 +149,31 @@ def send_pictures(hogs):
     hogs.run(16, lambda number: hogs.ask(bodies[number % len(bodies)]))
 
 
+class LongWinded(FakeEngine):
+    """Answers small clients well, and others with more than anybody can hold."""
+
+    def __init__(self):
+        super().__init__("long-winded", self.tell)
+
+    @staticmethod
+    def tell(connection, request):
+        if b"tell" not in request[3]:
+            return answer_ok(connection, request)
+        begin = b'{"choices":[{"index":0,"text":"'
+        length = len(begin) + LONG_ANSWER_BYTES
+        connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n"
+                           b"content-length: %d\r\n\r\n" % length + begin)
+        for _ in range(LONG_ANSWER_BYTES // len(PIECE)):
+            connection.sendall(PIECE)
+        return False
+
+
 def leave_answers_unread(hogs):
-    body = json.dumps({"model": "demo", "prompt": "tell", "max_tokens": LONG_ANSWER_TOKENS,
-                       "stream": True, "ignore_eos": True}).encode()
-    hogs.run(1, lambda _: hogs.hold(request(body), 200))
+    body = json.dumps({"model": "demo", "prompt": "tell", "max_tokens": 1}).encode()
+    with LongWinded() as engine:
+        hogs.push([engine.worker])
+        hogs.run(1, lambda _: hogs.hold(request(body), UNREAD_ANSWERS))
+        hogs.push([])
 
 
 def sit_idle(hogs):
@@ -140,7 +196,25 @@ def send_large(hogs):
                     if hogs.is_over():
                         return
             hogs.note(connection.recv(65536))
-    hogs.run(min(LARGE_BODIES, 100), step)
+    hogs.run(LARGE_BODIES, step)
+
+
+def replay(hogs):
+    """Engines that join with a past, again and again under other names."""
+    with Publishers(REPLAYING_ENGINES, **REPLAYED) as publishers, \
+            http_sides(hogs.around["build"], REPLAYING_ENGINES, interval_ms=1) as urls:
+        hogs.until += time.monotonic() - hogs.begun  # the publishers have filled their buffers
+        for turn in itertools.count():
+            hogs.push([{"name": f"r{i}-{turn}", "url": url,
+                        "events": f"tcp://{HOST}:{events}", "replay": f"tcp://{HOST}:{replays}"}
+                       for i, (url, (events, replays)) in enumerate(zip(urls, publishers.ports))])
+            while not hogs.is_over() and not all(
+                    told["state"] == "ready" for told in hogs.admin("GET", "/v1/workers")):
+                time.sleep(0.1)
+            if hogs.is_over():
+                break
+            hogs.count("joined")
+        hogs.push([])
 
 
 KINDS = {
@@ -150,13 +224,18 @@ KINDS = {
     "idle connections": sit_idle,
     "large bodies": send_large,
     "header floods": flood_headers,
+    "engines replaying": replay,
 }
 
 
-def run(kind, port, seconds, told):
-    """In a process of its own. Puts the statuses that the hogs got."""
+def run(kind, around, seconds, told):
+    """In a process of its own. Puts how often the hogs got which status, or why they ended."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    hogs = Hogs(port, time.monotonic() + seconds)
-    KINDS[kind](hogs)
+    hogs = Hogs(around, time.monotonic() + seconds)
+    try:
+        KINDS[kind](hogs)
+    except BaseException as error:
+        told.put(repr(error))
+        raise
     told.put(hogs.statuses)

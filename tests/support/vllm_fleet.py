@@ -74,10 +74,11 @@ class Publishers:
 
 
 @contextlib.contextmanager
-def http_sides(build, count):
-    """URLs of engines that are well and answer nothing else."""
+def http_sides(build, count, interval_ms=1000):
+    """URLs of engines that are well and answer each request so late."""
     program = subprocess.Popen(
-        [str(build / "bin/load_generator"), "engine", "1000", "1", str(count), str(METRICS)],
+        [str(build / "bin/load_generator"), "engine", str(interval_ms), "1", str(count),
+         str(METRICS)],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
         yield [f"http://127.0.0.1:{port}" for port in program.stdout.readline().split()[1:]]
