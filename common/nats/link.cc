@@ -5,6 +5,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -116,9 +117,12 @@ void on_closed(natsConnection* connection, void* closure) {
   auto& told = *static_cast<Told*>(closure);
   const MutexLock lock(told.mutex);
   if (!told.is_open) return;
-  const auto& callbacks = told.callbacks;
-  if (run_step([&] { callbacks.closed(last_error(connection)); })) return;
-  callbacks.closed({});  // takes no memory
+  try {
+    told.callbacks.closed(last_error(connection));
+  } catch (const std::bad_alloc&) {
+    note_failed_step();
+    told.callbacks.closed({});  // takes no memory
+  }
 }
 
 // The subject in 'Permissions Violation for Subscription to "a.b"'; empty: none is seen.
@@ -138,13 +142,14 @@ void on_error(natsConnection* connection, natsSubscription* /*subscription*/, na
   auto& told = *static_cast<Told*>(closure);
   const MutexLock lock(told.mutex);
   if (!told.is_open) return;
-  const auto& callbacks = told.callbacks;
-  run_step([&] {
+  try {
     const std::string text = last_error(connection);
     const bool is_publish = text.find("Publish") != std::string::npos;
-    if (is_publish) return callbacks.publish_refused(text);
-    callbacks.refused(refused_subject(text), text);
-  });
+    if (is_publish) return told.callbacks.publish_refused(text);
+    told.callbacks.refused(refused_subject(text), text);
+  } catch (const std::bad_alloc&) {
+    note_failed_step();
+  }
 }
 
 // Options of one attempt; the first thing that fails counts.
