@@ -73,7 +73,7 @@ struct Fetch {
   bool allow_private_addresses = false;
   std::string connect_timeout = "5s";
   std::string timeout = "20s";
-  std::int64_t redirects_max = 3;
+  std::int64_t redirects_max = 10;
   std::int64_t downloads_max = 64;
   bool operator==(const Fetch&) const = default;
 };
