@@ -72,12 +72,13 @@ TEST_F(ServerMemoryTest, AHeaderIsGivenBackWithItsRequest) {
 
 TEST_F(ServerMemoryTest, AHeaderWithoutRoomIsRefusedWithTheLimitsName) {
   start_charging();
-  constexpr std::size_t kFit = 8;  // of 10 KiB and a buffer that has grown to 32 KiB
+  constexpr std::size_t kFit = 8;
+  constexpr std::size_t kOfOne = kConnectionBytes + (28U << 10U);  // a buffer of 4 KiB, then 32
   std::vector<RawSocket> held;
   while (held.size() < kFit) {
     held.push_back(connect());
     held.back().send(endless(kHeaderBytes));
-    EXPECT_TRUE(eventually([&] { return memory_.held() > held.size() * kHeaderBytes; }));
+    EXPECT_TRUE(eventually([&] { return memory_.held() == held.size() * kOfOne; }));
   }
   auto more = connect();
   more.send(endless(kHeaderBytes));
