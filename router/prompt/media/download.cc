@@ -3,7 +3,6 @@
 #include "router/prompt/media/download.h"
 
 #include <algorithm>
-#include <new>
 
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -132,25 +131,37 @@ bool is_inside(const RemoteUrl& url, const FetchLimits& limits) {
   return is_local && !limits.allow_private_addresses;
 }
 
-template <class Value>
-void set(const Download& download, CURLoption option, Value value) {
-  const CURLcode code = curl_easy_setopt(download.easy.get(), option, value);
-  if (code == CURLE_OUT_OF_MEMORY) throw std::bad_alloc();
-  SL_CHECK(code == CURLE_OK);
-}
+// Sets the options of a transfer.
+class Options {
+ public:
+  explicit Options(CURL* easy) : easy_(easy) {}
 
-void set_peer(const Download& download, std::string_view proxy) {
-  const FetchLimits& limits = download.limits;
-  set(download, CURLOPT_URL, download.url.text.c_str());  // libcurl copies texts
-  set(download, CURLOPT_PROXY, std::string(proxy).c_str());
-  set(download, CURLOPT_NOPROXY, "");  // who is exempt was decided
-  if (!limits.ca_file.empty()) {
-    set(download, CURLOPT_CAINFO, limits.ca_file.c_str());
-    set(download, CURLOPT_PROXY_CAINFO, limits.ca_file.c_str());
+  template <class Value>
+  void set(CURLoption option, Value value) {
+    const CURLcode code = curl_easy_setopt(easy_, option, value);
+    if (code == CURLE_OUT_OF_MEMORY) has_memory_ = false;
+    SL_CHECK(code == CURLE_OK || code == CURLE_OUT_OF_MEMORY);
   }
-  set(download, CURLOPT_PROTOCOLS_STR, "http,https");
-  set(download, CURLOPT_NETRC, long{CURL_NETRC_IGNORED});
-  set(download, CURLOPT_USERAGENT, "sightline");
+  // False: an option was not set for want of memory.
+  [[nodiscard]] bool has_memory() const { return has_memory_; }
+
+ private:
+  CURL* easy_;
+  bool has_memory_ = true;
+};
+
+void set_peer(Options& options, const Download& download, std::string_view proxy) {
+  const FetchLimits& limits = download.limits;
+  options.set(CURLOPT_URL, download.url.text.c_str());  // libcurl copies texts
+  options.set(CURLOPT_PROXY, std::string(proxy).c_str());
+  options.set(CURLOPT_NOPROXY, "");  // who is exempt was decided
+  if (!limits.ca_file.empty()) {
+    options.set(CURLOPT_CAINFO, limits.ca_file.c_str());
+    options.set(CURLOPT_PROXY_CAINFO, limits.ca_file.c_str());
+  }
+  options.set(CURLOPT_PROTOCOLS_STR, "http,https");
+  options.set(CURLOPT_NETRC, long{CURL_NETRC_IGNORED});
+  options.set(CURLOPT_USERAGENT, "sightline");
 }
 
 std::chrono::seconds silence_max(const FetchLimits& limits) {
@@ -158,15 +169,15 @@ std::chrono::seconds silence_max(const FetchLimits& limits) {
   return std::max(kSilenceMin, share / kSilenceShare);
 }
 
-void set_limits(const Download& download, std::chrono::milliseconds left) {
+void set_limits(Options& options, const Download& download, std::chrono::milliseconds left) {
   const FetchLimits& limits = download.limits;
-  set(download, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(limits.connect_timeout.count()));
-  set(download, CURLOPT_TIMEOUT_MS, std::max(1L, static_cast<long>(left.count())));
-  set(download, CURLOPT_LOW_SPEED_LIMIT, long{kLeastBytesPerSecond});
-  set(download, CURLOPT_LOW_SPEED_TIME, static_cast<long>(silence_max(limits).count()));
+  options.set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(limits.connect_timeout.count()));
+  options.set(CURLOPT_TIMEOUT_MS, std::max(1L, static_cast<long>(left.count())));
+  options.set(CURLOPT_LOW_SPEED_LIMIT, long{kLeastBytesPerSecond});
+  options.set(CURLOPT_LOW_SPEED_TIME, static_cast<long>(silence_max(limits).count()));
   const std::uint64_t bytes_max =
       download.is_of_image() ? limits.image_bytes_max : download.order.wanted.bytes_max;
-  set(download, CURLOPT_MAXFILESIZE_LARGE, static_cast<curl_off_t>(bytes_max));
+  options.set(CURLOPT_MAXFILESIZE_LARGE, static_cast<curl_off_t>(bytes_max));
 }
 
 }  // namespace
@@ -178,22 +189,24 @@ Result<Done> prepare_transfer(Download& download, std::chrono::milliseconds left
     return refused_address(download);
   }
   download.easy.reset(curl_easy_init());
-  if (download.easy == nullptr) throw std::bad_alloc();
-  set_peer(download, proxy);
-  set_limits(download, left);
-  set(download, CURLOPT_PRIVATE, &download);
-  set(download, CURLOPT_NOSIGNAL, 1L);
-  set(download, CURLOPT_QUICK_EXIT, 1L);  // do not wait for a name server when the process ends
-  set(download, CURLOPT_FAILONERROR, 1L);
-  set(download, CURLOPT_FOLLOWLOCATION, 0L);  // each URL is judged here first
+  if (download.easy == nullptr) return out_of_memory();
+  Options options(download.easy.get());
+  set_peer(options, download, proxy);
+  set_limits(options, download, left);
+  options.set(CURLOPT_PRIVATE, &download);
+  options.set(CURLOPT_NOSIGNAL, 1L);
+  options.set(CURLOPT_QUICK_EXIT, 1L);  // do not wait for a name server when the process ends
+  options.set(CURLOPT_FAILONERROR, 1L);
+  options.set(CURLOPT_FOLLOWLOCATION, 0L);  // each URL is judged here first
   // Asked for, since some stores send what they keep coded to whoever does not ask for it.
-  if (download.decodes) set(download, CURLOPT_ACCEPT_ENCODING, "gzip, deflate");
-  set(download, CURLOPT_WRITEFUNCTION, &on_body);
-  set(download, CURLOPT_WRITEDATA, &download);
-  set(download, CURLOPT_HEADERFUNCTION, &on_header);
-  set(download, CURLOPT_HEADERDATA, &download);
-  set(download, CURLOPT_OPENSOCKETFUNCTION, &on_open_socket);
-  set(download, CURLOPT_OPENSOCKETDATA, &download);
+  if (download.decodes) options.set(CURLOPT_ACCEPT_ENCODING, "gzip, deflate");
+  options.set(CURLOPT_WRITEFUNCTION, &on_body);
+  options.set(CURLOPT_WRITEDATA, &download);
+  options.set(CURLOPT_HEADERFUNCTION, &on_header);
+  options.set(CURLOPT_HEADERDATA, &download);
+  options.set(CURLOPT_OPENSOCKETFUNCTION, &on_open_socket);
+  options.set(CURLOPT_OPENSOCKETDATA, &download);
+  if (!options.has_memory()) return out_of_memory();
   return Done{};
 }
 

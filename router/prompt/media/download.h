@@ -100,7 +100,7 @@ struct Download {
 };
 
 // Makes the handle of a transfer that may take `left`. curl_global_init() has been called. Error:
-// the host may not be asked through a proxy. Throws std::bad_alloc.
+// the host may not be asked through a proxy, or out_of_memory().
 Result<Done> prepare_transfer(Download& download, std::chrono::milliseconds left);
 
 // What follows a transfer.
