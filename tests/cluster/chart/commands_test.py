@@ -136,10 +136,6 @@ def install(reader):
     reader.reads(page, "kubectl apply -f config/samples/two-engines.yaml")
     reader.reads(page, "kubectl wait mmr/demo")
     assert "demo" in reader.reads(page, "kubectl get mmr")
-    reader.types("kubectl apply -f config/samples/vllm-gpu.yaml")
-    reader.types("kubectl wait mmr/qwen --timeout=30s "
-                 "--for=jsonpath='{.status.conditions[?(@.type==\"Ready\")].reason}'=ImageMissing")
-    assert "STATUS: deployed" in reader.reads(page, "helm upgrade")
     reader.reads(page, "kubectl apply -f config/samples/vllm-gpu.yaml")
     reader.types("kubectl wait mmr/qwen --for=condition=Accepted --timeout=30s")
     reader.types("kubectl delete -f config/samples/vllm-gpu.yaml --cascade=foreground")
