@@ -75,6 +75,7 @@ void Normaliser::settle_handle_bytes() {
 }
 
 void Normaliser::reset() {
+  to_store_.clear();  // what a batch left that found no memory
   forget(false);
   groups_.clear();
   content_.forget_encoding();
@@ -375,7 +376,8 @@ void Normaliser::add_copy(Handle& handle, const GroupTier& place) {
 // To what is stored already where it follows that in the prompt.
 void Normaliser::add_store(const Handle& handle, operations::Tier tier) {
   if (to_store_.empty() || handle.parent != to_store_.back().keys.back()) {
-    to_store_.push_back({.tier = tier, .parent = handle.parent, .keys = {}});
+    to_store_.push_back({.tier = tier, .parent = handle.parent, .keys = {*handle.key}});
+    return;
   }
   to_store_.back().keys.push_back(*handle.key);
 }
