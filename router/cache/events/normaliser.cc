@@ -75,7 +75,7 @@ void Normaliser::settle_handle_bytes() {
 }
 
 void Normaliser::reset() {
-  to_store_.clear();  // what a batch left that found no memory
+  to_store_ = {};  // what a batch left that found no memory
   forget(false);
   groups_.clear();
   content_.forget_encoding();
@@ -369,17 +369,8 @@ void Normaliser::add_copy(Handle& handle, const GroupTier& place) {
     ++statistics_.copies_added;
   }
   if (!was_held && handle.key && held_everywhere(handle, place.tier)) {
-    add_store(handle, place.tier);
+    to_store_.add(place.tier, handle.parent, *handle.key);
   }
-}
-
-// To what is stored already where it follows that in the prompt.
-void Normaliser::add_store(const Handle& handle, operations::Tier tier) {
-  if (to_store_.empty() || handle.parent != to_store_.back().keys.back()) {
-    to_store_.push_back({.tier = tier, .parent = handle.parent, .keys = {*handle.key}});
-    return;
-  }
-  to_store_.back().keys.push_back(*handle.key);
 }
 
 void Normaliser::withdraw(Handle& handle) {
@@ -391,11 +382,10 @@ void Normaliser::withdraw(Handle& handle) {
 }
 
 void Normaliser::flush_stores() {
-  for (auto& store : to_store_) {
+  for (auto& store : to_store_.take()) {
     statistics_.blocks_stored += store.keys.size();
     tell(std::move(store));
   }
-  to_store_.clear();
 }
 
 }  // namespace sightline::events

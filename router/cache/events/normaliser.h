@@ -14,6 +14,7 @@
 #include "router/cache/content/block_content.h"
 #include "router/cache/events/cache_groups.h"
 #include "router/cache/events/normaliser_options.h"
+#include "router/cache/events/store_runs.h"
 #include "router/cache/events/waiting_stores.h"
 #include "router/cache/keys/block_key.h"
 #include "router/cache/operations/facts.h"
@@ -135,7 +136,6 @@ class Normaliser {
   bool take(EngineHash hash, const Link& link, const GroupTier& place);
   void add_copy(Handle& handle, const GroupTier& place);
   void withdraw(Handle& handle);
-  void add_store(const Handle& handle, operations::Tier tier);
   void flush_stores();
   [[nodiscard]] static std::uint32_t copies_of(const Handle& handle, const GroupTier& place);
   // What one removal of a block says.
@@ -166,10 +166,10 @@ class Normaliser {
   std::optional<std::uint32_t> block_size_conflict_;
   operations::MissingBlocks missing_;
   NormaliserStatistics statistics_;
-  double batch_time_s_ = 0;                  // the engine's clock, of the batch being applied
-  bool is_paired_ = false;                   // tokens came in pairs since the last reset
-  bool ignoring_ = false;                    // block sizes disagreed since the last reset
-  std::vector<operations::Store> to_store_;  // scratch: of one event
+  double batch_time_s_ = 0;  // the engine's clock, of the batch being applied
+  bool is_paired_ = false;   // tokens came in pairs since the last reset
+  bool ignoring_ = false;    // block sizes disagreed since the last reset
+  StoreRuns to_store_;       // of one event
 };
 
 }  // namespace sightline::events
