@@ -109,55 +109,57 @@ Task<void> note_result(IoPool& pool, Effort effort, Hold* hold,
 
 constexpr std::size_t kLarge = 48U << 20U;
 
-TEST(IoPool, ASmallStepDoesNotWaitForLargeOnes) {
-  IoPool pool({.io_threads = 1, .compute_threads = 2});
-  const auto home = pool.context(0).get_executor();
+// A pool of two compute threads, one of which a large step holds until it is released.
+struct HeldPool {
+  HeldPool() {
+    begin({kLarge}, held, &hold);
+    EXPECT_TRUE(fakes::eventually([this] { return hold.running() == 1; }));
+  }
+  ~HeldPool() { hold.release(); }
+
+  void begin(Effort effort, std::promise<Result<Done>>& result, Hold* holds = nullptr) {
+    spawn(home(), note_result(pool, std::move(effort), holds, result));
+  }
+  asio::io_context::executor_type home() { return pool.context(0).get_executor(); }
+
   Hold hold;
   std::promise<Result<Done>> held;
+  IoPool pool{{.io_threads = 1, .compute_threads = 2}};
+};
+
+TEST(IoPool, ASmallStepDoesNotWaitForLargeOnes) {
+  HeldPool held;
   std::promise<Result<Done>> large;
   std::promise<Result<Done>> small;
-  spawn(home, note_result(pool, {kLarge}, &hold, held));
-  ASSERT_TRUE(fakes::eventually([&] { return hold.running() == 1; }));
-  spawn(home, note_result(pool, {kLarge}, nullptr, large));
-  spawn(home, note_result(pool, {kInlineWeightMax + 1}, nullptr, small));
+  held.begin({kLarge}, large);
+  held.begin({kInlineWeightMax + 1}, small);
   EXPECT_TRUE(small.get_future().get().ok());
   auto waits = large.get_future();
   EXPECT_EQ(waits.wait_for(std::chrono::seconds(0)), std::future_status::timeout);
-  hold.release();
+  held.hold.release();
   EXPECT_TRUE(waits.get().ok());
-  EXPECT_TRUE(held.get_future().get().ok());
+  EXPECT_TRUE(held.held.get_future().get().ok());
 }
 
 TEST(IoPool, AStepWhoseClientLeavesDoesNotWaitForItsTurn) {
-  IoPool pool({.io_threads = 1, .compute_threads = 2});
-  const auto home = pool.context(0).get_executor();
-  Hold hold;
-  std::promise<Result<Done>> held;
+  HeldPool held;
   std::promise<Result<Done>> left;
   std::stop_source leave;
-  spawn(home, note_result(pool, {kLarge}, &hold, held));
-  ASSERT_TRUE(fakes::eventually([&] { return hold.running() == 1; }));
-  spawn(home, note_result(pool, {kLarge, leave.get_token()}, nullptr, left));
-  asio::post(home, [leave]() mutable { leave.request_stop(); });
+  held.begin({kLarge, leave.get_token()}, left);
+  asio::post(held.home(), [leave]() mutable { leave.request_stop(); });
   const auto result = left.get_future().get();
   ASSERT_FALSE(result.ok());
   EXPECT_EQ(result.error().code, ErrorCode::Cancelled);
-  hold.release();
-  EXPECT_TRUE(held.get_future().get().ok());
+  held.hold.release();
+  EXPECT_TRUE(held.held.get_future().get().ok());
 }
 
 TEST(IoPool, EndsWhileStepsWait) {
-  Hold hold;
-  std::promise<Result<Done>> held;
   std::promise<Result<Done>> waiting;
   std::stop_source leave;
   {
-    IoPool pool({.io_threads = 1, .compute_threads = 2});
-    const auto home = pool.context(0).get_executor();
-    spawn(home, note_result(pool, {kLarge}, &hold, held));
-    ASSERT_TRUE(fakes::eventually([&] { return hold.running() == 1; }));
-    spawn(home, note_result(pool, {kLarge, leave.get_token()}, nullptr, waiting));
-    hold.release();
+    HeldPool held;
+    held.begin({kLarge, leave.get_token()}, waiting);
   }
   leave.request_stop();
 }
