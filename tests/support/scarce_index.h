@@ -16,10 +16,13 @@ class ScarceIndex : public index::IndexWriter {
   explicit ScarceIndex(index::IndexWriter& inner) : inner_(inner) {}
 
   void fail_next() { ++failures_; }
+  // From now on it always does, or no more.
+  void fail_always(bool always) { always_ = always; }
   [[nodiscard]] bool has_failed() const { return failures_ == 0; }
 
   void apply(CacheId cache, const operations::Operation& operation) override {
     inner_.apply(cache, operation);
+    if (always_) throw std::bad_alloc();
     if (failures_ == 0) return;
     --failures_;
     throw std::bad_alloc();
@@ -30,6 +33,7 @@ class ScarceIndex : public index::IndexWriter {
  private:
   index::IndexWriter& inner_;
   std::atomic<int> failures_ = 0;
+  std::atomic<bool> always_ = false;
 };
 
 }  // namespace sightline::test

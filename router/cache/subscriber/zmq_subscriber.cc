@@ -156,7 +156,14 @@ void EventSubscriber::State::follower_step(CacheId cache,
     step(*followed.follower);
     settle(cache, followed);
   });
-  if (!is_done) followed.is_broken = has_broken = true;
+  if (is_done) return;
+  followed.is_broken = has_broken = true;
+  // Nothing of it is proved until that: there may be no memory for a while.
+  run_step([&] {
+    FeedStatus status = followed.follower->status();
+    status.facts.health = operations::FeedHealth::Replaying;
+    publish(status);
+  });
 }
 
 // The lost step is a gap that no sequence shows: the state is dropped and learned by a replay.

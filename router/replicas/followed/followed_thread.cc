@@ -85,7 +85,14 @@ void FollowedFeeds::State::stream_step(CacheId cache, const std::function<void(F
   const auto entry = followed.find(cache);
   if (entry == followed.end()) return;
   const bool is_done = run_step([&] { step(entry->second); });
-  if (!is_done) entry->second.is_broken = has_broken = true;
+  if (is_done) return;
+  entry->second.is_broken = has_broken = true;
+  // Nothing of it is proved until that: there may be no memory for a while.
+  run_step([&] {
+    FollowedStatus status = entry->second.stream->status();
+    status.facts.health = operations::FeedHealth::Replaying;
+    publish(std::move(status));
+  });
 }
 
 // The lost step is a gap that no sequence shows: the cache is cleared, and the stream followed as

@@ -6,7 +6,6 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -162,6 +161,20 @@ TEST(FollowedFeeds, AFrameWithoutMemoryHasTheCacheClearedAndFollowedAnew) {
   EXPECT_TRUE(eventually([&] { return router.held(kFirst).empty(); }));
 }
 
+TEST(FollowedFeeds, NothingIsVerifiedWhileThereIsNoMemory) {
+  const NatsServer server;
+  Agent agent(server, kW0, 11);
+  agent.store({1, 2, 3});
+  Router router(server, "a");
+  router.feeds->add(kFirst, kW0);
+  ASSERT_TRUE(router.comes_to_hold(kFirst, agent)) << router.reason(kFirst);
+  router.scarce.fail_always(true);
+  agent.store({10});
+  EXPECT_TRUE(eventually([&] { return !router.is_verified(kFirst); }));
+  router.scarce.fail_always(false);
+  EXPECT_TRUE(router.comes_to_hold(kFirst, agent)) << router.reason(kFirst);
+}
+
 TEST(FollowedFeeds, AFloodOfOneStreamDoesNotKeepAnotherWaiting) {
   const NatsServer server;
   Router router(server, "a");
@@ -170,20 +183,23 @@ TEST(FollowedFeeds, AFloodOfOneStreamDoesNotKeepAnotherWaiting) {
   router.feeds->add(kFirst, kW0);
   router.feeds->add(kSecond, kW1);
   ASSERT_TRUE(router.comes_to_hold(kSecond, agent));
+  const auto refused = [&] {
+    return router.feeds->status(kFirst)->refused.at(static_cast<std::size_t>(Refusal::WrongTag));
+  };
   // Messages that are no frames, about 5,000 a second: more than an instrumented router reads would
   // wait in front of all streams.
   const Router forger(server, "forger");
   const std::string subject = router.subjects.events(kW0.worker, kW0.rank);
   const std::string junk = static_cast<char>(envelope::kVersion) + std::string(4'096, 'x');
   WorkerThread flood("flood", [&](const std::stop_token& stop) {
+    Mutex mutex;
+    StopCondVar over;
+    const MutexLock lock(mutex);
     while (!stop.stop_requested()) {
       for (int i = 0; i < 50; ++i) forger.control->publish(subject, junk);
-      std::this_thread::sleep_for(milliseconds(10));
+      over.wait_until(mutex, stop, system_clock().now() + milliseconds(10), [] { return false; });
     }
   });
-  const auto refused = [&] {
-    return router.feeds->status(kFirst)->refused.at(static_cast<std::size_t>(Refusal::WrongTag));
-  };
   ASSERT_TRUE(eventually([&] { return refused() > 1'000; }));
   const auto refused_before = refused();
   for (std::uint64_t block = 2; block < 40; ++block) {

@@ -114,6 +114,22 @@ TEST_F(ZmqSubscriber, WithoutAReplayAMessageWithoutMemoryIsKnownToBeMissing) {
   EXPECT_EQ(index_.blocks(kEngine), 0U) << "its parent is one of the forgotten";
 }
 
+TEST_F(ZmqSubscriber, NothingIsVerifiedWhileThereIsNoMemory) {
+  start();
+  follow({.events = publisher_.bind_events()});
+  publisher_.await_subscriber();
+  publisher_.publish(0);
+  await([&] { return status().facts.health == operations::FeedHealth::Verified; });
+  scarce_.fail_always(true);
+  publisher_.publish(1);
+  await([&] { return status().facts.health == operations::FeedHealth::Replaying; });
+  scarce_.fail_always(false);
+  publisher_.publish(2);
+  await_sequence(2);
+  await([&] { return status().facts.health == operations::FeedHealth::Verified; });
+  EXPECT_TRUE(status().facts.missing.forgotten);
+}
+
 TEST_F(ZmqSubscriber, GoesOnLiveWhenNobodyAnswersTheReplay) {
   start(std::chrono::milliseconds(500));
   const auto replay = publisher_.bind_replay();
