@@ -37,21 +37,47 @@ selection::Inquiry inquiry_of(const fleet::Served& served) {
   return inquiry;
 }
 
+// That of one change, until it is over.
+struct Turn {
+  explicit Turn(std::atomic<bool>& taken_by_one)
+      : taken(taken_by_one), is_mine(!taken_by_one.exchange(true)) {}
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+  ~Turn() {
+    if (is_mine) taken = false;
+  }
+
+  std::atomic<bool>& taken;
+  const bool is_mine;
+};
+
 }  // namespace
 
 Task<Result<http::Response>> Adapters::change(const http::Request& http,
                                               const std::string& request_id) {
   const auto change = read_change(http.path(), http.body);
   if (!change.ok()) co_return change.error();
+  // What one does and undoes another would take for what workers had.
+  const Turn turn(is_changing_);
+  if (!turn.is_mine) {
+    co_return unavailable("another adapter is being loaded or unloaded; try again shortly");
+  }
+  auto answer = co_await change_alone(*change, http, request_id);
+  co_return answer;
+}
+
+Task<Result<http::Response>> Adapters::change_alone(const AdapterChange& change,
+                                                    const http::Request& http,
+                                                    const std::string& request_id) const {
   const http::RequestHead head{http.method, http.target,
                                relay::engine_headers(http.headers, request_id)};
   auto found = co_await targets();
   if (!found.ok()) co_return std::move(found).error();
   for (Target& target : *found) {
-    const auto seen = co_await look_at(target, *change, head.headers);
+    const auto seen = co_await look_at(target, change, head.headers);
     if (!seen.ok()) co_return seen.error();
   }
-  auto answer = co_await change_all(*change, *found, head, http.body);
+  auto answer = co_await change_all(change, *found, head, http.body);
   co_return answer;
 }
 

@@ -2,7 +2,7 @@
 // Copyright The Sightline Authors
 #pragma once
 
-#include <cstdint>
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -25,8 +25,8 @@ namespace sightline::adapters {
 
 // Loads and unloads LoRA adapters on all workers or on none: a request for an adapter may go to
 // any of them.
-// Thread safety: change() on any I/O thread. Two changes of the same adapter at the same time are
-// not ordered.
+// Thread safety: change() on any I/O thread. One change at a time in this process; those of other
+// processes are not known here.
 class Adapters {
  public:
   struct Services {  // all outlive this
@@ -43,8 +43,9 @@ class Adapters {
   // gives the last one's answer. Workers that have what is asked for are left as they are, unless
   // all have. Where one refuses, those before it are changed back, and its answer is given. It goes
   // on when the client leaves.
-  // Errors: as read_change(); Unavailable where a worker takes no requests, before any is changed,
-  // where one gives no answer, and where one cannot be changed back, which the message names.
+  // Errors: as read_change(); Unavailable while another change is under way and where a worker
+  // takes no requests, before any is changed, where one gives no answer, and where one cannot be
+  // changed back, which the message names.
   Task<Result<http::Response>> change(const http::Request& http, const std::string& request_id);
 
  private:
@@ -61,6 +62,8 @@ class Adapters {
     [[nodiscard]] bool is_good() const { return status >= 200 && status < 300; }
   };
 
+  Task<Result<http::Response>> change_alone(const AdapterChange& change, const http::Request& http,
+                                            const std::string& request_id) const;
   [[nodiscard]] Task<Result<std::vector<Target>>> targets() const;
   Task<Result<Done>> look_at(Target& target, const AdapterChange& change,
                              const http::Headers& headers) const;
@@ -75,6 +78,7 @@ class Adapters {
                            const std::string& body) const;
 
   Services services_;
+  std::atomic<bool> is_changing_ = false;
 };
 
 }  // namespace sightline::adapters

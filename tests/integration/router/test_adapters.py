@@ -4,6 +4,7 @@
 
 import contextlib
 import json
+import threading
 
 import pytest
 from fake_engine import FakeEngine, answer_ok, response, router
@@ -22,6 +23,8 @@ class LoraEngine(FakeEngine):
         super().__init__(name, self._answer)
         self.adapters = dict(adapters)
         self.refuses, self.breaks = set(), set()
+        self.answers = threading.Event()  # unset: it keeps who asks waiting
+        self.answers.set()
 
     def quiet_answers(self):
         answers = super().quiet_answers()
@@ -34,6 +37,7 @@ class LoraEngine(FakeEngine):
         path, given = request[1], json.loads(request[3])
         if path not in (LOAD, UNLOAD):
             return answer_ok(connection, request)
+        self.answers.wait()
         name = given["lora_name"]
         is_there = name in self.adapters
         can_be_done = not is_there or given.get("load_inplace") if path == LOAD else is_there
@@ -135,6 +139,23 @@ def test_a_worker_that_cannot_be_changed_back_is_named(build, logs):
         for engine in engines:
             assert (engine.name in message) == (engine is engines[2] or bool(engine.adapters))
         assert changes(stack, "torn") == 1
+
+
+def test_one_adapter_is_changed_at_a_time(build, logs):
+    with three(build, logs) as (stack, engines):
+        for engine in engines:
+            engine.answers.clear()
+        first = []
+        asked = threading.Thread(target=lambda: first.append(post(stack.port, HERONS, path=LOAD)))
+        asked.start()
+        stack.wait_until(lambda: any(engine.requests for engine in engines))
+        assert post(stack.port, HERONS, path=LOAD).status == 503
+        for engine in engines:
+            engine.answers.set()
+        asked.join()
+        assert first[0].status == 200
+        assert loaded(engines) == [{"herons": "/adapters/herons"}] * 3
+        assert post(stack.port, {"lora_name": "herons"}, path=UNLOAD).status == 200
 
 
 def test_no_adapter_is_changed_while_a_worker_is_down(build, logs):
