@@ -11,7 +11,7 @@ BUILD := build/$(PRESET)
 PYTHON := build/venv/bin/python
 LINT := /usr/bin/python3 hack/lint
 
-.PHONY: help setup build demo-build test-build demo demo-replicas demo-cluster serve test test-packaging test-packaging-full test-cluster test-goldens lint format bench bench-peers bench-tokenizer bench-replays chaos chaos-replicas fairness memory soak stream-model coverage fuzz release test-asan test-tsan instrumented-build ci clean
+.PHONY: help setup build demo-build test-build demo demo-replicas demo-cluster serve test test-packaging test-packaging-full test-cluster test-cluster-full test-goldens lint format bench bench-peers bench-tokenizer bench-replays chaos chaos-replicas fairness memory soak stream-model coverage fuzz release test-asan test-tsan instrumented-build ci clean
 
 help: ## this text
 	@echo "Sightline. On a fresh Debian 12 machine 'make demo' or 'make test' is all it takes."
@@ -66,6 +66,9 @@ test-packaging-full: test-packaging ## the same, slow alerts waited for, two rel
 
 test-cluster: demo-build ## tests on a real Kubernetes, as root with real pods (else TESTBED_PODS=off)
 	@hack/run_cluster_tests $(BUILD)
+
+test-cluster-full: demo-build ## the same, with 200 kills of the operator, all faults of its API server, 100 objects at rest (SEED=N)
+	@SL_CLUSTER_FULL=1 SEED=$(SEED) hack/run_cluster_tests $(BUILD)
 
 test-goldens: test-build ## run the full golden tables from outside: GOLDENS=DIR
 	@hack/run_goldens $(BUILD) "$(GOLDENS)"

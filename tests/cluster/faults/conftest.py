@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Sightline Authors
+"""A bed with fake nodes whose routers answer, and the operator as a process behind a proxy. All
+that is done at random follows from SEED; SL_CLUSTER_FULL=1 does much more of it."""
+
+import os
+import pathlib
+import sys
+
+import pytest
+
+from testbed import local_operator
+from testbed.commands import Commands
+from testbed.fault_proxy import FaultProxy
+from testbed.namespace import Namespace
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+import answering  # noqa: E402
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+BUILD = pathlib.Path(os.environ.get("SL_BUILD", ROOT / "build/release")).resolve()
+SEED = os.environ.get("SEED") or "1"
+LOG_BYTES = 8000
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = yield
+    if report.failed and "seed" in item.fixturenames:
+        report.sections.append(("seed", f"the same again: SEED={SEED}"))
+    log = item.funcargs.get("operator") if hasattr(item, "funcargs") else None
+    if report.failed and log is not None:
+        report.sections.append(("operator", log.log.read_text()[-LOG_BYTES:]))
+    return report
+
+
+@pytest.fixture(scope="session")
+def seed():
+    return SEED
+
+
+@pytest.fixture(scope="session")
+def is_full():
+    return bool(os.environ.get("SL_CLUSTER_FULL"))
+
+
+@pytest.fixture(scope="session")
+def bed():
+    commands = Commands("test-faults")
+    commands.down()
+    try:
+        commands.up()
+        answering.give_addresses(commands.bed)
+        local_operator.install(commands)
+        with answering.Answering(commands.bed):
+            yield commands
+    finally:
+        commands.down()
+
+
+@pytest.fixture(scope="session")
+def proxy(bed):
+    with FaultProxy(bed.bed) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def operator(bed, proxy):
+    """Looks often, so that what depends on its looks alone comes soon; a killed one must not wait
+    for a Lease to run out."""
+    kubeconfig = local_operator.write_kubeconfig(bed, proxy.server)
+    with local_operator.LocalOperator(
+            BUILD / "bin/sightline-operator", kubeconfig, bed.bed.logs / "operator.log",
+            "--leader-elect=false", "--poll-interval", "500ms") as running:
+        yield running
+
+
+@pytest.fixture
+def make_home(operator, bed):
+    made = []
+
+    def make(title):
+        made.append(Namespace(bed.bed, title))
+        return made[-1].__enter__()
+
+    yield make
+    for one in made:
+        one.__exit__(None, None, None)
