@@ -12,6 +12,7 @@
 #include <asio/associated_executor.hpp>
 #include <asio/basic_socket_acceptor.hpp>
 #include <asio/ip/tcp.hpp>
+#include <asio/ip/v6_only.hpp>
 #include <asio/post.hpp>
 #include <asio/redirect_error.hpp>
 #include <sys/socket.h>
@@ -78,11 +79,30 @@ Result<tcp::endpoint> resolve_listen(asio::io_context& context, const ServerOpti
   return tcp::endpoint(found.begin()->endpoint().address(), options.port);
 }
 
+bool is_any_of_six(const tcp::endpoint& endpoint) {
+  return endpoint.address().is_v6() && endpoint.address().is_unspecified();
+}
+
+// "::" where the kernel has no IPv6 (ipv6.disable=1) is all addresses that there are.
+tcp::endpoint possible(asio::io_context& context, const tcp::endpoint& endpoint,
+                       const ServerOptions& options) {
+  if (!is_any_of_six(endpoint)) return endpoint;
+  Acceptor probe(context.get_executor());
+  asio::error_code code;
+  probe.open(endpoint.protocol(), code);
+  if (code != asio::error::address_family_not_supported) return endpoint;
+  log(LogLevel::Warn, "this machine has no IPv6: the server listens on 0.0.0.0 in place of ::",
+      {{"setting", options.port_flags}, {"port", endpoint.port()}});
+  return {asio::ip::address_v4::any(), endpoint.port()};
+}
+
 asio::error_code listen_on(Acceptor& acceptor, const tcp::endpoint& endpoint, bool shared) {
   asio::error_code code;
   acceptor.open(endpoint.protocol(), code);
   if (code) return code;
   acceptor.set_option(Acceptor::reuse_address(true), code);
+  // "::" takes what comes to addresses of IPv4 too, whatever net.ipv6.bindv6only says.
+  if (is_any_of_six(endpoint)) acceptor.set_option(asio::ip::v6_only(false), code);
   const int on = 1;
   if (shared &&
       setsockopt(acceptor.native_handle(), SOL_SOCKET, SO_REUSEPORT, &on, sizeof on) != 0) {
@@ -288,6 +308,7 @@ Server::Server(std::shared_ptr<State> state) : state_(std::move(state)) {}
 Result<std::unique_ptr<Server>> Server::create(IoPool& pool, ServerOptions options,
                                                Responder handler) {
   auto endpoint = SL_TRY(resolve_listen(pool.context(0), options));
+  endpoint = possible(pool.context(0), endpoint, options);
   auto context =
       std::make_shared<ServerContext>(std::move(options), std::move(handler), pool.size());
   auto state = std::make_shared<State>(State{pool, context, {}, 0});

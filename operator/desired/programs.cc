@@ -50,7 +50,7 @@ Value program(const Scene& scene, std::string_view name, const std::vector<std::
 }
 
 Value agent_program(const Scene& scene, const std::vector<std::string>& args) {
-  std::vector<std::string> all = {"agent", "--admin-host", "0.0.0.0", "--admin-port",
+  std::vector<std::string> all = {"agent", "--admin-host", "::", "--admin-port",
                                   std::to_string(kAdminPort)};
   all.insert(all.end(), args.begin(), args.end());
   Value agent = program(scene, kAgent, all);

@@ -81,7 +81,7 @@ void add_reconcile(SettingTable& table, ReconcileSettings& s) {
 }  // namespace
 
 OperatorSettings::OperatorSettings() {
-  admin.host = "0.0.0.0";
+  admin.host = "::";
   admin.port = kOperatorPort;
 }
 

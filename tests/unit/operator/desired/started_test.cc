@@ -169,7 +169,7 @@ TEST(Started, AFrontendTakesAllThatItIsGiven) {
   EXPECT_TRUE(checked.ok()) << (checked.ok() ? "" : checked.error().message);
   EXPECT_EQ(settings.roles, contract::Roles::Frontend);
   EXPECT_EQ(settings.selection.routers, "http://" + rendered.name("router") + ":8092");
-  EXPECT_EQ(settings.server.host, "0.0.0.0");
+  EXPECT_EQ(settings.server.host, "::");
   EXPECT_EQ(settings.server.drain_timeout, std::chrono::minutes(2));
   EXPECT_TRUE(settings.workers.empty());
   for (const std::string& file : {settings.identity.key_file, settings.nats.nkey_file,

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Sightline Authors
+"""`::` is every address that a machine has: those of IPv4 too, and those alone where the kernel has
+no IPv6."""
+
+import contextlib
+import http.client
+import pathlib
+import sys
+
+import pytest
+from stack import Program
+
+import without_six
+
+KUBECONFIG = """\
+apiVersion: v1
+kind: Config
+current-context: here
+contexts: [{name: here, context: {cluster: here, user: here}}]
+clusters: [{name: here, cluster: {server: 'http://127.0.0.1:9'}}]
+users: [{name: here, user: {}}]
+"""
+
+
+@pytest.fixture
+def begin(build, tmp_path):
+    """Starts an operator whose port is on the address: the simplest of all that listen."""
+    (tmp_path / "kubeconfig").write_text(KUBECONFIG)
+    with contextlib.ExitStack() as stack:
+        def start(host, *before):
+            program = Program(
+                [*before, build / "bin/sightline-operator", "--kubeconfig", tmp_path / "kubeconfig",
+                 "--admin-host", host, "--admin-port", 0, "--leader-elect=false"],
+                tmp_path / "log")
+            stack.callback(program.process.wait)
+            stack.callback(program.process.terminate)
+            return program, program.wait_for(r"ready: admin (http://\S+):(\d+)")
+
+        yield start
+
+
+def status(host, port):
+    connection = http.client.HTTPConnection(host, int(port), timeout=60)
+    with contextlib.closing(connection):
+        connection.request("GET", "/healthz")
+        return connection.getresponse().status
+
+
+def test_it_takes_connections_to_addresses_of_both_kinds(begin):
+    _, ready = begin("::")
+    assert ready[1] == "http://[::]"
+    assert [status(host, ready[2]) for host in ("127.0.0.1", "::1")] == [200, 200]
+
+
+def test_where_there_is_no_ipv6_it_takes_those_that_there_are_and_says_so(begin):
+    program, ready = begin("::", sys.executable, pathlib.Path(without_six.__file__))
+    assert status("127.0.0.1", ready[2]) == 200
+    assert "this machine has no IPv6" in program.log()
+
+
+def test_where_there_is_no_ipv6_one_address_of_it_is_refused(begin):
+    with pytest.raises(RuntimeError, match="cannot listen on \\[::1\\]:0"):
+        begin("::1", sys.executable, pathlib.Path(without_six.__file__))
