@@ -45,6 +45,7 @@ inline constexpr std::string_view kModelPath = "/models";
 inline constexpr std::string_view kConfigPath = "/etc/sightline/config";      // *.yaml
 inline constexpr std::string_view kIdentityPath = "/etc/sightline/identity";  // key
 inline constexpr std::string_view kTokensPath = "/etc/sightline/tokens";      // admin, selection
+inline constexpr std::string_view kDrainPath = "/etc/sightline/drain";        // token
 inline constexpr std::string_view kNatsPath = "/etc/sightline/nats";  // seed, credentials, ca.crt
 inline constexpr std::string_view kTemplatePath = "/etc/sightline/template";  // kTemplateFile
 inline constexpr std::string_view kTemplateFile = "chat_template.jinja";

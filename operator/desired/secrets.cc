@@ -50,6 +50,8 @@ std::vector<Value> secrets(const Owner& owner, const Value& owner_reference, con
   Value& tokens = begin("tokens");
   put(tokens, kAdminToken, bytes_of(to_hex(draws.admin)));
   put(tokens, kSelectionToken, bytes_of(to_hex(draws.selection)));
+  // Apart: workers' pods have this token and no other one.
+  put(begin("drain"), kDrainToken, bytes_of(to_hex(draws.drain)));
   if (nats.external) return made;
   put_user(begin(user_part(kFrontend)), draws.nats_frontend);
   put_user(begin(user_part(kRouterComponent)), draws.nats_router);
@@ -90,6 +92,12 @@ SecretFile token_file(const Owner& owner, std::string_view token) {
   return {.secret = shared_name(owner, "tokens"),
           .key = std::string(token),
           .file = std::string(token)};
+}
+
+SecretFile drain_file(const Owner& owner) {
+  return {.secret = shared_name(owner, "drain"),
+          .key = std::string(kDrainToken),
+          .file = std::string(kDrainToken)};
 }
 
 std::vector<SecretFile> nats_files(const Scene& scene, std::string_view user) {

@@ -22,6 +22,8 @@ inline constexpr std::string_view kIdentity = "identity";
 inline constexpr std::string_view kIdentityKey = "key";
 inline constexpr std::string_view kAdminToken = "admin";  // for pushes to routers and frontends
 inline constexpr std::string_view kSelectionToken = "selection";  // of frontends, at routers
+// Key of NAME-drain: for POST /drain at the agents of workers' pods.
+inline constexpr std::string_view kDrainToken = "token";
 inline constexpr std::string_view kSeedKey = "seed";
 inline constexpr std::string_view kPublicKey = "public";
 
@@ -33,14 +35,16 @@ struct Draws {
   KeyBytes identity{};
   KeyBytes admin{};
   KeyBytes selection{};
+  KeyBytes drain{};
   KeyBytes nats_frontend{};
   KeyBytes nats_router{};
   KeyBytes nats_agent{};
   KeyBytes nats_cluster{};
 };
 
-// NAME-identity, NAME-tokens and, for a managed NATS, NAME-nats-frontend, -router, -agent and
-// -server; the last one is the servers' own (nats.h). Nothing is made for an external NATS.
+// NAME-identity, NAME-tokens, NAME-drain and, for a managed NATS, NAME-nats-frontend, -router,
+// -agent and -server; the last one is the servers' own (nats.h). Nothing is made for an external
+// NATS.
 std::vector<object::Value> secrets(const Owner& owner, const object::Value& owner_reference,
                                    const crd::Nats& nats, const Draws& draws);
 
@@ -56,6 +60,7 @@ std::optional<std::string> secret_value(const object::Value& secret, std::string
 // Files of the Secrets, for PodSpec::mount_secret().
 SecretFile identity_file(const Scene& scene);
 SecretFile token_file(const Owner& owner, std::string_view token);
+SecretFile drain_file(const Owner& owner);
 // What a user shows to NATS, as nats_environment() says: a seed of our own, or what the spec names
 // of an external NATS; none where it names nothing.
 std::vector<SecretFile> nats_files(const Scene& scene, std::string_view user);

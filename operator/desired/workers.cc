@@ -12,6 +12,7 @@
 #include "operator/desired/model_files.h"
 #include "operator/desired/pods.h"
 #include "operator/desired/programs.h"
+#include "operator/desired/secrets.h"
 #include "operator/desired/settings.h"
 
 namespace sightline::desired {
@@ -24,15 +25,32 @@ namespace {
 constexpr std::int64_t kGraceSeconds = 15;
 constexpr std::int64_t kStartupPeriodSeconds = 10;
 
+// A POST with the token, as `sightline drain` sends it, for images that have Python and no
+// sightline: those of vLLM, SGLang and TensorRT-LLM. A proxy of the environment is passed by.
+constexpr char kDrainScript[] =
+    "import sys, urllib.request as r; url, file = sys.argv[1:]; "
+    "r.build_opener(r.ProxyHandler({})).open(r.Request(url, method='POST', headers="
+    "{'Authorization': 'Bearer ' + open(file).read().split()[0]})).read()";
+
+std::string drain_token() { return std::string(kDrainPath) + "/" + std::string(kDrainToken); }
+
+std::vector<std::string> drain_command(const Scene& scene, crd::Backend backend) {
+  const std::string seconds = std::to_string(drain_seconds(scene.spec));
+  if (backend == crd::Backend::Simulator) {
+    return {"sightline", "drain", "--token-file", drain_token(), "--timeout", seconds + "s"};
+  }
+  const std::string agent = "http://127.0.0.1:" + std::to_string(kAdminPort);
+  return {"python3", "-c", kDrainScript, agent + "/drain?timeout=" + seconds, drain_token()};
+}
+
 // An agent's worker goes by the name of the pod, as the routers' lists name it.
 Value agent_container(const Scene& scene, const crd::Pool& pool) {
   std::string worker = "name=$(SIGHTLINE_REPLICA_NAME),url=http://127.0.0.1:" +
                        std::to_string(commands::kEnginePort);
   if (pool.backend == crd::Backend::Sglang) worker += ",family=sglang";
   Value agent = agent_program(scene, {"--worker", worker});
-  // The engine's preStop hook is a GET of the kubelet's, which brings no token. By a variable:
-  // agents of an older image pass over those that they do not know.
-  set_env(agent, "SIGHTLINE_AGENT_DRAIN_BY_GET", "true");
+  // By a variable: agents of an older image pass over those that they do not know.
+  set_env(agent, "SIGHTLINE_ADMIN_TOKEN_FILE", drain_token());
   // The engine begins when it is there to drain it: where its preStop hook is refused at once,
   // SIGTERM comes before the engine hears it.
   agent.member("startupProbe") =
@@ -100,9 +118,8 @@ Value worker_container(const Scene& scene, const crd::Pool& pool) {
   set_resources(container, own.resources);
   const std::int64_t gpus = gpus_of(pool);
   if (gpus > 0) container.set({"resources", "limits", own.gpu_resource}, std::to_string(gpus));
-  container.set({"lifecycle", "preStop", "httpGet", "port"}, kAdminPort);
-  container.set({"lifecycle", "preStop", "httpGet", "path"},
-                "/drain?timeout=" + std::to_string(drain_seconds(scene.spec)));
+  container.set({"lifecycle", "preStop", "exec", "command"},
+                texts_of(drain_command(scene, pool.backend)));
   return container;
 }
 
@@ -111,8 +128,10 @@ Value worker_pod(const Scene& scene, const crd::Pool& pool) {
   pod.set_user(scene.spec);
   add_download(pod, scene, files_of_engine(scene, pool));
   mount_belonging(pod, scene, kAgent);
+  pod.mount_secret("drain", {drain_file(scene.owner)}, kDrainPath);
   pod.add_sidecar(agent_container(scene, pool));
   pod.begin_mounts();
+  pod.mount_secret("drain", {drain_file(scene.owner)}, kDrainPath);
   mount_model(pod, scene);
   if (scene.spec.model.chat_template) {
     pod.mount_config_map("template", template_config_name(scene), kTemplatePath);

@@ -34,6 +34,7 @@ desired::Draws all_drawn() {
   return {.identity = drawn(),
           .admin = drawn(),
           .selection = drawn(),
+          .drain = drawn(),
           .nats_frontend = drawn(),
           .nats_router = drawn(),
           .nats_agent = drawn(),

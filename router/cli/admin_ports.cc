@@ -51,12 +51,6 @@ Result<AdminPort> parse_admin_port(const std::string& url) {
   return port;
 }
 
-struct Answer {
-  int status = 0;  // 0: none came
-  std::string body;
-  std::string trouble;
-};
-
 }  // namespace
 
 Result<std::vector<AdminPort>> parse_admin_ports(std::string_view urls) {
@@ -85,10 +79,10 @@ struct AdminPorts::Round {
   const Duration patience;
   Mutex mutex;
   CondVar changed;
-  std::vector<std::array<Answer, kPaths.size()>> answers SL_GUARDED_BY(mutex);
+  std::vector<std::array<AdminAnswer, kPaths.size()>> answers SL_GUARDED_BY(mutex);
   std::size_t missing SL_GUARDED_BY(mutex);
 
-  void put(std::size_t port, std::size_t path, Answer answer) {
+  void put(std::size_t port, std::size_t path, AdminAnswer answer) {
     {
       const MutexLock lock(mutex);
       answers[port].at(path) = std::move(answer);
@@ -105,11 +99,11 @@ AdminPorts::~AdminPorts() { pool_.stop(); }
 
 namespace {
 
-Task<Answer> answer_of(http::Client& client, const AdminPort& port, std::string path,
-                       Duration time) {
+Task<AdminAnswer> answer_of(http::Client& client, const AdminPort& port, http::RequestHead head,
+                            Duration time) {
   http::Call call{
       .endpoint = port.address,
-      .head = {"GET", std::move(path), {}},
+      .head = std::move(head),
       .body = {},
       .timeouts = {.connect = time, .write = time, .first_byte = time, .between_bytes = time},
       .fresh = true};
@@ -117,28 +111,28 @@ Task<Answer> answer_of(http::Client& client, const AdminPort& port, std::string 
   http::Exchange exchange(client);
   auto begun = co_await exchange.start(call);
   if (!begun.ok()) {
-    if (exchange.connection_refused()) co_return Answer{0, {}, "connection refused"};
-    co_return Answer{0, {}, begun.error().message};
+    if (exchange.connection_refused()) co_return AdminAnswer{0, {}, "connection refused"};
+    co_return AdminAnswer{0, {}, begun.error().message};
   }
   auto body = co_await http::read_all(exchange, kAdminAnswerBytesMax);
-  if (!body.ok()) co_return Answer{0, {}, body.error().message};
-  co_return Answer{exchange.status(), std::move(*body), {}};
+  if (!body.ok()) co_return AdminAnswer{0, {}, body.error().message};
+  co_return AdminAnswer{exchange.status(), std::move(*body), {}};
 }
 
-top::RouterFacts facts_of(const AdminPort& port, std::array<Answer, kPaths.size()>& answers) {
+top::RouterFacts facts_of(const AdminPort& port, std::array<AdminAnswer, kPaths.size()>& answers) {
   const auto in_trouble = [&port](const std::string& why) {
     top::RouterFacts facts;
     facts.address = top::printable(port.name);
     facts.trouble = "no answer: " + top::printable(why);
     return facts;
   };
-  for (const Answer& answer : answers) {
+  for (const AdminAnswer& answer : answers) {
     if (answer.status == 0) {
       return in_trouble(answer.trouble.empty() ? "not in time" : answer.trouble);
     }
   }
   auto& [workers, replicas, metrics, ready] = answers;
-  const auto body_of = [](Answer& answer) {
+  const auto body_of = [](AdminAnswer& answer) {
     return answer.status == 200 ? std::move(answer.body) : std::string();
   };
   const top::Answers bodies{.is_ready = ready.status == 200,
@@ -153,10 +147,47 @@ top::RouterFacts facts_of(const AdminPort& port, std::array<Answer, kPaths.size(
 
 Task<void> AdminPorts::ask_one(std::shared_ptr<Round> round, std::size_t port,
                                std::string_view path) {
-  Answer answer =
-      co_await answer_of(client_, round->ports[port], std::string(path), round->patience);
+  http::RequestHead head{"GET", std::string(path), {}};
+  AdminAnswer answer =
+      co_await answer_of(client_, round->ports[port], std::move(head), round->patience);
   const auto place = std::find(kPaths.begin(), kPaths.end(), path) - kPaths.begin();
   round->put(port, static_cast<std::size_t>(place), std::move(answer));
+}
+
+// Shared with the request that is under way.
+struct AdminPorts::Posted {
+  Posted(const AdminPort& to, http::RequestHead request, Duration time)
+      : port(to), head(std::move(request)), patience(time) {}
+
+  const AdminPort port;
+  const http::RequestHead head;
+  const Duration patience;
+  Mutex mutex;
+  CondVar changed;
+  std::optional<AdminAnswer> answer SL_GUARDED_BY(mutex);
+};
+
+Task<void> AdminPorts::post_one(std::shared_ptr<Posted> posted) {
+  http::RequestHead head = posted->head;
+  AdminAnswer answer = co_await answer_of(client_, posted->port, std::move(head), posted->patience);
+  {
+    const MutexLock lock(posted->mutex);
+    posted->answer = std::move(answer);
+  }
+  posted->changed.notify_all();
+}
+
+AdminAnswer AdminPorts::post(const AdminPort& port, std::string path, const std::string& token,
+                             Duration patience) {
+  http::RequestHead head{"POST", std::move(path), {}};
+  head.headers.set("content-length", "0");
+  if (!token.empty()) head.headers.set("authorization", "Bearer " + token);
+  const auto posted = std::make_shared<Posted>(port, std::move(head), patience);
+  spawn(pool_.context(0).get_executor(), post_one(posted));
+  const MutexLock lock(posted->mutex);
+  posted->changed.wait(posted->mutex,
+                       [&]() SL_REQUIRES(posted->mutex) { return posted->answer.has_value(); });
+  return *posted->answer;
 }
 
 std::vector<top::RouterFacts> AdminPorts::ask(const std::vector<AdminPort>& ports,
@@ -167,7 +198,7 @@ std::vector<top::RouterFacts> AdminPorts::ask(const std::vector<AdminPort>& port
       spawn(pool_.context(0).get_executor(), ask_one(round, port, path));
     }
   }
-  std::vector<std::array<Answer, kPaths.size()>> answers;
+  std::vector<std::array<AdminAnswer, kPaths.size()>> answers;
   {
     const MutexLock lock(round->mutex);
     const Instant end = system_clock().now() + patience;

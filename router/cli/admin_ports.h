@@ -26,10 +26,17 @@ struct AdminPort {
   http::ServerAddress address;
 };
 
+// What came of one request.
+struct AdminAnswer {
+  int status = 0;  // 0: no answer
+  std::string body;
+  std::string trouble;  // why there is none
+};
+
 // "http://HOST[:PORT]", several with commas between; without a port 9090. Errors: InvalidArgument.
 Result<std::vector<AdminPort>> parse_admin_ports(std::string_view urls);
 
-// Asks admin ports what they know.
+// Sends requests to admin ports.
 // Thread safety: from one thread.
 class AdminPorts {
  public:
@@ -42,9 +49,16 @@ class AdminPorts {
   // then is in trouble.
   std::vector<top::RouterFacts> ask(const std::vector<AdminPort>& ports, Duration patience);
 
+  // Sends a POST without a body and waits for the answer: `patience` for its header at most.
+  // An empty token is not sent.
+  AdminAnswer post(const AdminPort& port, std::string path, const std::string& token,
+                   Duration patience);
+
  private:
   struct Round;
+  struct Posted;
   Task<void> ask_one(std::shared_ptr<Round> round, std::size_t port, std::string_view path);
+  Task<void> post_one(std::shared_ptr<Posted> posted);
 
   IoPool pool_;
   http::Client client_;

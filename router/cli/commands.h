@@ -14,6 +14,7 @@ int run(const Invocation& invocation);
 
 // The commands; arguments without the command's own name.
 int agent_command(const Invocation& invocation);
+int drain_command(const Invocation& invocation);
 int serve_command(const Invocation& invocation);
 int simulate_command(const Invocation& invocation);
 int top_command(const Invocation& invocation);

@@ -14,6 +14,7 @@ their KV blocks.
 
   sightline serve     the router: OpenAI API on one port, health and metrics on another
   sightline agent     tells several routers what engines hold, over NATS
+  sightline drain     ends the work of an agent's engines, for a preStop hook
   sightline simulate  simulated vLLM engines on real wire formats, for trying the router
   sightline top       a live view of routers and their workers, from their admin ports
 
@@ -45,10 +46,12 @@ int run(const Invocation& invocation) {
   const Invocation rest{{arguments.begin() + 1, arguments.end()}, invocation.environment};
   if (command == "serve") return serve_command(rest);
   if (command == "agent") return agent_command(rest);
+  if (command == "drain") return drain_command(rest);
   if (command == "simulate") return simulate_command(rest);
   if (command == "top") return top_command(rest);
   std::fprintf(stderr,
-               "sightline: no command '%s'; try: serve, agent, simulate, top, --help, --version\n",
+               "sightline: no command '%s'; try: serve, agent, drain, simulate, top, --help, "
+               "--version\n",
                command.c_str());
   return 2;
 }

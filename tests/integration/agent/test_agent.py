@@ -263,6 +263,40 @@ def test_drain_tells_routers_and_answers_curl_once_nothing_runs(build, logs):
         assert scene.rank_at_agent()["draining"]
 
 
+def drain(build, scene, *flags):
+    port = scene.deployment.agents[0].admin_port
+    return subprocess.run(
+        [build / "bin/sightline", "drain", "--admin", f"http://127.0.0.1:{port}", *flags],
+        capture_output=True, text=True, timeout=90 * SLOWDOWN, check=False)
+
+
+def test_the_drain_command_waits_until_nothing_runs(build, logs):
+    logs.mkdir(parents=True, exist_ok=True)
+    tokens, others = logs / "tokens", logs / "others"
+    tokens.write_text(f"a-token-of-yesterday\n{TOKEN}\n")
+    others.write_text("a-token-of-nobody\n")
+    with running(build, logs, engines=1, routers=1,
+                 agent_flags=["--admin-token-file", tokens]) as scene:
+        refused = drain(build, scene, "--token-file", others)
+        assert refused.returncode == 1 and "--admin-token-file" in refused.stdout, refused
+        assert not scene.rank_at_agent()["draining"]
+        done = drain(build, scene, "--token-file", tokens, "--timeout", "60s")
+        assert done.returncode == 0 and json.loads(done.stdout)["drained"], done
+        assert scene.rank_at_agent()["draining"]
+        scene.deployment.agents[0].stop()
+        gone = drain(build, scene, "--token-file", tokens)
+        assert gone.returncode == 1 and "connection refused" in gone.stderr, gone
+
+
+@pytest.mark.parametrize("flags,missing", [
+    ([], "--token-file"), (["--token-file", "/nowhere"], "/nowhere"),
+    (["--token-file", "/nowhere", "--admin", "http://a:1,http://b:1"], "one admin port")])
+def test_a_drain_command_without_its_token_names_what_is_missing(build, flags, missing):
+    done = subprocess.run([build / "bin/sightline", "drain", *flags], capture_output=True,
+                          text=True, timeout=30 * SLOWDOWN, check=False)
+    assert done.returncode == 2 and missing in done.stderr, done
+
+
 def test_drain_by_get_is_there_for_who_asks_for_it(build, logs):
     with running(build, logs, engines=1, routers=1,
                  agent_flags=["--agent-drain-by-get"]) as scene:

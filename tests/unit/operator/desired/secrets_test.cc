@@ -30,6 +30,7 @@ KeyBytes bytes(std::uint8_t first) {
 const Draws kDraws = {.identity = bytes(0),
                       .admin = bytes(32),
                       .selection = bytes(64),
+                      .drain = bytes(80),
                       .nats_frontend = bytes(96),
                       .nats_router = bytes(128),
                       .nats_agent = bytes(160),
@@ -74,7 +75,10 @@ TEST(Secrets, TokensAreWhatProgramsTakeAndDiffer) {
     ASSERT_EQ(parsed->size(), 1U);
     tokens.insert(parsed->front());
   }
-  EXPECT_EQ(tokens.size(), 2U);
+  const auto drain = runtime::parse_tokens(value(all, "shop-drain", kDrainToken));
+  ASSERT_TRUE(drain.ok());
+  tokens.insert(drain->begin(), drain->end());
+  EXPECT_EQ(tokens.size(), 3U);
 }
 
 TEST(Secrets, EachUserOfNatsHasASeedThatFitsItsPublicKey) {
@@ -95,12 +99,12 @@ TEST(Secrets, EachUserOfNatsHasASeedThatFitsItsPublicKey) {
 TEST(Secrets, AnExternalNatsHasNoneOfOurs) {
   crd::Spec spec = test::small_spec();
   spec.nats.external.emplace();
-  EXPECT_EQ(secrets_for(spec).size(), 2U);
+  EXPECT_EQ(secrets_for(spec).size(), 3U);
 }
 
 TEST(Secrets, EachBelongsToTheObjectAndIsOpaque) {
   const auto all = secrets_for(test::small_spec());
-  EXPECT_EQ(all.size(), 6U);
+  EXPECT_EQ(all.size(), 7U);
   for (const Value& secret : all) {
     EXPECT_EQ(secret["type"].text(), "Opaque");
     EXPECT_EQ(secret.at({"metadata", "labels", "sightline.dev/router"}).text(), "shop");

@@ -29,6 +29,11 @@ std::vector<std::string> mounts(const Value& container) {
   return names;
 }
 
+std::string drain_command(const Value& workload) {
+  return test::joined(
+      container_of(workload, "worker").at({"lifecycle", "preStop", "exec", "command"}));
+}
+
 std::string variable(const Value& container, std::string_view name) {
   return std::string(test::named(container["env"], name)["value"].text());
 }
@@ -37,8 +42,7 @@ TEST(Workers, TheAgentRunsBesideTheEngineAndOutlivesIt) {
   const Value made = workload(test::small_spec());
   const Value agent = test::named(test::pod_of(made)["initContainers"], "agent");
   EXPECT_EQ(agent["restartPolicy"].text(), "Always");
-  EXPECT_EQ(container_of(made, "worker").at({"lifecycle", "preStop", "httpGet", "path"}).text(),
-            "/drain?timeout=120");
+  EXPECT_NE(drain_command(made).find("http://127.0.0.1:9090/drain?timeout=120"), std::string::npos);
   EXPECT_EQ(test::pod_of(made)["terminationGracePeriodSeconds"].integer(), 135);
 }
 
@@ -51,17 +55,22 @@ TEST(Workers, APodThatIsDeletedAsItStartsIsHeardByAgentAndEngine) {
 TEST(Workers, ADrainIsNoLongerThanAgentsAllow) {
   crd::Spec spec = test::small_spec();
   spec.rollout.drain_timeout = "90m";
-  EXPECT_EQ(
-      container_of(workload(spec), "worker").at({"lifecycle", "preStop", "httpGet", "path"}).text(),
-      "/drain?timeout=3600");
+  EXPECT_NE(drain_command(workload(spec)).find("/drain?timeout=3600"), std::string::npos);
 }
 
-TEST(Workers, AnEngineHasNoneOfTheAgentsSecrets) {
+TEST(Workers, TheHookOfASimulatorIsTheDrainCommand) {
+  crd::Spec spec = test::small_spec();
+  spec.pools[0].backend = crd::Backend::Simulator;
+  EXPECT_EQ(drain_command(workload(spec)),
+            "sightline drain --token-file /etc/sightline/drain/token --timeout 120s");
+}
+
+TEST(Workers, AnEngineHasNoneOfTheAgentsSecretsButTheTokenThatDrainsIt) {
   const Value made = workload(test::small_spec());
   EXPECT_EQ(mounts(container_of(made, "agent")),
-            (std::vector<std::string>{"identity", "nats", "model"}));
+            (std::vector<std::string>{"identity", "nats", "model", "drain"}));
   EXPECT_EQ(mounts(container_of(made, "worker")),
-            (std::vector<std::string>{"model", "scratch", "shared-memory"}));
+            (std::vector<std::string>{"drain", "model", "scratch", "shared-memory"}));
   EXPECT_TRUE(container_of(made, "worker")["envFrom"].is_null());
 }
 
