@@ -18,8 +18,7 @@ constexpr milliseconds kHour = 1h;
 
 void add_server(SettingTable& table, ServerSettings& s) {
   table.add_text({"server.host", "host", "ADDRESS",
-                  "Address of the client port. 0.0.0.0 takes requests from other machines, :: "
-                  "those over IPv6 too."},
+                  "Address of the client port. 0.0.0.0 takes requests of others, :: IPv6 too."},
                  s.host);
   table.add_integer<std::uint16_t>(
       {"server.port", "port", "N", "Client port: OpenAI API. 0 takes any free one."}, s.port,

@@ -129,10 +129,7 @@ void OperatorApp::Parts::make_reconciler() {
   owned::Caches::Options caching;
   caching.name_spaces = settings.kube.name_spaces;
   // What failed may succeed now.
-  caching.on_change = [this](const object::Key& key) {
-    queue->forget(key);
-    queue->add(key);
-  };
+  caching.on_change = [this](const object::Key& key) { queue->add_changed(key); };
   caching.seed = runtime::number_nobody_knows();
   caches.emplace(caching, *api, system_clock(), metrics);
   routers::HttpRouterAdmin::Options to_routers;

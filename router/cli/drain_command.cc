@@ -22,7 +22,7 @@ using std::chrono_literals::operator""s;
 using std::chrono_literals::operator""h;
 
 constexpr char kIntroduction[] =
-    R"(sightline drain: takes the engines of an agent out of all routers, and waits until they run nothing.
+    R"(sightline drain: has all routers send an agent's engines nothing more, and waits for these.
 
 It sends POST /drain with the first token of the file to the agent's admin port, prints the answer,
 and ends with 0 where the engines have run out of requests, else with 1. As the preStop hook of an

@@ -45,6 +45,15 @@ void BlockingQueue::add(const object::Key& item) {
   changed_.notify_all();
 }
 
+void BlockingQueue::add_changed(const object::Key& item) {
+  {
+    const MutexLock lock(mutex_);
+    queue_.add_changed(item, clock_.now());
+    note_change();
+  }
+  changed_.notify_all();
+}
+
 void BlockingQueue::add_after(const object::Key& item, Duration wait) {
   {
     const MutexLock lock(mutex_);

@@ -23,6 +23,7 @@ class BlockingQueue {
                 runtime::Metrics& metrics);
 
   void add(const object::Key& item);
+  void add_changed(const object::Key& item);
   void add_after(const object::Key& item, Duration wait);
   void add_rate_limited(const object::Key& item, Duration at_least = {});
   void forget(const object::Key& item);

@@ -6,16 +6,30 @@
 
 namespace sightline::queue {
 
-Duration RateLimiter::next_wait(const object::Key& item, Instant now) {
-  const std::size_t before = failures_[item]++;
+Duration RateLimiter::wait_after(std::size_t failures) const {
   Duration wait = limits_.item_first;
-  for (std::size_t i = 0; i < before && wait < limits_.item_max; ++i) wait *= 2;
-  return std::max(std::min(wait, limits_.item_max), overall_.take(now));
+  for (std::size_t i = 1; i < failures && wait < limits_.item_max; ++i) wait *= 2;
+  return std::min(wait, limits_.item_max);
+}
+
+Duration RateLimiter::next_wait(const object::Key& item, Instant now) {
+  Failures& failures = failures_[item];
+  ++failures.count;
+  failures.last = now;
+  return std::max(wait_after(failures.count), overall_.take(now));
+}
+
+Instant RateLimiter::changed(const object::Key& item, Instant now) {
+  const auto found = failures_.find(item);
+  if (found == failures_.end()) return now;
+  Failures& failures = found->second;
+  while (failures.count > 1 && wait_after(failures.count) > limits_.changed_max) --failures.count;
+  return std::max(now, failures.last + wait_after(failures.count));
 }
 
 std::size_t RateLimiter::failures(const object::Key& item) const {
   const auto found = failures_.find(item);
-  return found == failures_.end() ? 0 : found->second;
+  return found == failures_.end() ? 0 : found->second.count;
 }
 
 }  // namespace sightline::queue

@@ -38,6 +38,10 @@ class WorkQueue {
   void add_at(const object::Key& item, Instant now, Instant ready_at);
   // After a failure; not sooner than after `at_least`.
   void add_rate_limited(const object::Key& item, Instant now, Duration at_least = {});
+  // What the item looks at has changed. One that fails waits for RateLimits::changed_max at most.
+  void add_changed(const object::Key& item, Instant now) {
+    add_at(item, now, limiter_.changed(item, now));
+  }
   // Ends the count of an item's failures.
   void forget(const object::Key& item) { limiter_.forget(item); }
 

@@ -87,6 +87,32 @@ TEST(WorkQueue, FailuresOfAnItemDoubleItsWaitUntilItIsForgotten) {
   EXPECT_EQ(*queue.next_ready() - kStart, milliseconds(5));
 }
 
+TEST(WorkQueue, AChangeEndsALongWait) {
+  WorkQueue queue;
+  for (int i = 0; i < 20; ++i) queue.add_rate_limited(kA, kStart);
+  queue.add_changed(kA, kStart + seconds(3));
+  EXPECT_EQ(taken(queue, kStart + seconds(3)), "a");
+  queue.done(kA, kStart + seconds(3));
+  queue.add_changed(kB, kStart);
+  EXPECT_EQ(taken(queue, kStart), "b") << "one that never failed waits for nothing";
+}
+
+TEST(WorkQueue, AnItemWhoseFailuresChangeWhatItLooksAtIsTriedTwiceASecondAtMost) {
+  WorkQueue queue;
+  Instant now = kStart;
+  for (int i = 0; i < 20; ++i) queue.add_rate_limited(kA, now);
+  int tries = 0;
+  for (; now < kStart + seconds(100); now += milliseconds(10)) {
+    queue.add_changed(kA, now);
+    if (!queue.take(now)) continue;
+    ++tries;
+    queue.add_rate_limited(kA, now);
+    queue.done(kA, now);
+  }
+  EXPECT_GT(tries, 100);
+  EXPECT_LE(tries, 200);
+}
+
 TEST(WorkQueue, AFailureWaitsAtLeastAsLongAsItIsToldTo) {
   WorkQueue queue;
   queue.add_rate_limited(kA, kStart, std::chrono::seconds(7));
