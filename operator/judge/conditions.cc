@@ -183,14 +183,17 @@ const Condition* find(const std::vector<Condition>& conditions, std::string_view
   return found == conditions.end() ? nullptr : &*found;
 }
 
-// The first of these that is not true.
+// The first of these that is false; else the first that is unknown, which follows from something.
 const Condition* first_untrue(const std::vector<Condition>& conditions,
                               std::initializer_list<std::string_view> types) {
+  const Condition* unknown = nullptr;
   for (const std::string_view type : types) {
     const Condition* one = find(conditions, type);
-    if (one != nullptr && one->status != ConditionStatus::True) return one;
+    if (one == nullptr || one->status == ConditionStatus::True) continue;
+    if (one->status == ConditionStatus::False) return one;
+    if (unknown == nullptr) unknown = one;
   }
-  return nullptr;
+  return unknown;
 }
 
 const Trouble& cause_of(const Findings& findings) {
@@ -201,6 +204,12 @@ const Trouble& cause_of(const Findings& findings) {
 bool is_serving(const World& world) {
   return ready_of(world, desired::kFrontend).ready > 0 &&
          ready_of(world, desired::kRouterComponent).ready > 0 && has_answering_worker(world);
+}
+
+// Routers go on with workers that are not found here: that none is routable is not known of them.
+bool keeps_unseen_workers(const World& world) {
+  return std::any_of(world.stacks.begin(), world.stacks.end(),
+                     [&](const Stack& stack) { return is_list_unknown(world, stack); });
 }
 
 Condition ready(const World& world, const Findings& findings,
@@ -237,7 +246,7 @@ Condition degraded(const World& world, const Findings& findings,
       consistent->reason != "NotImplemented") {
     return yes(kDegraded, consistent->reason, consistent->message);
   }
-  if (routable_of(world).ready == 0) {
+  if (routable_of(world).ready == 0 && !keeps_unseen_workers(world)) {
     return yes(kDegraded, "WithoutOverlap",
                "requests are answered by load alone: " + find(others, kWorkersReady)->message);
   }

@@ -304,12 +304,38 @@ TEST(Merged, ConditionsKeepTheirTimeUntilTheirStatusChanges) {
   EXPECT_EQ(after[1].last_transition_time, "1970-01-01T02:00:00Z");
 }
 
+TEST(Conditions, ARouterThatEndsAsItStartsComesBeforeWhatNoRouterAnswers) {
+  World world = healthy_world();
+  world.routers = {{.pod = "r0", .revision = "aaa", .problem = "refused"},
+                   {.pod = "r1", .revision = "aaa", .problem = "refused"}};
+  for (Pod& pod : world.pods) {
+    if (pod.component != "router") continue;
+    pod.is_ready = false;
+    pod.trouble = "router: CrashLoopBackOff (it ended: Error, exit code 2: no such flag)";
+  }
+  EXPECT_EQ(verdict(kMessagingReady, world), "Unknown NoRouterAnswers");
+  EXPECT_EQ(verdict(kReady, world), "False PodsNotReady");
+  EXPECT_EQ(of(kReady, world).message,
+            "RouterReady: 0 of 2 are ready; r0: router: CrashLoopBackOff (it ended: Error, exit "
+            "code 2: no such flag)");
+}
+
+TEST(Conditions, WorkersThatAreNotFoundServeAsTheirRoutersSay) {
+  World world = healthy_world();
+  std::erase_if(world.pods, [](const Pod& pod) { return pod.component == "worker"; });
+  std::erase_if(world.deployments, [](const Deployment& one) { return one.component == "worker"; });
+  EXPECT_EQ(verdict(kWorkersReady, world), "False NotRoutable");
+  EXPECT_EQ(verdict(kDegraded, world), "False Serving");
+  for (RouterReport& router : world.routers) router.workers.clear();
+  EXPECT_EQ(verdict(kDegraded, world), "True NotServing");
+}
+
 TEST(Conditions, SayWhatCouldNotBeWrittenBeforeAllThatFollowsFromIt) {
   World world = healthy_world();
   std::erase_if(world.pods, [](const Pod& pod) { return pod.component == "router"; });
   world.routers.clear();
   std::erase_if(world.deployments, [](const Deployment& one) { return one.component == "router"; });
-  EXPECT_EQ(verdict(kReady, world), "False NoRouterAnswers");
+  EXPECT_EQ(verdict(kReady, world), "False PodsNotReady");
   EXPECT_EQ(of(kRouterReady, world).message, "no Deployment of it asks for pods yet");
   Findings findings = completed();
   findings.seeing = {.reason = "WorkersNotFound", .message = "none"};
