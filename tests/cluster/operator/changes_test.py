@@ -9,11 +9,10 @@ import json
 import math
 
 import pytest
-from installed import (BUILD, READY_S, ROLLING, SYSTEM, admin, client, condition, evict, failed,
+from installed import (BUILD, READY_S, ROLLING, admin, away, client, condition, evict, failed,
                        metric, router, status, wait_until_serves)
 
 NEXT_IMAGE = "sightline:next"
-OPERATOR = "deployment/sightline-operator"
 # Enough that a share is known to 10 parts of 100, at four standard deviations.
 ASKED, DEVIATIONS = 400, 4
 FRONTENDS = 4
@@ -64,21 +63,6 @@ def test_another_image_replaces_every_pod_and_fails_no_request(demo, next_image)
                    "all pods have the new image", READY_S)
     assert not failed(answers)
     assert status(demo)["currentRevision"] == before, "blocks of both are the same"
-
-
-@contextlib.contextmanager
-def away(operator):
-    def scale(replicas):
-        operator.kubectl("-n", SYSTEM, "scale", OPERATOR, f"--replicas={replicas}")
-
-    scale(0)
-    operator.kubectl("-n", SYSTEM, "wait", "--for=delete", "pod", "-l",
-                     "app.kubernetes.io/name=sightline-operator", f"--timeout={READY_S}s")
-    try:
-        yield
-    finally:
-        scale(1)
-        operator.kubectl("-n", SYSTEM, "rollout", "status", OPERATOR, f"--timeout={READY_S}s")
 
 
 @pytest.mark.alone

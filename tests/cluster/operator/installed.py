@@ -26,6 +26,7 @@ MODEL = "tiny-qwen2-vl"
 READY_S = 180
 PORT, ADMIN_PORT = 8000, 9090
 SYSTEM = installation.SYSTEM
+OPERATOR = "deployment/sightline-operator"
 ROLLING = {"rollout": {"maxSurge": 1, "maxUnavailable": 0}}
 # What a namespace has by itself.
 OF_EVERY_NAMESPACE = {"configmap/kube-root-ca.crt", "serviceaccount/default"}
@@ -116,6 +117,13 @@ def condition(home, kind):
                  if one["type"] == kind), None)
 
 
+def says(home, kind, verdict, *words):
+    """Whether a condition is so ("False NameTaken"), with all the words in its message."""
+    return any(one["type"] == kind and f"{one['status']} {one['reason']}" == verdict
+               and all(word in one["message"] for word in words)
+               for one in status(home).get("conditions", []))
+
+
 def names(home):
     """kind/name of all that is there."""
     kinds = "all,configmap,secret,serviceaccount,pdb,networkpolicy,hpa,mmr,mmrp"
@@ -127,6 +135,22 @@ def evict(home, pod):
     """As kubectl drain does it: again while the budget refuses, since it counts pods a moment after
     they are ready."""
     home.until(lambda: pods.evict(home, pod)[0] == 0, f"{pod} is evicted")
+
+
+@contextlib.contextmanager
+def away(operator):
+    """The operator runs nowhere meanwhile."""
+    def scale(replicas):
+        operator.kubectl("-n", SYSTEM, "scale", OPERATOR, f"--replicas={replicas}")
+
+    scale(0)
+    operator.kubectl("-n", SYSTEM, "wait", "--for=delete", "pod", "-l",
+                     "app.kubernetes.io/name=sightline-operator", f"--timeout={READY_S}s")
+    try:
+        yield
+    finally:
+        scale(1)
+        operator.kubectl("-n", SYSTEM, "rollout", "status", OPERATOR, f"--timeout={READY_S}s")
 
 
 @contextlib.contextmanager

@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Sightline Authors
+"""What the operator does not find is not gone: while somebody else changes owners, labels or kept
+specs, routers keep their workers, no request fails, and the object says why."""
+
+import contextlib
+import json
+
+import engines
+import policy
+import pytest
+from installed import (BUILD, MODEL, READY_S, ROLLING, admin, client, condition, failed,
+                       router, says, status, wait_until_serves)
+from testbed.namespace import RESTRICTED, Namespace
+
+ROUTER_LABEL, MANAGER_LABEL = "sightline.dev/router", "app.kubernetes.io/managed-by"
+SPECS = "configmap/demo-specs"
+ASKED = 10
+
+
+@pytest.fixture(scope="module")
+def shared(operator):
+    with Namespace(operator.bed, "lists", RESTRICTED) as made:
+        made.mount_directory("models", BUILD / "models" / MODEL)
+        made.apply(router(ROLLING))
+        yield made
+
+
+@pytest.fixture
+def serving(shared):
+    """A router that is Ready, as each test leaves it."""
+    wait_until_serves(shared)
+    return shared
+
+
+def lists(home):
+    """{router: (generation of its list, names of the workers there)}; each list that differs from
+    the one before has a later generation."""
+    return {name: (held["generation"], tuple(one["name"] for one in held["pushed"]["workers"]))
+            for name, read in admin(home, "router").items()
+            if (held := json.loads(read("/v1/workers/list")))}
+
+
+def wait_for_more(home, answers):
+    begun = len(answers)
+    home.until(lambda: len(answers) > begun + ASKED, "requests are answered")
+
+
+@contextlib.contextmanager
+def answered(home):
+    """No request fails, of which some are sent when all else is over; a list of the answers."""
+    with client(home) as answers:
+        yield answers
+        wait_for_more(home, answers)
+    assert not failed(answers)
+
+
+@contextlib.contextmanager
+def undisturbed(home):
+    """Besides, every router has both workers in its list, before and after, and no other list
+    between."""
+    before = lists(home)
+    assert [len(names) for _, names in before.values()] == [2, 2], before
+    with answered(home) as answers:
+        yield answers
+    assert lists(home) == before
+
+
+def workers_deployment(home):
+    return f"demo-{status(home)['currentRevision']}-engines"
+
+
+def owners(home, name):
+    return [one["uid"] for one in home.get("deployment", name)["metadata"].get(
+        "ownerReferences", [])]
+
+
+def disown(home, name):
+    """(its owners before). None is left."""
+    before = owners(home, name)
+    home.kubectl("patch", "deployment", name, "--type=merge", "-p",
+                 '{"metadata": {"ownerReferences": null}}')
+    return before
+
+
+def label_of(home, name):
+    return home.get("deployment", name)["metadata"]["labels"].get(ROUTER_LABEL)
+
+
+def is_well(home):
+    return condition(home, "Ready") == "True AsWanted" and status(home)["workers"] == "2/2"
+
+
+def test_workers_whose_deployment_lost_its_owner_are_adopted_again(serving):
+    name = workers_deployment(serving)
+    with undisturbed(serving):
+        before = disown(serving, name)
+        assert before == [serving.get("mmr", "demo")["metadata"]["uid"]]
+        serving.until(lambda: owners(serving, name) == before, "it has its owner again")
+    assert is_well(serving)
+
+
+def test_workers_that_cannot_be_adopted_again_serve_and_the_object_says_why(serving):
+    name = workers_deployment(serving)
+    with undisturbed(serving):
+        frozen = policy.refuse(policy.OPERATOR, policy.DEPLOYMENTS)
+        with policy.in_force(serving, frozen, lambda: policy.refuses(
+                serving, policy.OPERATOR, f"deployment/{name}")):
+            before = disown(serving, name)
+            serving.until(lambda: says(serving, "Ready", "False WriteFailed",
+                                       f"Deployment/{name}", policy.FROZEN), "it says why")
+            assert condition(serving, "Degraded") == "False Serving"
+            assert status(serving)["workers"] == "2/2"
+            assert not owners(serving, name)
+        serving.until(lambda: owners(serving, name) == before, "it has its owner again", READY_S)
+        serving.until(lambda: is_well(serving), "all is well again", READY_S)
+
+
+@pytest.mark.parametrize("entry", ["revision-{}.json", "accepted.json"])
+def test_an_entry_taken_out_of_the_kept_specs_comes_back(serving, entry):
+    entry = entry.format(status(serving)["currentRevision"])
+    before = serving.get(SPECS)["data"]
+    assert entry in before
+    with undisturbed(serving):
+        serving.kubectl("patch", SPECS, "--type=merge", "-p", json.dumps({"data": {entry: None}}))
+        serving.until(lambda: serving.get(SPECS)["data"] == before, "the entry is back")
+    assert is_well(serving)
+
+
+def test_a_policy_that_names_another_manager_changes_nothing(serving):
+    ours = "deployments,replicasets,pods", "-l", f"{ROUTER_LABEL}=demo"
+
+    def are_changed():
+        policy.touch(serving, *ours)
+        return {one["metadata"]["labels"][MANAGER_LABEL]
+                for one in serving.get(*ours)["items"]} == {"platform"}
+
+    rules = policy.overwrite_label(MANAGER_LABEL, "platform", policy.WORKLOADS)
+    with undisturbed(serving) as answers, policy.in_force(serving, rules, are_changed):
+        wait_for_more(serving, answers)
+        assert is_well(serving)
+    assert is_well(serving)
+
+
+@pytest.mark.parametrize("change", [f"{ROUTER_LABEL}=theirs", f"{ROUTER_LABEL}-"],
+                         ids=["changed", "removed"])
+def test_a_label_of_the_workers_deployment_comes_back(serving, change):
+    name = workers_deployment(serving)
+    with undisturbed(serving):
+        serving.kubectl("label", "--overwrite", "deployment", name, change)
+        serving.until(lambda: label_of(serving, name) == "demo", "it has its label again", READY_S)
+    assert is_well(serving)
+
+
+@pytest.mark.parametrize("rules, label", [
+    (policy.overwrite_label(ROUTER_LABEL, "theirs"), "theirs"),
+    (policy.remove_label(ROUTER_LABEL), None)], ids=["changes", "removes"])
+def test_a_policy_that_takes_the_label_off_the_workers_deployment_is_named(serving, rules, label):
+    name = workers_deployment(serving)
+
+    def is_changed():
+        policy.touch(serving, f"deployment/{name}")
+        return label_of(serving, name) == label
+
+    with undisturbed(serving):
+        with policy.in_force(serving, rules, is_changed):
+            serving.until(lambda: says(serving, "Ready", "False WriteFailed",
+                                       f"Deployment/{name}", ROUTER_LABEL, "policy"), "it says why")
+            assert condition(serving, "Degraded") == "False Serving"
+        serving.until(lambda: is_well(serving), "all is well again", READY_S)
+
+
+def test_workers_whose_replica_set_is_not_found_serve_and_the_object_says_so(serving):
+    name = workers_deployment(serving)
+    ours = "replicasets", "-l", f"{ROUTER_LABEL}=demo,sightline.dev/pool=engines"
+    of_workers = [f"replicaset/{one['metadata']['name']}" for one in serving.get(*ours)["items"]
+                  if one["status"]["replicas"] > 0]
+    with undisturbed(serving) as answers:
+        # Or its Deployment would make another one.
+        frozen = policy.refuse(policy.CONTROLLER, policy.SETS)
+        with policy.in_force(serving, frozen, lambda: policy.refuses(
+                serving, policy.CONTROLLER, of_workers[0])):
+            serving.kubectl("label", *of_workers, f"{ROUTER_LABEL}-")
+            serving.until(lambda: says(serving, "Ready", "False WorkersNotFound", name,
+                                       "has 2 pods, of which 0 are found"), "it says so")
+            assert condition(serving, "Degraded") == "False Serving"
+            wait_for_more(serving, answers)
+            serving.kubectl("label", *of_workers, f"{ROUTER_LABEL}=demo")
+            serving.until(lambda: is_well(serving), "they are found again", READY_S)
+
+
+def ready_routers(home):
+    """Names of those that are there to stay."""
+    return {pod["metadata"]["name"]
+            for pod in home.get("pods", "-l", "app.kubernetes.io/component=router")["items"]
+            if "deletionTimestamp" not in pod["metadata"]
+            and all(one["ready"] for one in pod["status"].get("containerStatuses", [{"ready": 0}]))}
+
+
+def restart(home, name):
+    """One router, until another one is ready in its place."""
+    home.kubectl("delete", "pod", name, "--wait=false")
+    home.until(lambda: len(ready_routers(home) - {name}) == 2, "another router is ready", READY_S)
+
+
+def test_a_pod_that_two_pools_find_counts_once_and_routers_that_restart_serve_it(home):
+    home.apply(engines.pod("left"), engines.pod("right"))
+    home.wait(["pod/left", "pod/right"], "Ready", READY_S)
+    also = {"name": "also", "selector": engines.by_label()["selector"] | {
+        "matchLabels": {"app": "left"}}}
+    home.apply(router(ROLLING | {"pools": [engines.by_label(), also]}))
+    for kind in ("PoolsDistinct", "Ready"):
+        home.until(lambda: says(home, kind, "False WorkerInTwoPools",  # noqa: B023
+                                "left (theirs, also)"), f"{kind} names all three", READY_S)
+    assert status(home)["workers"] == "2/2"
+    counts = {pool["name"]: pool["routable"] for pool in status(home)["pools"]}
+    assert counts == {"theirs": 2, "also": 0}
+    home.until(lambda: len(ready_routers(home)) == 2, "both routers are ready", READY_S)
+    with answered(home) as answers:
+        for name in ready_routers(home):
+            restart(home, name)
+    assert {names for _, names in lists(home).values()} == {("left", "right")}
+    assert {answer.worker for answer in answers} == {"left", "right"}
+    home.apply(router(ROLLING | {"pools": [engines.by_label()]}))
+    home.until(lambda: condition(home, "PoolsDistinct") == "True EachInOnePool" and is_well(home),
+               "each is in one pool", READY_S)
+
+
+def small(args, env):
+    """One pod of each kind; the worker with these arguments, the router with these variables."""
+    return router({
+        "frontend": {"replicas": 1},
+        "router": {"replicas": 1, "podTemplate": {"spec": {"containers": [
+            {"name": "router", "env": env}]}}},
+        "pools": [{"name": "engines", "backend": "simulator", "replicas": 1,
+                   "template": {"args": args}}]})
+
+
+def test_what_a_program_said_last_stands_in_the_conditions(home):
+    of_worker = "worker: ", "exit code 2", "simulate.blocks (flag --blocks): 'many' is not"
+    of_router = "router: ", "exit code 2", "(env SIGHTLINE_DRAIN_TIMEOUT): 'soon' is not a time"
+    home.apply(small(["--blocks=many"], [{"name": "SIGHTLINE_DRAIN_TIMEOUT", "value": "soon"}]))
+    for kind, words in (("WorkersReady", of_worker), ("RouterReady", of_router),
+                        ("Ready", of_router)):
+        home.until(lambda: says(home, kind, "False PodsNotReady", *words),  # noqa: B023
+                   f"{kind} says why a program ended", READY_S)
+    home.apply(small(["--blocks=320"], []))
+    home.until(lambda: condition(home, "Ready") == "True AsWanted", "both run", READY_S)
