@@ -190,13 +190,17 @@ Answer<Done> Applier::prune(std::string_view owner_uid, const Kept& kept) {
     for (const auto& object : caches_.owned(resource, owner_uid)) {
       const Key key = object::key_of(*object);
       const std::string revision(object::label_of(*object, desired::kRevisionLabel));
-      const bool is_kept =
-          kept.names.contains(resource.kind + "/" + key.name) || kept.revisions.contains(revision);
+      const bool is_leaving = kept.leaving.contains(revision);
+      const bool is_frontend =
+          object::label_of(*object, desired::kComponentLabel) == desired::kFrontend;
+      const bool is_kept = kept.names.contains(resource.kind + "/" + key.name) ||
+                           kept.revisions.contains(revision) || (is_leaving && !is_frontend);
       if (is_kept) continue;
       if (object::is_being_deleted(*object)) continue;
       client::DeleteOptions options;
       options.uid = object::uid_of(*object);
       options.resource_version = object::resource_version_of(*object);
+      if (is_leaving) options.propagation = client::Propagation::Foreground;
       const auto removed = api_.remove(resource, key, options);
       if (!removed.ok() && !failed(removed, Reason::NotFound)) return removed;
       log(LogLevel::Info, "object deleted",

@@ -60,8 +60,10 @@ class Applier {
   struct Kept {
     std::set<std::string> names;      // "Kind/name"
     std::set<std::string> revisions;  // all that carries the label of one of these
+    std::set<std::string> leaving;    // of these all but their frontends
   };
-  // Deletes what the owner controls and `kept` has not.
+  // Deletes what the owner controls and `kept` has not. Frontends of revisions that are leaving are
+  // there until their pods are gone.
   client::Answer<Done> prune(std::string_view owner_uid, const Kept& kept);
 
   // The objects of this namespace and MultimodalRouter are written by nobody any more.

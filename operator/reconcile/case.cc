@@ -183,6 +183,17 @@ std::set<std::string> unknown_revisions(const judge::World& world) {
   return unknown;
 }
 
+std::set<std::string> unknown_with_frontends(const judge::World& world) {
+  std::set<std::string> unknown = unknown_revisions(world);
+  std::erase_if(unknown, [&](const std::string& revision) {
+    return std::none_of(world.deployments.begin(), world.deployments.end(),
+                        [&](const judge::Deployment& one) {
+                          return one.component == desired::kFrontend && one.revision == revision;
+                        });
+  });
+  return unknown;
+}
+
 bool is_replaced_in_full(const Case& now) {
   const judge::World& world = now.world;
   const bool has_frontend =

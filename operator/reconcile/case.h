@@ -68,6 +68,8 @@ void add_selected(judge::World& world, std::vector<judge::Pod> selected);
 
 // Revisions that have workers or frontends, and whose spec is not known any more. Pure.
 std::set<std::string> unknown_revisions(const judge::World& world);
+// Of them those that have frontends, which ask their routers and workers until they are gone. Pure.
+std::set<std::string> unknown_with_frontends(const judge::World& world);
 // Whether the target serves with all that it is to have: it needs nothing of others. Pure.
 bool is_replaced_in_full(const Case& now);
 // What is there and is not found, or not understood. Pure.

@@ -249,10 +249,13 @@ void Reconciler::write(Case& now) {
   for (const Value& object : desired::shared_objects(target, around)) put(now, object, kept);
   for (const judge::Stack& stack : now.world.stacks) write_stack(now, stack, kept);
   if (now.failure) return;
-  const std::set<std::string> unknown =
-      is_replaced_in_full(now) ? std::set<std::string>() : unknown_revisions(now.world);
-  note(now, "deletion",
-       applier_.prune(now.world.uid, {.names = std::move(kept), .revisions = unknown}));
+  owned::Applier::Kept all{.names = std::move(kept), .revisions = {}, .leaving = {}};
+  if (is_replaced_in_full(now)) {
+    all.leaving = unknown_with_frontends(now.world);
+  } else {
+    all.revisions = unknown_revisions(now.world);
+  }
+  note(now, "deletion", applier_.prune(now.world.uid, all));
 }
 
 void Reconciler::write_stack(Case& now, const judge::Stack& stack, std::set<std::string>& kept) {

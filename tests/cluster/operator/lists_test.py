@@ -9,7 +9,7 @@ import json
 import engines
 import policy
 import pytest
-from installed import (BUILD, MODEL, READY_S, ROLLING, admin, client, condition, failed,
+from installed import (BUILD, MODEL, READY_S, ROLLING, admin, away, client, condition, failed,
                        router, says, status, wait_until_serves)
 from testbed.namespace import RESTRICTED, Namespace
 
@@ -125,6 +125,38 @@ def test_an_entry_taken_out_of_the_kept_specs_comes_back(serving, entry):
         serving.kubectl("patch", SPECS, "--type=merge", "-p", json.dumps({"data": {entry: None}}))
         serving.until(lambda: serving.get(SPECS)["data"] == before, "the entry is back")
     assert is_well(serving)
+
+
+@pytest.mark.alone
+def test_a_revision_whose_spec_is_lost_serves_until_the_next_one_serves_in_full(
+        serving, operator):
+    old = status(serving)["currentRevision"]
+    size = {"kv": {"blockSize": 32}}
+    paused = {"rollout": ROLLING["rollout"] | {"paused": True}}
+
+    def both_serve():
+        now = status(serving)["revisions"]
+        return len(now) == 2 and all(one["routable"] for one in now)
+
+    def lists_of_old():
+        return {name: held for name, held in lists(serving).items() if f"-{old}-" in name}
+
+    with answered(serving) as answers:
+        serving.apply(router(ROLLING | size))
+        serving.until(both_serve, "workers of both revisions are routable", READY_S)
+        serving.apply(router(ROLLING | size | paused))
+        serving.until(lambda: condition(serving, "Progressing") == "False Paused", "it is paused")
+        with away(operator):
+            serving.kubectl("patch", SPECS, "--type=merge", "-p",
+                            json.dumps({"data": {f"revision-{old}.json": None}}))
+            before = lists_of_old()
+        serving.until(lambda: says(serving, "Ready", "False RevisionUnknown", old, "demo-specs"),
+                      "it says which revision", READY_S)
+        wait_for_more(serving, answers)
+        assert before and lists_of_old() == before
+        serving.apply(router(ROLLING | size))
+        serving.until(lambda: is_well(serving) and not lists_of_old(), "the old one is gone",
+                      READY_S)
 
 
 def test_a_policy_that_names_another_manager_changes_nothing(serving):

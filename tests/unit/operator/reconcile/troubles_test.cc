@@ -226,8 +226,16 @@ TEST(Troubles, ARevisionWithoutItsEntryIsKeptUntilTheNewOneServesInFull) {
   trial.server.put(owned::config_maps_resource(), map);
   trial.tick();
   EXPECT_EQ(trial.condition("Ready"), "False RevisionUnknown");
-  trial.always = [&] { EXPECT_GE(trial.cluster.routable(), 2U) << "no worker may be missed"; };
+  bool has_only_workers = false;
+  trial.always = [&] {
+    EXPECT_GE(trial.cluster.routable(), 2U) << "no worker may be missed";
+    const bool has_workers = !trial.cluster.pods("worker", old).empty();
+    const bool has_frontends = !trial.cluster.pods("frontend", old).empty();
+    EXPECT_TRUE(has_workers || !has_frontends) << "frontends go before their workers";
+    has_only_workers |= has_workers && !has_frontends;
+  };
   trial.settle();
+  EXPECT_TRUE(has_only_workers);
   EXPECT_EQ(trial.condition("Ready"), "True AsWanted");
   EXPECT_TRUE(trial.cluster.pods("worker", old).empty());
 }
