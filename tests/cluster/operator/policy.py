@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Admission policies of a cluster that see the workloads of one namespace: some refuse what one user
-writes, some change what anybody writes."""
+"""Admission policies of a cluster that see the workloads of one namespace: some refuse what one
+user writes, some change what anybody writes."""
 
 import contextlib
 
