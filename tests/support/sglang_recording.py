@@ -100,7 +100,7 @@ class SglangRecording(FakeEngine):
                 "/v1/models": (200, (FACTS / "sglang-models.json").read_text()),
                 "/v1/loads?include=core&format=json": (200, loads),
                 "/kv_event_sources": (404, "{}"), "/metrics": (404, "{}"),
-                "/version": (404, "{}")}
+                "/version": (404, "{}"), "/is_sleeping": (404, "{}")}
 
     def _publish_to(self, sequence):
         while self.last_sequence < sequence:

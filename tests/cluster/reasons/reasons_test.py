@@ -105,14 +105,17 @@ def test_children_that_were_orphaned_are_taken_back(home):
     home.kubectl("delete", "mmr", "demo", "--cascade=orphan")
     assert not owned(home, "service")
     home.apply(router())
-    home.until(lambda: set(children["service"]) <= set(owned(home, "service")),
-               "its Services have an owner", READY_S)
-    until_written(home)
     mine = home.get("mmr", "demo")["metadata"]["uid"]
-    taken = owned(home, "service")
-    assert {one["metadata"]["uid"] for one in taken.values()} & uids
-    assert {has["uid"] for one in taken.values()
-            for has in one["metadata"]["ownerReferences"]} == {mine}
+
+    def are_taken_back():
+        taken = owned(home, "service")
+        owners = {owner["uid"] for service in taken.values()
+                  for owner in service["metadata"]["ownerReferences"]}
+        return set(children["service"]) <= set(taken) and owners == {mine}
+
+    home.until(are_taken_back, "it owns its Services", READY_S)
+    until_written(home)
+    assert {one["metadata"]["uid"] for one in owned(home, "service").values()} >= uids
 
 
 def test_a_child_that_somebody_else_owns_is_named(home):
