@@ -152,6 +152,24 @@ Answer<Done> Applier::hand_over(const object::Resource& resource, const Value& d
   return handed.error();
 }
 
+Answer<Done> Applier::take_back(const Value& desired) {
+  const Value& reference = desired.at({"metadata", "ownerReferences"}).items().at(0);
+  const std::string name(reference["name"].text());
+  const auto owner = api_.get(routers_resource(), {object::key_of(desired).name_space, name});
+  if (!owner.ok() && !failed(owner, Reason::NotFound)) return owner.error();
+  const bool lives = owner.ok() && !object::is_being_deleted(*owner) &&
+                     object::uid_of(*owner) == reference["uid"].text();
+  if (!lives) {
+    Failure made;
+    made.reason = Reason::Conflict;
+    made.message = "MultimodalRouter " + name + " was deleted: what it left is not taken back";
+    return made;
+  }
+  log(LogLevel::Info, "an object without an owner is taken back",
+      {{"kind", desired["kind"].text()}, {"object", object::text_of(object::key_of(desired))}});
+  return Done{};
+}
+
 Answer<bool> Applier::apply(const Value& desired) {
   const std::string kind(desired["kind"].text());
   const object::Resource* resource = rendered_of(kind);
@@ -167,10 +185,9 @@ Answer<bool> Applier::apply(const Value& desired) {
   } else if (is_foreign(desired, *live)) {
     return name_taken(desired, *live);
   }
-  if (live != nullptr && object::controller_uid_of(*live).empty()) {
-    log(LogLevel::Info, "an object without an owner is taken back",
-        {{"kind", kind}, {"object", object::text_of(name.second)}});
-  }
+  const bool has_lost_owner = live != nullptr && object::controller_uid_of(*live).empty() &&
+                              !object::controller_uid_of(desired).empty();
+  if (has_lost_owner) SL_TRY(take_back(desired));
   if (live != nullptr && leaves_replicas(desired, *live)) SL_TRY(hand_over(*resource, desired));
   const Value answer =
       SL_TRY(api_.apply(*resource, desired, {.manager = std::string(kFieldManager)}));

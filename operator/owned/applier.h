@@ -78,6 +78,10 @@ class Applier {
   };
   using Name = std::pair<std::string, object::Key>;  // kind, key
 
+  // Before an object without an owner is written. Who deletes a MultimodalRouter and orphans what
+  // it made must keep that: with the owner of yesterday the garbage collector would delete it.
+  client::Answer<Done> take_back(const object::Value& desired);
+
   // A field of ours that is left out is gone, and replicas that are gone are one: so before
   // spec.replicas is left out, another owner has it as it is, until an autoscaler changes it.
   client::Answer<Done> hand_over(const object::Resource& resource, const object::Value& desired);

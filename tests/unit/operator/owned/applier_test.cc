@@ -99,5 +99,33 @@ TEST_F(ApplierTest, WritesAgainWhatSomebodyElseHasChanged) {
   EXPECT_EQ(server_.find(config_maps_resource(), kMap)->at({"data", "text"}).text(), "one");
 }
 
+TEST_F(ApplierTest, TakesNothingBackForAnOwnerThatWasDeleted) {
+  Value owner = Value::object();
+  object::name_kind(owner, routers_resource());
+  owner.set({"metadata", "name"}, "shop");
+  owner.set({"metadata", "namespace"}, "prod");
+  owner.set({"metadata", "finalizers"}, Value::array({"orphan"}));
+  server_.put(routers_resource(), owner);
+  const std::string uid(object::uid_of(*server_.find(routers_resource(), {"prod", "shop"})));
+  Value map = map_that_says("one");
+  server_.put(config_maps_resource(), map);  // orphaned: it has our label and no owner
+  wait_for_cache();
+  const auto of_owner = [&](const std::string& number) {
+    Value reference = Value::object({{"kind", "MultimodalRouter"}, {"name", "shop"}});
+    reference.member("uid") = number;
+    reference.member("controller") = true;
+    map.set({"metadata", "ownerReferences"}, Value::array({reference}));
+    return applier_->apply(map);
+  };
+  const auto of_another = of_owner("of-yesterday");
+  ASSERT_TRUE(failed(of_another, client::Reason::Conflict));
+  EXPECT_NE(of_another.error().message.find("MultimodalRouter shop was deleted"),
+            std::string::npos);
+  ASSERT_TRUE(server_.remove(routers_resource(), {"prod", "shop"}, {}).ok());
+  ASSERT_TRUE(server_.find(routers_resource(), {"prod", "shop"}).has_value());
+  EXPECT_TRUE(failed(of_owner(uid), client::Reason::Conflict));
+  EXPECT_EQ(applied(), 0U);
+}
+
 }  // namespace
 }  // namespace sightline::owned
