@@ -15,6 +15,8 @@ namespace {
 
 constexpr std::size_t kSpareBytes = 64;
 constexpr int kSwitchingProtocols = 101;
+// A server sends "100 Continue" and perhaps some "103 Early Hints" (RFC 8297) before its answer.
+constexpr int kInterimResponsesMax = 32;
 constexpr std::string_view kUpstream = "the upstream server ";
 
 std::string host_field(const ServerAddress& endpoint) {
@@ -117,6 +119,7 @@ Task<Result<Done>> Exchange::State::converse(const Call& call) {
 
 Task<Result<Done>> Exchange::State::read_head(const Call& call) {
   wire->set_deadline(call.timeouts.first_byte);
+  int interim = 0;
   for (;;) {
     const auto step = decoder.step(wire->received());
     if (!wire->received().empty()) response_begun = true;
@@ -132,6 +135,9 @@ Task<Result<Done>> Exchange::State::read_head(const Call& call) {
         co_return fail(Failure::Corrupt, "switched to another protocol unasked");
       }
       if (status >= 200) break;
+      if (++interim > kInterimResponsesMax) {
+        co_return fail(Failure::TooLarge, "sent too many interim responses");
+      }
       decoder.reset(answers_head);
       continue;
     }

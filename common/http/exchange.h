@@ -63,7 +63,8 @@ class Exchange {
   Exchange(const Exchange&) = delete;
   Exchange& operator=(const Exchange&) = delete;
 
-  // Sends the request and reads the response's header; 1xx responses are skipped. Once per object.
+  // Sends the request and reads the response's header; 1xx responses are skipped, 32
+  // at most. Once per object.
   Task<Result<Done>> start(const Call& call);
 
   // After a successful start().
