@@ -16,6 +16,7 @@ constexpr std::size_t kAskedMax = 16;
 }  // namespace
 
 void IdleConnections::Entry::enter(Instant now) {
+  if (here_.empty()) return;
   here_.front().since = now;
   all_.waiting_.splice(all_.waiting_.end(), here_);
   node_ = std::prev(all_.waiting_.end());

@@ -29,6 +29,7 @@ class IdleConnections {
     ~Entry() { leave(); }
     Entry(const Entry&) = delete;
     Entry& operator=(const Entry&) = delete;
+    // Keeps its place if it is in the list.
     void enter(Instant now);
     // Does nothing if it is not in the list.
     void leave();

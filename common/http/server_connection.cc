@@ -157,6 +157,7 @@ void ServerConnection::force_close() {
 }
 
 void ServerConnection::begin_reading() {
+  idle_.leave();
   phase_ = Phase::Reading;
   if (draining_) drain_end_ = system_clock().now() + kDrainReadTime;
 }
@@ -175,6 +176,8 @@ Task<bool> ServerConnection::read_head() {
     const auto step = decoder_.step(wire_->received());
     wire_->consume(step.consumed);
     head_bytes_ += step.consumed;
+    // Empty lines before a request do not make it wait for less long.
+    if (step.kind != Step::Kind::NeedMore) idle_.leave();
     if (!hold_buffers()) co_return co_await refuse_unbuffered();
     if (step.kind == Step::Kind::Head) break;
     if (step.kind == Step::Kind::Refused) {
@@ -210,7 +213,7 @@ Task<bool> ServerConnection::read_head() {
 Task<Io> ServerConnection::wait_idle() {
   idle_.enter(system_clock().now());
   const auto io = co_await wire_->more();
-  idle_.leave();
+  if (io != Io::Done) idle_.leave();
   co_return io;
 }
 

@@ -118,6 +118,7 @@ Task<bool> ServerConnection::refuse_crowded(std::size_t bytes) {
 }
 
 Task<bool> ServerConnection::refuse_unbuffered() {
+  idle_.leave();
   auto error = memory_error(*buffers_.budget(), 1, Claim::Small, "the connection's buffer");
   co_return co_await refuse(503, std::move(error));
 }

@@ -93,6 +93,20 @@ TEST_F(ServerLimitsTest, TheConnectionThatIsIdleLongestMakesRoom) {
   EXPECT_TRUE(ask(clients.back()).starts_with(kAnswered));
 }
 
+TEST_F(ServerLimitsTest, EmptyLinesDoNotPostponeWhenAConnectionMakesRoom) {
+  start_echo({.connections_max = 8});
+  auto dodger = connect();
+  std::vector<RawSocket> clients;
+  for (int i = 0; i < 50; ++i) {
+    dodger.send("\r\n");
+    clients.push_back(connect());
+    clients.back().send(kGet);
+    ASSERT_TRUE(clients.back().receive_until("GET /a?b=c ").starts_with(kAnswered)) << i;
+  }
+  dodger.send(kGet);
+  EXPECT_EQ(dodger.receive_all(), "");
+}
+
 // A process that may open no file more, while this lives.
 class NoDescriptors {
  public:
