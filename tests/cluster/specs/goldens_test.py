@@ -38,8 +38,8 @@ def test_the_objects_of_a_scene_are_taken(prod, scene):
         if thing["kind"] in NOT_OF_KUBERNETES:
             continue
         if thing["kind"] == "MultimodalRouterPool":
-            # Made with its number of workers at first, which belongs to others from then on. Without
-            # an owner: the garbage collector would delete it, as the scene's owner is not there.
+            # Made with its number of workers at first, which belongs to others from then on. It has
+            # no owner: that of the scene is not there, and the garbage collector would delete it.
             replicas = thing["spec"]["minReplicas"]
             lone = {key: value for key, value in thing["metadata"].items()
                     if key != "ownerReferences"}

@@ -13,37 +13,17 @@
 
 #include <gtest/gtest.h>
 
-#include "common/runtime/worker_thread.h"
-
-#include "tests/fakes/raw_socket.h"
-#include "tests/fakes/run_task.h"
+#include "tests/integration/http/exchange_fixture.h"
 
 namespace sightline::http {
 namespace {
 
 using fakes::eventually;
 using fakes::FullListener;
-using fakes::RawListener;
 using fakes::RawSocket;
-using fakes::run_task;
 using std::chrono::milliseconds;
 
 constexpr std::string_view kHello = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
-
-// What one exchange gave.
-struct Outcome {
-  bool started = false;
-  int status = 0;
-  Headers headers;
-  std::string body;
-  bool whole = false;
-  std::size_t pieces = 0;
-  Failure failure = Failure::None;
-  bool response_begun = false;
-  bool kept_closed = false;
-  bool refused = false;
-  std::optional<Error> error;
-};
 
 RawSocket accept_and_answer(RawListener& listener) {
   auto socket = listener.accept();
@@ -51,75 +31,6 @@ RawSocket accept_and_answer(RawListener& listener) {
   socket.send(kHello);
   return socket;
 }
-
-class ExchangeTest : public testing::Test {
- protected:
-  void TearDown() override { pool_.stop(); }
-
-  // Runs in a thread against one connection after the other.
-  void serve(std::function<void(RawListener&)> script) {
-    server_.emplace("upstream", [this, script = std::move(script)](const std::stop_token&) {
-      script(listener_);
-    });
-  }
-
-  Call call() {
-    return {.endpoint = {.host = "127.0.0.1", .port = listener_.port()},
-            .head = {.method = "POST", .target = "/v1", .headers = {{"x-a", "b"}}},
-            .body = body_,
-            .timeouts = {}};
-  }
-
-  Task<void> converse(const Call& call, Outcome& outcome) {
-    Exchange exchange(client_);
-    const auto started = co_await exchange.start(call);
-    outcome.started = started.ok();
-    if (!started.ok()) outcome.error = started.error();
-    if (started.ok()) {
-      outcome.status = exchange.status();
-      outcome.headers = exchange.headers();
-    }
-    while (started.ok()) {
-      const auto piece = co_await exchange.read_some();
-      if (!piece.ok()) {
-        outcome.error = piece.error();
-        break;
-      }
-      outcome.whole = piece->empty();
-      if (piece->empty()) break;
-      outcome.body += *piece;
-      ++outcome.pieces;
-    }
-    outcome.failure = exchange.failure();
-    outcome.response_begun = exchange.response_begun();
-    outcome.kept_closed = exchange.kept_connection_closed();
-    outcome.refused = exchange.connection_refused();
-  }
-
-  Outcome run(const Call& call) {
-    Outcome outcome;
-    run_task(pool_, [&]() -> Task<void> { return converse(call, outcome); });
-    return outcome;
-  }
-
-  // What comes of a server that reads the request and then sends this and closes.
-  Outcome answer_with(std::string bytes) {
-    serve([bytes = std::move(bytes)](RawListener& listener) {
-      auto socket = listener.accept();
-      socket.receive_until("body");
-      socket.send(bytes);
-    });
-    auto outcome = run(call());
-    server_.reset();
-    return outcome;
-  }
-
-  const std::vector<std::string_view> body_{"bo", "", "dy"};
-  RawListener listener_;
-  IoPool pool_{{}};
-  Client client_{pool_, {}};
-  std::optional<WorkerThread> server_;
-};
 
 TEST_F(ExchangeTest, SendsTheRequestInPiecesAndReadsTheAnswer) {
   std::string request;
@@ -334,25 +245,6 @@ TEST_F(ExchangeTest, ReadsTheSameBodyHoweverItIsSplit) {
     ASSERT_EQ(outcome.body, "abcd0123456789abcdef") << split;
     ASSERT_EQ(outcome.status, 200);
   }
-}
-
-TEST_F(ExchangeTest, SkipsSomeInterimResponses) {
-  std::string interim;
-  for (int i = 0; i < 32; ++i) interim += "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n";
-  const auto answered = answer_with(interim + "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na");
-  EXPECT_EQ(answered.body, "a");
-}
-
-TEST_F(ExchangeTest, EndsAnAnswerThatConsistsOfInterimResponses) {
-  serve([](RawListener& listener) {
-    auto socket = listener.accept();
-    socket.receive_until("body");
-    std::string interim;
-    for (int i = 0; i < 33; ++i) interim += "HTTP/1.1 100 Continue\r\n\r\n";
-    socket.send(interim);
-    EXPECT_EQ(socket.receive(), "");  // our side closes
-  });
-  EXPECT_EQ(run(call()).failure, Failure::TooLarge);
 }
 
 TEST_F(ExchangeTest, TakesTheEndOfTheConnectionAsTheEndOfABodyWithoutLength) {
