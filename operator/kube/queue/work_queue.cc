@@ -27,6 +27,14 @@ void WorkQueue::add_rate_limited(const object::Key& item, Instant now, Duration 
   add_at(item, now, now + std::max(limiter_.next_wait(item, now), at_least));
 }
 
+void WorkQueue::add_changed(const object::Key& item, Instant now) {
+  if (processing_.contains(item)) {
+    changed_.insert(item);
+  } else {
+    add_at(item, now, limiter_.changed(item, now));
+  }
+}
+
 void WorkQueue::move_ready(Instant now) {
   while (!by_time_.empty() && by_time_.begin()->first <= now) {
     const object::Key item = by_time_.begin()->second;
@@ -58,6 +66,7 @@ std::optional<Duration> WorkQueue::done(const object::Key& item, Instant now) {
     dirty->second = now;
     order_.push_back(item);
   }
+  if (changed_.erase(item) > 0) add_changed(item, now);
   return worked;
 }
 

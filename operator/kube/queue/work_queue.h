@@ -39,9 +39,8 @@ class WorkQueue {
   // After a failure; not sooner than after `at_least`.
   void add_rate_limited(const object::Key& item, Instant now, Duration at_least = {});
   // What the item looks at has changed. One that fails waits for RateLimits::changed_max at most.
-  void add_changed(const object::Key& item, Instant now) {
-    add_at(item, now, limiter_.changed(item, now));
-  }
+  // While it is worked on the change may be its own: how that ended counts, see done().
+  void add_changed(const object::Key& item, Instant now);
   // Ends the count of an item's failures.
   void forget(const object::Key& item) { limiter_.forget(item); }
 
@@ -69,6 +68,7 @@ class WorkQueue {
   std::deque<object::Key> order_;
   std::map<object::Key, Instant> dirty_;       // needs work, since when
   std::map<object::Key, Instant> processing_;  // since when
+  std::set<object::Key> changed_;              // while they were worked on
   std::map<object::Key, Instant> ready_at_;
   std::set<std::pair<Instant, object::Key>> by_time_;  // the same, earliest first
   std::size_t added_total_ = 0;

@@ -113,6 +113,33 @@ TEST(WorkQueue, AnItemWhoseFailuresChangeWhatItLooksAtIsTriedTwiceASecondAtMost)
   EXPECT_LE(tries, 200);
 }
 
+TEST(WorkQueue, AChangeDuringWorkThatFailsDoesNotHaveItTriedAtOnce) {
+  WorkQueue queue;
+  Instant now = kStart;
+  queue.add(kA, now);
+  int tries = 0;
+  for (; now < kStart + seconds(100); now += milliseconds(10)) {
+    if (!queue.take(now)) continue;
+    ++tries;
+    queue.add_changed(kA, now);
+    queue.add_rate_limited(kA, now);
+    queue.done(kA, now);
+  }
+  EXPECT_GT(tries, 100);
+  EXPECT_LE(tries, 200);
+}
+
+TEST(WorkQueue, AChangeDuringWorkThatSucceedsHasItTakenAgain) {
+  WorkQueue queue;
+  queue.add(kA, kStart);
+  EXPECT_EQ(taken(queue, kStart), "a");
+  queue.add_changed(kA, kStart);
+  EXPECT_EQ(taken(queue, kStart), "-") << "it is worked on";
+  queue.forget(kA);
+  queue.done(kA, kStart);
+  EXPECT_EQ(taken(queue, kStart), "a");
+}
+
 TEST(WorkQueue, AFailureWaitsAtLeastAsLongAsItIsToldTo) {
   WorkQueue queue;
   queue.add_rate_limited(kA, kStart, std::chrono::seconds(7));
