@@ -15,6 +15,7 @@ import tarfile
 import pytest
 from helm import ROOT
 from nats_server import free_port
+from nowhere import KUBECONFIG
 from watching import wait_for
 
 NAMES = ("sightline", "sightline-operator")
@@ -107,16 +108,6 @@ def commands(name):
                 "--served-model-name", "demo", "--base-port", port]
     return ["/usr/local/bin/sightline-operator", "check", "--timeout", "8s", "--kubeconfig",
             "/model/kubeconfig"]
-
-
-KUBECONFIG = """\
-apiVersion: v1
-kind: Config
-current-context: here
-contexts: [{name: here, context: {cluster: here, user: here}}]
-clusters: [{name: here, cluster: {server: 'http://127.0.0.1:9'}}]
-users: [{name: here, user: {}}]
-"""
 
 
 @pytest.mark.parametrize("name", NAMES)

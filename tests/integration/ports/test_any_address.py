@@ -9,18 +9,10 @@ import pathlib
 import sys
 
 import pytest
+from nowhere import KUBECONFIG
 from stack import Program
 
 import without_six
-
-KUBECONFIG = """\
-apiVersion: v1
-kind: Config
-current-context: here
-contexts: [{name: here, context: {cluster: here, user: here}}]
-clusters: [{name: here, cluster: {server: 'http://127.0.0.1:9'}}]
-users: [{name: here, user: {}}]
-"""
 
 
 @pytest.fixture
@@ -56,7 +48,8 @@ def test_it_takes_connections_to_addresses_of_both_kinds(begin):
 def test_where_there_is_no_ipv6_it_takes_those_that_there_are_and_says_so(begin):
     program, ready = begin("::", sys.executable, pathlib.Path(without_six.__file__))
     assert status("127.0.0.1", ready[2]) == 200
-    assert "this machine has no IPv6" in program.log()
+    program.stop()  # by then all that it logged is written
+    assert "this machine has no IPv6" in program.log_path.read_text()
 
 
 def test_where_there_is_no_ipv6_one_address_of_it_is_refused(begin):

@@ -10,16 +10,9 @@ import time
 import pytest
 from fake_engine import FakeEngine, answer_ok
 from nats_server import free_port
+from nowhere import KUBECONFIG
 from stack import SLOWDOWN, Program, Stack
 
-KUBECONFIG = """\
-apiVersion: v1
-kind: Config
-current-context: here
-contexts: [{name: here, context: {cluster: here, user: here}}]
-clusters: [{name: here, cluster: {server: 'http://127.0.0.1:9'}}]
-users: [{name: here, user: {}}]
-"""
 PORTS = ["client", "admin", "selection", "agent", "operator"]
 HEALTH = {"client": "/health", "selection": "/health"}
 # A path that takes a body, where there is one without a token.
