@@ -6,10 +6,12 @@
 Method: one `sightline serve` with one I/O thread before an engine of this script. A library that
 is preloaded into it (tests/bench/strain) takes the time from the return of one epoll_wait() to the
 next call: all that the thread does between two looks at its sockets, which is what the others on
-that thread wait for. A row is the longest step of an I/O thread during all requests of that kind,
-each sent three times: CPU time of the thread, and the time on the wall beside it, which adds waits
-for locks and for other processes of the machine. With --check a step above the bound of CPU time is
-an error.
+that thread wait for. Each request is sent three times. What a request costs by itself it costs each
+time; interrupts and other processes of the machine make one time longer and not all three. So a
+request counts with its longest step in the best of its three times, and a row has the request that
+counts most: CPU time of the thread. Beside it are the longest single step of all times, and that on
+the wall, which adds waits for locks and for the processor. With --check a row above the bound is an
+error.
 """
 
 import argparse
@@ -35,12 +37,12 @@ from stack import Stack  # noqa: E402
 from vllm_publisher import Batches  # noqa: E402
 
 BOUND_MS = 2.0
-REPEATS = 1
+REPEATS = 3
 MIB = 1 << 20
 SLOT = struct.Struct("16sQQQ")
 CHAT, COMPLETIONS = "/v1/chat/completions", "/v1/completions"
 # Just below what is prepared on an I/O thread, just below what is parsed there, and far above.
-SIZES = (8_000, 60_000, 4_000_000)
+SIZES = (3_000, 32_000, 4_000_000)
 USAGE = {"prompt_tokens": 5, "completion_tokens": 1, "total_tokens": 6}
 KV_BLOCKS = 2000  # of a batch
 
@@ -271,19 +273,33 @@ def ask(port, path, body):
     return status.status
 
 
+class Row:
+    """The longest steps of a kind of requests."""
+
+    def __init__(self):
+        self.cpu_ms, self.single_ms, self.wall_ms, self.steps = 0.0, 0.0, 0.0, 0
+        self.request = ""  # that of cpu_ms
+
+    def add(self, times, request):
+        """times: (CPU, wall, steps) of each time that the request was sent."""
+        cpu_ms = min(cpu for cpu, _, _ in times)
+        if cpu_ms > self.cpu_ms:
+            self.cpu_ms, self.request = cpu_ms, request
+        self.single_ms = max(self.single_ms, *(cpu for cpu, _, _ in times))
+        self.wall_ms = max(self.wall_ms, *(wall for _, wall, _ in times))
+        self.steps += sum(steps for _, _, steps in times)
+
+
 def measure(stack, steps, requests):
-    """The longest steps, and which request made the longest of CPU time."""
-    worst, worst_wall, count, which = 0.0, 0.0, 0, ""
+    row = Row()
     for path, body in requests:
-        steps.clear()
+        times = []
         for _ in range(REPEATS):
+            steps.clear()
             status = ask(stack.port, path, body)
-        cpu, wall, taken = steps.longest_ms()
-        worst_wall, count = max(worst_wall, wall), count + taken
-        if cpu > worst:
-            worst = cpu
-            which = f"{status} for {len(body)} B: {body[:60]!r}…{body[-80:-40]!r}"
-    return worst, worst_wall, count, which
+            times.append(steps.longest_ms())
+        row.add(times, f"{status} for {len(body)} B: {body[:60]!r}…{body[-80:-40]!r}")
+    return row
 
 
 def main():
@@ -310,14 +326,15 @@ def main():
                 if arguments.kinds not in kind:
                     continue
                 (kv_events.is_on.set if "KV events" in kind else kv_events.is_on.clear)()
-                cpu, wall, count, which = measure(stack, steps, requests())
-                rows.append([kind, f"{cpu:.2f}", f"{wall:.2f}", f"{count}"])
-                if cpu > BOUND_MS:
+                row = measure(stack, steps, requests())
+                rows.append([kind, f"{row.cpu_ms:.2f}", f"{row.single_ms:.2f}",
+                             f"{row.wall_ms:.2f}", f"{row.steps}"])
+                if row.cpu_ms > BOUND_MS:
                     missed.append(kind)
                 if arguments.verbose:
-                    print(f"{kind}: {cpu:.2f} ms, {which}", flush=True)
+                    print(f"{kind}: {row.cpu_ms:.2f} ms, {row.request}", flush=True)
     kv_events.close()
-    table(["kind", "longest step, ms of CPU", "ms on the wall", "steps"], rows)
+    table(["kind", "longest step, ms of CPU", "longest single", "on the wall", "steps"], rows)
     print(f"bound {BOUND_MS} ms: " + (f"MISSED by {', '.join(missed)}" if missed else "held"))
     return 1 if missed and arguments.check else 0
 
