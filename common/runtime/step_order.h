@@ -50,8 +50,8 @@ class Step {
 // Thread safety: none.
 class StepOrder {
  public:
-  // Steps up to this weight are small: prompts of 256 KB, at eight units a byte.
-  static constexpr std::size_t kSmallWeightMax = 2U << 20U;
+  // Steps up to this weight are small: prompts of 256 KB, at twenty units a byte.
+  static constexpr std::size_t kSmallWeightMax = 5U << 20U;
 
   explicit StepOrder(std::size_t threads) : threads_(threads) {}
 

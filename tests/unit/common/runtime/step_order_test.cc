@@ -68,7 +68,7 @@ TEST(StepOrder, KeepsOneOfSeveralThreadsForSmallSteps) {
   EXPECT_EQ(name_of(second), "large");
   EXPECT_EQ(order.next(), nullptr) << "the third thread is for small ones";
   add(order, "small", 568 * kKiB);
-  add(order, "medium", 5 * kMiB);
+  add(order, "medium", StepOrder::kSmallWeightMax + 1);
   const auto small = order.next();
   EXPECT_EQ(name_of(small), "small");
   order.ended(*small, milliseconds(5));
