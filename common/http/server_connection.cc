@@ -284,7 +284,10 @@ Task<bool> ServerConnection::read_known_body(std::size_t bytes) {
     if (io != Io::Done) co_return co_await refuse_slow(io, "the request's body");
   }
   while (body.size() < bytes) {
-    if (body.size() >= kTrustedBodyBytes) body.reserve(bytes + kSpareBytes);
+    if (body.size() >= kTrustedBodyBytes && body.capacity() < bytes + kSpareBytes) {
+      const auto io = co_await make_room(bytes, pace);
+      if (io != Io::Done) co_return co_await refuse_slow(io, "the request's body");
+    }
     const auto before = body.size();
     const auto part =
         before < kTrustedBodyBytes ? std::min(bytes, kTrustedBodyBytes) - before : bytes - before;
@@ -295,6 +298,18 @@ Task<bool> ServerConnection::read_known_body(std::size_t bytes) {
     if (!hold_body()) co_return co_await refuse_crowded(std::max(announced_bytes_, body.size()));
   }
   co_return true;
+}
+
+Task<Io> ServerConnection::make_room(std::size_t bytes, Pace& pace) {
+  // To copy what has come takes as long as to receive it.
+  const auto begin = system_clock().now();
+  auto io = co_await wire_->next_turn(patience(pace.patience()));
+  if (io == Io::Done) {
+    request_.body.reserve(bytes + kSpareBytes);
+    io = co_await wire_->next_turn(patience(pace.patience()));
+  }
+  pace.add(system_clock().now() - begin, 0);
+  co_return io;
 }
 
 Task<bool> ServerConnection::read_chunked_body() {
@@ -308,6 +323,9 @@ Task<bool> ServerConnection::read_chunked_body() {
       if (step.body.size() > body_bytes_max_ - body.size()) {
         co_return co_await refuse_large_body();
       }
+      // It would be copied at each doubling. Address space that is not used has no memory behind
+      // it.
+      if (body.size() >= kTrustedBodyBytes) body.reserve(body_bytes_max_ + kSpareBytes);
       body.append(step.body);
       if (!hold_body()) co_return co_await refuse_crowded(std::max(announced_bytes_, body.size()));
     }

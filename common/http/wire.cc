@@ -22,7 +22,7 @@ namespace {
 
 // What a connection sends or receives before the others of its thread have their turn: a tenth to
 // half of a millisecond.
-constexpr std::size_t kTurnBytesMax = 512 * 1024;
+constexpr std::size_t kTurnBytesMax = 256 * 1024;
 // Receiving into a string first clears its new bytes: in steps that stay in the cache.
 // Small ones at first, so that a body that trickles in takes no more memory than it has bytes.
 constexpr std::size_t kReceiveStepBytesMin = 16 * 1024;
@@ -181,13 +181,18 @@ Task<Io> Wire::wait_for(asio::socket_base::wait_type direction, Duration stall) 
   co_return code ? Io::Closed : Io::Done;
 }
 
+Task<Io> Wire::next_turn(Duration stall) {
+  SL_CHECK(!listening_);
+  turn_bytes_ = 0;
+  co_return co_await wait_for(asio::socket_base::wait_read, stall);
+}
+
 Task<Io> Wire::receive_some(std::string& out, std::size_t bytes_max, Duration stall) {
   SL_CHECK(!listening_ && begin_ == end_);
   for (;;) {
     if (ended_) co_return Io::Closed;
     if (turn_bytes_ >= kTurnBytesMax) {
-      turn_bytes_ = 0;
-      const auto waited = co_await wait_for(asio::socket_base::wait_read, stall);
+      const auto waited = co_await next_turn(stall);
       if (waited != Io::Done) co_return waited;
     }
     const auto old_size = out.size();
@@ -202,8 +207,7 @@ Task<Io> Wire::receive_some(std::string& out, std::size_t bytes_max, Duration st
       ended_ = true;
       co_return Io::Closed;
     }
-    turn_bytes_ = 0;
-    const auto waited = co_await wait_for(asio::socket_base::wait_read, stall);
+    const auto waited = co_await next_turn(stall);
     if (waited != Io::Done) co_return waited;
   }
 }

@@ -76,6 +76,9 @@ class Wire : public std::enable_shared_from_this<Wire> {
   // `stall` for them. Touches little more of out's memory than it fills. Only while not listening
   // and with nothing in received().
   Task<Io> receive_some(std::string& out, std::size_t bytes_max, Duration stall);
+  // Gives the others of the thread their turn. Then waits at most `stall` until the peer has sent
+  // more. Only while not listening.
+  Task<Io> next_turn(Duration stall);
   // Makes the buffer at least so large; only while not listening.
   void reserve(std::size_t bytes);
   // Bytes of the buffer.
