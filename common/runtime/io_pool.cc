@@ -114,6 +114,7 @@ class ComputeQueue {
 }  // namespace
 
 struct IoPool::State {
+  std::atomic<std::size_t> freeing{0};  // outlives the steps
   std::atomic<bool> running{true};
   // Declared first, destroyed last: suspended coroutines, which end with their context, may own
   // deadlines.
@@ -163,6 +164,8 @@ std::size_t IoPool::index_here() const {
 void IoPool::compute(std::unique_ptr<Step> step) { state_->compute->add(std::move(step)); }
 
 void IoPool::leave(Step& step) { state_->compute->leave(step); }
+
+std::atomic<std::size_t>& IoPool::freeing() { return state_->freeing; }
 
 bool IoPool::running() const { return state_->running; }
 

@@ -2,6 +2,7 @@
 // Copyright The Sightline Authors
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <exception>
 #include <memory>
@@ -54,6 +55,8 @@ class IoPool {
   // long as the step lives: nobody waits for its result any more.
   void compute(std::unique_ptr<Step> step);
   void leave(Step& step);
+  // Bytes that wait to be freed by compute threads (freed_aside.h).
+  [[nodiscard]] std::atomic<std::size_t>& freeing();
 
   // False once stop() was called.
   [[nodiscard]] bool running() const;

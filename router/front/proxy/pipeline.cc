@@ -70,13 +70,13 @@ Task<Result<openai::ApiRequest>> Pipeline::parse(openai::Endpoint endpoint, std:
                                      .memory = &requester.memory};
   const auto now = static_cast<std::uint64_t>(services_.clock.now().time_since_epoch().count());
   const std::size_t weight = prepare::parse_weight(body, Rng(seed_ ^ now));
-  auto work = [endpoint, &body, &limits] {
-    return openai::parse_request(endpoint, std::move(body), limits);
+  auto work = [&, endpoint]() -> Result<openai::ApiRequest> {
+    auto request = SL_TRY(openai::parse_request(endpoint, std::move(body), limits));
+    SL_TRY(check_model(request, served));
+    return request;
   };
   auto request = co_await offload(services_.pool, weight, requester.left, std::move(work));
-  if (!request.ok()) co_return std::move(request).error();
-  SL_CO_TRY(check_model(*request, served));
-  co_return std::move(request).value();
+  co_return request;
 }
 
 Task<Result<openai::UnreadRequest>> Pipeline::parse_unread(std::string body,
@@ -142,12 +142,14 @@ Task<Result<prepare::Prepared>> Pipeline::prepare(openai::ApiRequest& request,
   if (!memory.add(bytes)) co_return memory_error(memory, bytes, "the prompt of the request");
   auto work = [&]() -> Result<prepare::Prepared> {
     auto media = SL_TRY(prepare::resolve_media(request, *downloads, rules));
-    return prepare::prepare_prompt(model, request, std::move(media), prompt_options);
+    auto prepared =
+        SL_TRY(prepare::prepare_prompt(model, request, std::move(media), prompt_options));
+    openai::drop_prompt(request, &memory);
+    return prepared;
   };
   const std::size_t weight = prepare::prepare_weight(request, *downloads);
   auto prepared = co_await offload(services_.pool, weight, requester.left, std::move(work));
   memory.remove(bytes);
-  openai::drop_prompt(request, &memory);
   if (prepared.ok()) memory.charge(held_by(*prepared));
   co_return prepared;
 }

@@ -36,13 +36,12 @@ RequestTrace::~RequestTrace() {
 
 void RequestTrace::parsed(bool stream) { stream_ = stream; }
 
-void RequestTrace::prepared(std::size_t prompt_tokens, bool estimated, std::size_t images,
-                            std::string_view gap) {
+void RequestTrace::prepared(const Keyed& keyed, const prepare::Prepared& prepared) {
   prepared_at_ = services_.clock.now();
-  prompt_tokens_ = prompt_tokens;
-  prompt_estimated_ = estimated;
-  images_ = images;
-  gap_ = gap;
+  prompt_tokens_ = keyed.inquiry.job.prompt_tokens;
+  prompt_estimated_ = keyed.prompt_estimated;
+  images_ = prepared.media.size();
+  gap_ = prepare::name_of(prepared.gap);
 }
 
 void RequestTrace::sent(const Expectation& expectation) {

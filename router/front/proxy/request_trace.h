@@ -11,8 +11,10 @@
 #include "common/base/clock.h"
 #include "common/base/error.h"
 
+#include "router/front/proxy/pipeline.h"
 #include "router/front/proxy/services.h"
 #include "router/openai/usage.h"
+#include "router/prompt/prepare/prepare.h"
 
 namespace sightline::proxy {
 
@@ -47,9 +49,8 @@ class RequestTrace {
   [[nodiscard]] const std::string& request_id() const { return request_id_; }
 
   void parsed(bool stream);
-  // estimated: prompt_tokens is a guess, and the log line says so.
-  void prepared(std::size_t prompt_tokens, bool estimated, std::size_t images,
-                std::string_view gap);
+  // Where the number of prompt tokens is a guess, the log line says so.
+  void prepared(const Keyed& keyed, const prepare::Prepared& prepared);
   void sent(const Expectation& expectation);
   void first_token();
   void retried(std::string_view worker, const Error& error);

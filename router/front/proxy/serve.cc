@@ -5,6 +5,8 @@
 #include <stop_token>
 #include <utility>
 
+#include "common/runtime/freed_aside.h"
+
 #include "router/front/proxy/request_bodies.h"
 #include "router/front/selection/selector.h"
 
@@ -31,6 +33,7 @@ Task<Result<Done>> Proxy::serve(openai::Endpoint endpoint, http::Request& http, 
   auto parsed = co_await pipeline_.parse(endpoint, std::move(http.body), *served, requester);
   if (!parsed.ok()) co_return std::move(parsed).error();
   openai::ApiRequest& request = *parsed;
+  const FreedAside free_request(services_.pool, request, request.document.text().size());
   trace.parsed(request.stream);
   Attempts attempts(services_, retries_, trace,
                     {{http.method, http.target, request.document.text()}});
@@ -39,12 +42,12 @@ Task<Result<Done>> Proxy::serve(openai::Endpoint endpoint, http::Request& http, 
   // 2 prepare: media to identities and sizes, text to tokens, placeholders expanded.
   auto prepared = co_await pipeline_.prepare(request, *served, requester);
   if (!prepared.ok()) co_return std::move(prepared).error();
+  const FreedAside free_prompt(services_.pool, *prepared, request.document.text().size());
 
   // 3 key: tokens and media to block keys.
   auto keyed = co_await pipeline_.key(request, *prepared, *served, requester.left);
   if (!keyed.ok()) co_return keyed.error();
-  trace.prepared(keyed->inquiry.job.prompt_tokens, keyed->prompt_estimated, prepared->media.size(),
-                 prepare::name_of(prepared->gap));
+  trace.prepared(*keyed, *prepared);
   const auto rekeyed = [&] {
     return pipeline_.key(request, *prepared, *services_.served()).inquiry;
   };
@@ -71,12 +74,11 @@ Task<Result<Done>> Proxy::serve(openai::Endpoint endpoint, http::Request& http, 
 
     // 8 account: how it ended, with the worker's own count; the reservation ends here.
     reservation.end(ending_of(forwarded, trace));
-    if (!forwarded.answer.ok()) {
-      SL_CO_TRY(attempts.failed(*chosen, std::move(forwarded)));
-      continue;
+    if (forwarded.answer.ok()) {
+      trace.answered(forwarded.answer->status, forwarded.answer->usage);
+      co_return Done{};
     }
-    trace.answered(forwarded.answer->status, forwarded.answer->usage);
-    co_return Done{};
+    SL_CO_TRY(attempts.failed(*chosen, std::move(forwarded)));
   }
 }
 
@@ -90,6 +92,7 @@ Task<Result<Done>> Proxy::serve_unread(http::Request& http, relay::Relay& relay,
   const std::string content_type(http.headers.find("content-type").value_or(""));
   auto parsed = co_await pipeline_.parse_unread(std::move(http.body), content_type, requester);
   if (!parsed.ok()) co_return std::move(parsed).error();
+  const FreedAside free_request(services_.pool, *parsed, parsed->text().size());
   const auto repeatable =
       is_safe(http.method) ? retry::Repeatable::WhenKept : retry::Repeatable::Never;
   Attempts attempts(services_, retries_, trace,
