@@ -213,7 +213,7 @@ Command vllm(const Worker& worker) {
   Arguments args;
   args.add(worker.places.model);
   args.add("--served-model-name", agreement.model_name);
-  args.add("--host", "0.0.0.0");
+  args.add("--host", worker.places.host);
   args.add("--port", kEnginePort);
   args.add("--block-size", agreement.block_size);
   args.add("--enable-prefix-caching");
@@ -236,7 +236,7 @@ Command sglang(const Worker& worker) {
   Arguments args;
   args.add("--model-path", worker.places.model);
   args.add("--served-model-name", agreement.model_name);
-  args.add("--host", "0.0.0.0");
+  args.add("--host", worker.places.host);
   args.add("--port", kEnginePort);
   args.add("--page-size", agreement.block_size);
   args.add("--enable-metrics");
@@ -259,7 +259,7 @@ Command sglang(const Worker& worker) {
 Command trtllm(const Worker& worker) {
   Arguments args;
   args.add(worker.places.model);
-  args.add("--host", "0.0.0.0");
+  args.add("--host", worker.places.host);
   args.add("--port", kEnginePort);
   args.add("--backend", "pytorch");
   if (worker.spec.model.max_model_len) args.add("--max_seq_len", *worker.spec.model.max_model_len);
@@ -274,7 +274,7 @@ Command simulator(const Worker& worker) {
   Arguments args;
   args.add("simulate");
   args.add("--engines", 1);
-  args.add("--host", "0.0.0.0");
+  args.add("--host", worker.places.host);
   args.add("--base-port", kEnginePort);
   args.add("--events-base-port", kEventsPort);
   args.add("--replay-base-port", kReplayPort);

@@ -32,8 +32,9 @@ struct Command {
 
 // Where a worker finds what it reads, within its pod.
 struct Places {
-  std::string model;          // a folder, or a name of the hub
-  std::string chat_template;  // a file; empty: the model's own
+  std::string model;             // a folder, or a name of the hub
+  std::string chat_template;     // a file; empty: the model's own
+  std::string host = "0.0.0.0";  // address that the engine listens on
 };
 
 // Of a worker of the pool, which has a template; the user's own arguments come last.

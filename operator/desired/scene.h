@@ -26,6 +26,7 @@ struct Scene {
   crd::NotedImages images;  // of the operator's flags; those of the spec win
   // Text of spec.model.chatTemplate, as the revision was made with it; nothing: it is not known.
   std::optional<std::string> chat_template;
+  bool is_ipv6 = false;  // the first address of a pod is an IPv6 address
 };
 
 // How many pods the components of a revision have.

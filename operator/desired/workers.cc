@@ -44,10 +44,20 @@ std::vector<std::string> drain_command(const Scene& scene, crd::Backend backend)
 }
 
 // An agent's worker goes by the name of the pod, as the routers' lists name it.
+//
+// On :: vLLM answers IPv4 as well. SGLang does not: asyncio and uvloop set IPV6_V6ONLY on a socket
+// that they bind themselves. Both bind "tcp://*" for their events without ZMQ_IPV6, on IPv4 alone.
 Value agent_container(const Scene& scene, const crd::Pool& pool) {
-  std::string worker = "name=$(SIGHTLINE_REPLICA_NAME),url=http://127.0.0.1:" +
+  const bool is_sglang = pool.backend == crd::Backend::Sglang;
+  const bool is_ipv6_only = is_sglang && scene.is_ipv6;
+  std::string worker = "name=$(SIGHTLINE_REPLICA_NAME),url=http://" +
+                       std::string(is_ipv6_only ? "[::1]:" : "127.0.0.1:") +
                        std::to_string(commands::kEnginePort);
-  if (pool.backend == crd::Backend::Sglang) worker += ",family=sglang";
+  if (is_sglang) worker += ",family=sglang";
+  if (is_ipv6_only && scene.agreement.events == crd::EventsMode::Exact) {
+    worker += ",events=tcp://127.0.0.1:" + std::to_string(commands::kEventsPort) +
+              ",replay=tcp://127.0.0.1:" + std::to_string(commands::kReplayPort);
+  }
   Value agent = agent_program(scene, {"--worker", worker});
   // By a variable: agents of an older image pass over those that they do not know.
   set_env(agent, "SIGHTLINE_ADMIN_TOKEN_FILE", drain_token());
@@ -98,6 +108,7 @@ std::int64_t gpus_of(const crd::Pool& pool) {
 Value worker_container(const Scene& scene, const crd::Pool& pool) {
   const crd::WorkerTemplate& own = *pool.worker_template;
   commands::Places places{.model = engine_model(scene, pool), .chat_template = {}};
+  if (scene.is_ipv6) places.host = "::";
   if (scene.spec.model.chat_template) {
     places.chat_template = std::string(kTemplatePath) + "/" + std::string(kTemplateFile);
   }

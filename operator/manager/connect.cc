@@ -56,6 +56,10 @@ Result<config::Connection> connection_for(const KubeSettings& settings,
                           connection.error().message);
 }
 
+bool is_ipv6(const config::Connection& connection) {
+  return connection.cluster.server.starts_with("https://[");
+}
+
 https::HttpsOptions https_options(const config::Connection& connection) {
   https::HttpsOptions options;
   options.server = connection.cluster.server;

@@ -22,6 +22,11 @@ namespace sightline::manager {
 Result<config::Connection> connection_for(const KubeSettings& settings,
                                           const std::map<std::string, std::string>& environment);
 
+// True if the API server's address is an IPv6 address. In a pod it is that of the Service
+// "kubernetes", which has the cluster's first family of addresses, as pods have ("IPv4/IPv6
+// dual-stack" in the documentation of Kubernetes). A name says nothing: false.
+bool is_ipv6(const config::Connection& connection);
+
 https::HttpsOptions https_options(const config::Connection& connection);
 // "sightline-operator/1.2.3 (linux/amd64) PART".
 std::string user_agent(std::string_view part);

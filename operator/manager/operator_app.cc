@@ -147,6 +147,7 @@ void OperatorApp::Parts::make_reconciler() {
                         .nats = settings.images.nats,
                         .download = settings.images.download};
   reconciling.version = SL_VERSION;
+  reconciling.is_ipv6 = is_ipv6(connection);
   reconciling.poll_interval = settings.reconcile.poll_interval;
   reconciling.on_verdict = [this](const object::Key& key, const crd::Status* status) {
     objects.tell(key, status);

@@ -207,6 +207,7 @@ desired::Scene Reconciler::scene_of(const Case& now, const judge::Stack& stack) 
   scene.agreement = agreement::agreement_of(stack.spec, now.digests);
   scene.revision = stack.revision;
   scene.images = now.kept.images;
+  scene.is_ipv6 = options_.is_ipv6;
   if (stack.spec.model.chat_template) scene.chat_template = template_of(now, scene);
   return scene;
 }

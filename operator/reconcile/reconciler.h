@@ -33,6 +33,7 @@ class Reconciler {
   struct Options {
     crd::NotedImages images;  // of the flags
     std::string version;      // of this operator
+    bool is_ipv6 = false;     // the first address of a pod is an IPv6 address
     Duration poll_interval = std::chrono::seconds(5);
     // Told of each verdict on an object; without one, that it is gone. From several threads.
     std::function<void(const object::Key&, const crd::Status*)> on_verdict;

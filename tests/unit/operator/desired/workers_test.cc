@@ -2,7 +2,9 @@
 // Copyright The Sightline Authors
 #include "operator/desired/workers.h"
 
+#include <algorithm>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -77,6 +79,39 @@ TEST(Workers, AnEngineHasNoneOfTheAgentsSecretsButTheTokenThatDrainsIt) {
 TEST(Workers, APodIsReadyOnceRoutersHaveAdmittedIt) {
   const Value gates = test::pod_of(workload(test::small_spec()))["readinessGates"];
   EXPECT_EQ(gates.items().at(0)["conditionType"].text(), "sightline.dev/routable");
+}
+
+std::string argument_after(const Value& args, std::string_view flag) {
+  const std::vector<std::string> texts = test::texts(args);
+  const auto found = std::find(texts.begin(), texts.end(), flag);
+  return found == texts.end() || found + 1 == texts.end() ? "" : *(found + 1);
+}
+
+// The address that the engine listens on, and the worker that its agent reads.
+std::pair<std::string, std::string> addresses(Scene scene, crd::Backend backend, bool is_ipv6) {
+  scene.is_ipv6 = is_ipv6;
+  scene.spec.pools[0].backend = backend;
+  const Value made = pool_deployment(scene, scene.spec.pools[0], 1);
+  return {argument_after(container_of(made, "worker")["args"], "--host"),
+          argument_after(container_of(made, "agent")["args"], "--worker")};
+}
+
+TEST(Workers, AnEngineListensOnTheAddressesOfItsCluster) {
+  const Scene scene = test::scene_of(test::small_spec());
+  const std::string own = "name=$(SIGHTLINE_REPLICA_NAME),url=http://";
+  using Addresses = std::pair<std::string, std::string>;
+  EXPECT_EQ(addresses(scene, crd::Backend::Vllm, false),
+            Addresses("0.0.0.0", own + "127.0.0.1:8000"));
+  EXPECT_EQ(addresses(scene, crd::Backend::Vllm, true), Addresses("::", own + "127.0.0.1:8000"));
+}
+
+TEST(Workers, AnAgentReadsSglangOnIpv6AndItsEventsOnIpv4) {
+  const Scene scene = test::scene_of(test::small_spec());
+  EXPECT_EQ(addresses(scene, crd::Backend::Sglang, false).second,
+            "name=$(SIGHTLINE_REPLICA_NAME),url=http://127.0.0.1:8000,family=sglang");
+  EXPECT_EQ(addresses(scene, crd::Backend::Sglang, true).second,
+            "name=$(SIGHTLINE_REPLICA_NAME),url=http://[::1]:8000,family=sglang,"
+            "events=tcp://127.0.0.1:5557,replay=tcp://127.0.0.1:5657");
 }
 
 TEST(Workers, AUsersVariableStandsInPlaceOfOurs) {

@@ -3,6 +3,7 @@
 #include "operator/manager/connect.h"
 
 #include <set>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -24,6 +25,16 @@ TEST(Connection, OfAFileThatIsNotThereNamesIt) {
   const auto connection = connection_for(settings, {});
   ASSERT_FALSE(connection.ok());
   EXPECT_NE(connection.error().message.find("/nowhere/config"), std::string::npos);
+}
+
+TEST(Connection, KnowsAClusterOfIpv6ByTheAddressOfItsServer) {
+  config::Connection connection;
+  for (const auto& [server, is_six] : {std::pair("https://[fd00::1]:443", true),
+                                       {"https://10.0.0.1:443", false},
+                                       {"https://kubernetes.example:6443", false}}) {
+    connection.cluster.server = server;
+    EXPECT_EQ(is_ipv6(connection), is_six) << server;
+  }
 }
 
 TEST(Namespaces, ThatAreWatchedAreNamesEachOnceAndNotTooMany) {
