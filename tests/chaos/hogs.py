@@ -64,6 +64,19 @@ def pictures(seed):
     return request(json.dumps(body).encode(), "/v1/chat/completions")
 
 
+def is_open(connection):
+    """True if the peer has not ended it."""
+    connection.setblocking(False)
+    try:
+        while connection.recv(65536):
+            pass
+        return False
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+
+
 class Hogs:
     """Threads that do one thing again and again until the time is over. `around`: build, port,
     admin_port, token and workers of the router."""
@@ -97,9 +110,9 @@ class Hogs:
     def note(self, answer):
         self.count(answer[9:12].decode(errors="replace") if answer.startswith(b"HTTP") else "none")
 
-    def count(self, what):
+    def count(self, what, times=1):
         with self._lock:
-            self.statuses[what] = self.statuses.get(what, 0) + 1
+            self.statuses[what] = self.statuses.get(what, 0) + times
 
     def ask(self, data):
         with self.connect() as connection:
@@ -108,17 +121,17 @@ class Hogs:
             self.note(connection.recv(65536))
 
     def hold(self, begin, count):
-        """So many connections on which this was sent, and nothing more."""
+        """So many connections on which this was sent, and nothing more. Counts those that the
+        router holds at the end."""
         with contextlib.ExitStack() as held:
-            for _ in range(count):
-                if self.is_over():
-                    return
+            connections = []
+            while len(connections) < count and not self.is_over():
                 with contextlib.suppress(OSError):
-                    connection = held.enter_context(self.connect())
-                    connection.sendall(begin)
+                    connections.append(held.enter_context(self.connect()))
+                    connections[-1].sendall(begin)
             while not self.is_over():
                 time.sleep(0.2)
-
+            self.count("open at the end", sum(map(is_open, connections)))
 
     def admin(self, method, path, body=None):
         connection = http.client.HTTPConnection(HOST, self.around["admin_port"],
