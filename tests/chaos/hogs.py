@@ -125,7 +125,9 @@ class Hogs:
         router holds at the end."""
         with contextlib.ExitStack() as held:
             connections = []
-            while len(connections) < count and not self.is_over():
+            for _ in range(count):
+                if self.is_over():
+                    break
                 with contextlib.suppress(OSError):
                     connections.append(held.enter_context(self.connect()))
                     connections[-1].sendall(begin)
