@@ -35,11 +35,6 @@ std::size_t batch_tokens(const openai::ApiRequest& request, std::size_t first_to
                   bytes / (is_text ? kBytesPerTokenGuess : kBytesPerIdGuess));
 }
 
-// Until the request ends.
-std::size_t held_by(const prepare::Prepared& prepared) {
-  return prepared.text.capacity() + prepared.prompt.tokens.capacity() * sizeof(TokenId);
-}
-
 std::vector<keys::MediaSpan> spans_of(const prepare::Prepared& prepared) {
   std::vector<keys::MediaSpan> spans;
   spans.reserve(prepared.prompt.spans.size());
@@ -150,7 +145,7 @@ Task<Result<prepare::Prepared>> Pipeline::prepare(openai::ApiRequest& request,
   const std::size_t weight = prepare::prepare_weight(request, *downloads);
   auto prepared = co_await offload(services_.pool, weight, requester.left, std::move(work));
   memory.remove(bytes);
-  if (prepared.ok()) memory.charge(held_by(*prepared));
+  if (prepared.ok()) memory.charge(prepared->bytes());  // until the request ends
   co_return prepared;
 }
 

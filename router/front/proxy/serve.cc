@@ -42,7 +42,7 @@ Task<Result<Done>> Proxy::serve(openai::Endpoint endpoint, http::Request& http, 
   // 2 prepare: media to identities and sizes, text to tokens, placeholders expanded.
   auto prepared = co_await pipeline_.prepare(request, *served, requester);
   if (!prepared.ok()) co_return std::move(prepared).error();
-  const FreedAside free_prompt(services_.pool, *prepared, request.document.text().size());
+  const FreedAside free_prompt(services_.pool, *prepared, prepared->bytes());
 
   // 3 key: tokens and media to block keys.
   auto keyed = co_await pipeline_.key(request, *prepared, *served, requester.left);

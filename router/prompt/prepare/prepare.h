@@ -41,6 +41,10 @@ struct Prepared {
 
   // Tokens whose blocks may be looked up.
   [[nodiscard]] std::size_t known_tokens() const { return prompt.exact_tokens; }
+  // Memory of text and tokens.
+  [[nodiscard]] std::size_t bytes() const {
+    return text.capacity() + prompt.tokens.capacity() * sizeof(TokenId);
+  }
   // True if known_tokens is the whole prompt: the engine's counts must then equal ours.
   [[nodiscard]] bool is_exact() const { return gap == Gap::None; }
 };
