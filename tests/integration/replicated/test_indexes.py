@@ -87,9 +87,7 @@ def test_a_picture_asked_through_one_router_is_found_through_the_others(build, l
                 assert predicted(answer) == cached(answer) > 15 * 16
 
 
-def test_no_router_claims_what_an_engine_has_announced_to_be_gone(build, logs, monkeypatch):
-    # Beside the way of a router that reads itself: a frame waits 1 ms, and goes through NATS.
-    monkeypatch.setattr(truth, "ANNOUNCEMENT_S", 2 * truth.ANNOUNCEMENT_S)
+def test_no_router_claims_what_an_engine_has_announced_to_be_gone(build, logs):
     with Deployment(build, engines=3, routers=2, engine_flags=ENGINE_FLAGS,
                     logs=logs) as deployment, judges(deployment) as all_judges:
         views = [judge.stack for judge in all_judges]

@@ -63,6 +63,29 @@ def test_a_claim_is_legal_until_the_message_with_the_removal_is_sent(scene, numb
     assert scene.look_after(ANNOUNCEMENT_S * 1.1)
 
 
+def test_a_claim_is_illegal_at_once_where_all_that_was_announced_is_applied(scene):
+    claims_too_much(scene)
+    scene.router.applied = 3
+    assert not scene.look_after(0)
+    scene.router.applied = 4
+    assert [fault["late_s"] for fault in scene.look_after(0)] == [0.0]
+
+
+@pytest.mark.parametrize("numbers", [{"pending_events": 1}, {"sequence": 5}])
+def test_a_claim_is_legal_while_the_engine_knows_more_than_was_applied(scene, numbers):
+    claims_too_much(scene)
+    scene.router.applied = 4
+    vars(scene.engine).update(numbers)
+    assert not scene.look_after(0)
+    assert not scene.look_after(10)
+
+
+def test_a_number_of_an_earlier_life_proves_nothing(scene):
+    scene.router.applied = 4
+    scene.engine = Truth(life=1, sequence=1, delivered=1, pending_events=0, blocks=set())
+    assert not scene.look_after(0)
+
+
 def test_claims_that_do_not_count_are_legal(scene):
     claims_too_much(scene)
     scene.router.counts = False
