@@ -15,6 +15,8 @@ namespace {
 
 // Of one attempt: workers are replaced by such of another block size once, and back at worst.
 constexpr int kRenewalsMax = 2;
+// BLAKE3 hashes 2 GB/s: so many bytes in 16 ns, the unit of a step's weight.
+constexpr std::size_t kHashedBytesPerUnit = 32;
 
 Error lost_twice() {
   return worker_error(
@@ -59,9 +61,16 @@ Task<Result<selection::Selection>> Attempts::select(selection::Inquiry& inquiry,
 
 Task<Result<selection::Selection>> Attempts::choose(selection::Inquiry& inquiry,
                                                     const Renew& renew) {
-  auto selected = co_await select(inquiry, renew);
-  if (!failure_) co_return selected;
+  if (!failure_) {
+    const bool may_be = co_await may_be_sent();
+    if (!may_be) co_return lost_twice();
+    auto selected = co_await select(inquiry, renew);
+    co_return selected;
+  }
   Failed failure = std::move(*std::exchange(failure_, std::nullopt));
+  const bool may_be = co_await may_be_sent_again(failure);
+  if (!may_be) co_return last_word(std::move(failure.forwarded));
+  auto selected = co_await select(inquiry, renew);
   // The last worker's own failure says more than "no worker left".
   if (!selected.ok()) co_return last_word(std::move(failure.forwarded));
   // What no worker has got adds no load: it is bounded by its attempts alone.
@@ -118,31 +127,46 @@ relay::Attempt Attempts::begin(const http::Request& http, const selection::Selec
   return attempt;
 }
 
-Result<Done> Attempts::recall() {
-  const auto record = memory_.lost.record_of(text_, services_.clock.now());
-  is_remembered_ = record.is_remembered;
-  past_.losses = record.losses;
-  if (past_.losses < retry::kLossesMax) return Done{};
-  services_.metrics.counter(contract::kLostRequestsTotal, {"refused"}).add();
-  trace_.advise({.is_useless_again = true});
-  return lost_twice();
+void Attempts::failed(const selection::Selection& chosen, relay::Forwarded failed) {
+  failure_ = Failed{chosen.worker, services_.clock.now(), std::move(failed)};
 }
 
-Result<Done> Attempts::failed(const selection::Selection& chosen, relay::Forwarded failed) {
-  const retry::Next next = retry::next_after(failed.ending, past_, repeatable_);
-  if (retry::is_loss(failed.ending)) {
+Task<media::MediaId> Attempts::body_id() {
+  if (body_id_) co_return *body_id_;
+  const auto hash = [this]() -> Result<media::MediaId> { return memory_.lost.id_of(text_.body); };
+  // Also for a client that has left: what its request did is remembered.
+  const auto hashed =
+      co_await offload(services_.pool, text_.body.size() / kHashedBytesPerUnit, {}, hash);
+  body_id_ = *hashed;
+  co_return *body_id_;
+}
+
+Task<bool> Attempts::may_be_sent() {
+  if (!memory_.lost.knows_like(text_, services_.clock.now())) co_return true;
+  const media::MediaId body = co_await body_id();
+  const auto record = memory_.lost.record_of(text_, body, services_.clock.now());
+  is_remembered_ = record.is_remembered;
+  past_.losses = record.losses;
+  if (past_.losses < retry::kLossesMax) co_return true;
+  services_.metrics.counter(contract::kLostRequestsTotal, {"refused"}).add();
+  trace_.advise({.is_useless_again = true});
+  co_return false;
+}
+
+Task<bool> Attempts::may_be_sent_again(const Failed& failure) {
+  const retry::Outcome ending = failure.forwarded.ending;
+  const retry::Next next = retry::next_after(ending, past_, repeatable_);
+  if (retry::is_loss(ending)) {
+    const media::MediaId body = co_await body_id();
     is_remembered_ = true;
-    counted_ = memory_.lost.add(
-        text_, {.worker = chosen.worker, .sent = began_, .now = services_.clock.now()});
+    counted_ = memory_.lost.add(text_, body,
+                                {.worker = failure.worker, .sent = began_, .now = failure.at});
     past_.losses = std::max(past_.losses + 1, counted_);
   }
-  tried_.again = next == retry::Next::SameWorker ? chosen.worker : "";
-  if (next != retry::Next::SameWorker) tried_.failed.push_back(chosen.worker);
-  if (next == retry::Next::GiveUp || past_.losses >= retry::kLossesMax) {
-    return last_word(std::move(failed));
-  }
-  failure_ = Failed{chosen.worker, std::move(failed)};
-  return Done{};
+  tried_.again = next == retry::Next::SameWorker ? failure.worker : "";
+  if (next != retry::Next::SameWorker) tried_.failed.push_back(failure.worker);
+  const bool may_be = next != retry::Next::GiveUp && past_.losses < retry::kLossesMax;
+  co_return may_be;
 }
 
 Error Attempts::last_word(relay::Forwarded failed) {
@@ -162,7 +186,7 @@ Error Attempts::last_word(relay::Forwarded failed) {
 
 void Attempts::answered() {
   past_.losses = 0;
-  if (std::exchange(is_remembered_, false)) memory_.lost.answered(text_, services_.clock.now());
+  if (std::exchange(is_remembered_, false)) memory_.lost.answered(text_, *body_id_);
 }
 
 selection::Ending ending_of(const relay::Forwarded& forwarded, const RequestTrace& trace) {

@@ -18,6 +18,7 @@
 #include "router/front/retry/lost_bodies.h"
 #include "router/front/retry/rules.h"
 #include "router/front/selection/selection.h"
+#include "router/prompt/media/media_id.h"
 
 namespace sightline::proxy {
 
@@ -47,24 +48,30 @@ class Attempts {
         repeatable_(request.repeatable),
         place_(memory.budget) {}
 
-  // Before the first. Error: workers gave no answer to this request twice before; it is not sent.
-  Result<Done> recall();
   // Whom to send it to, with the work booked. The error of the last attempt if nobody is left, or
-  // no other attempt may be made. An inquiry that is out of date is replaced by a new one.
+  // no other attempt may be made; that of a request that was lost twice before, which is not sent.
+  // An inquiry that is out of date is replaced by a new one.
   using Renew = std::function<selection::Inquiry()>;  // by what is served now; none: as it is
   [[nodiscard]] Task<Result<selection::Selection>> choose(selection::Inquiry& inquiry,
                                                           const Renew& renew = {});
   // Notes that it is sent now. This outlives the attempt.
   [[nodiscard]] relay::Attempt begin(const http::Request& http, const selection::Selection& chosen);
-  // After a failed attempt: Done if it may be sent once more, else the error for the client.
-  Result<Done> failed(const selection::Selection& chosen, relay::Forwarded failed);
+  // Notes that the attempt failed. choose() says whether another one may follow.
+  void failed(const selection::Selection& chosen, relay::Forwarded failed);
 
  private:
-  // An attempt that failed and may be followed by another one.
   struct Failed {
     std::string worker;
+    Instant at{};
     relay::Forwarded forwarded;
   };
+
+  // Before the first attempt: false if the request was lost twice before.
+  [[nodiscard]] Task<bool> may_be_sent();
+  // After a failed attempt.
+  [[nodiscard]] Task<bool> may_be_sent_again(const Failed& failure);
+  // The body's id, which is computed once and off the I/O thread where the body is large.
+  [[nodiscard]] Task<media::MediaId> body_id();
 
   [[nodiscard]] Task<Result<selection::Selection>> select(selection::Inquiry& inquiry,
                                                           const Renew& renew);
@@ -80,10 +87,11 @@ class Attempts {
   const retry::Repeatable repeatable_;
   selection::Tried tried_;
   retry::Past past_;
-  bool is_remembered_ = false;               // among the lost ones
+  std::optional<media::MediaId> body_id_;    // once it was needed
+  bool is_remembered_ = false;               // among the lost ones; then body_id_ is set
   std::uint32_t counted_ = 0;                // losses that count against it
   Instant began_{};                          // the attempt under way
-  std::optional<Failed> failure_;            // the one before
+  std::optional<Failed> failure_;            // the attempt before
   std::optional<relay::Forwarded> refusal_;  // the last that a worker said with a 503
   retry::Budget::Place place_;
 };

@@ -37,7 +37,6 @@ Task<Result<Done>> Proxy::serve(openai::Endpoint endpoint, http::Request& http, 
   trace.parsed(request.stream);
   Attempts attempts(services_, retries_, trace,
                     {{http.method, http.target, request.document.text()}});
-  SL_CO_TRY(attempts.recall());
 
   // 2 prepare: media to identities and sizes, text to tokens, placeholders expanded.
   auto prepared = co_await pipeline_.prepare(request, *served, requester);
@@ -78,7 +77,7 @@ Task<Result<Done>> Proxy::serve(openai::Endpoint endpoint, http::Request& http, 
       trace.answered(forwarded.answer->status, forwarded.answer->usage);
       co_return Done{};
     }
-    SL_CO_TRY(attempts.failed(*chosen, std::move(forwarded)));
+    attempts.failed(*chosen, std::move(forwarded));
   }
 }
 
@@ -97,7 +96,6 @@ Task<Result<Done>> Proxy::serve_unread(http::Request& http, relay::Relay& relay,
       is_safe(http.method) ? retry::Repeatable::WhenKept : retry::Repeatable::Never;
   Attempts attempts(services_, retries_, trace,
                     {{http.method, http.target, parsed->text()}, repeatable});
-  SL_CO_TRY(attempts.recall());
   const auto downloads = co_await pipeline_.fetch(parsed->media, left.get_token());
   if (!downloads.ok()) co_return downloads.error();
   const auto body = co_await edit_unread(services_, *parsed, *downloads, requester);
@@ -118,12 +116,11 @@ Task<Result<Done>> Proxy::serve_unread(http::Request& http, relay::Relay& relay,
     attempt.life = reservation.life();
     auto forwarded = co_await relay.pass_through(attempt);
     reservation.end(ending_of(forwarded, trace));
-    if (!forwarded.answer.ok()) {
-      SL_CO_TRY(attempts.failed(*chosen, std::move(forwarded)));
-      continue;
+    if (forwarded.answer.ok()) {
+      trace.answered(forwarded.answer->status, forwarded.answer->usage);
+      co_return Done{};
     }
-    trace.answered(forwarded.answer->status, forwarded.answer->usage);
-    co_return Done{};
+    attempts.failed(*chosen, std::move(forwarded));
   }
 }
 

@@ -18,7 +18,7 @@ bool LostBodies::Entry::has(DeathId death) const {
                      [death](const Part& part) { return part.death == death; });
 }
 
-bool LostBodies::knows_like(const SentText& text, Instant now) {
+void LostBodies::drop_old(Instant now) {
   const auto is_over = [now](Instant last) { return now - last >= kRememberedTime; };
   for (const Entry& entry : entries_) {
     if (is_over(entry.last)) forget(entry);
@@ -26,6 +26,12 @@ bool LostBodies::knows_like(const SentText& text, Instant now) {
   std::erase_if(entries_, [&](const Entry& entry) { return is_over(entry.last); });
   std::erase_if(deaths_, [&](const Death& death) { return is_over(death.last); });
   remembered_ = entries_.size();
+}
+
+bool LostBodies::knows_like(const SentText& text, Instant now) {
+  if (remembered_.load(std::memory_order_relaxed) == 0) return false;
+  const MutexLock lock(mutex_);
+  drop_old(now);
   return std::any_of(entries_.begin(), entries_.end(), [&text](const Entry& entry) {
     return entry.bytes == text.body.size() && entry.target == text.target &&
            entry.method == text.method;
@@ -89,23 +95,18 @@ std::uint32_t LostBodies::losses_of(const Entry& entry) {
   return static_cast<std::uint32_t>(clear.size());
 }
 
-LostBodies::Record LostBodies::record_of(const SentText& text, Instant now) {
-  if (remembered_.load(std::memory_order_relaxed) == 0) return {};
-  {
-    const MutexLock lock(mutex_);
-    if (!knows_like(text, now)) return {};
-  }
-  const media::MediaId body = id_of(text.body);
+LostBodies::Record LostBodies::record_of(const SentText& text, const media::MediaId& body,
+                                         Instant now) {
   const MutexLock lock(mutex_);
+  drop_old(now);
   const auto entry = find(text, body);
   if (entry == entries_.end()) return {};
   return {.is_remembered = true, .losses = losses_of(*entry)};
 }
 
-std::uint32_t LostBodies::add(const SentText& text, const Loss& loss) {
-  const media::MediaId body = id_of(text.body);
+std::uint32_t LostBodies::add(const SentText& text, const media::MediaId& body, const Loss& loss) {
   const MutexLock lock(mutex_);
-  static_cast<void>(knows_like(text, loss.now));
+  drop_old(loss.now);
   const DeathId death = death_of(loss);
   Entry entry{std::string(text.method), std::string(text.target), text.body.size(), body, {}, {}};
   const auto known = find(text, body);
@@ -126,12 +127,7 @@ std::uint32_t LostBodies::add(const SentText& text, const Loss& loss) {
   return losses_of(entries_.back());
 }
 
-void LostBodies::answered(const SentText& text, Instant now) {
-  {
-    const MutexLock lock(mutex_);
-    if (!knows_like(text, now)) return;
-  }
-  const media::MediaId body = id_of(text.body);
+void LostBodies::answered(const SentText& text, const media::MediaId& body) {
   const MutexLock lock(mutex_);
   const auto known = find(text, body);
   if (known != entries_.end()) entries_.erase(known);

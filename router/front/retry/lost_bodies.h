@@ -26,8 +26,8 @@ struct SentText {
 };
 
 // Requests that were sent to a worker and got no answer, so that a client that repeats one does
-// not have worker after worker die of it. Bodies are known by a keyed BLAKE3 of all their bytes;
-// nothing is hashed while no request of the same target and length is remembered.
+// not have worker after worker die of it. Bodies are known by a keyed BLAKE3 of all their bytes,
+// which the caller computes with id_of(), where the work is in nobody's way.
 //
 // A worker that dies loses all requests that run on it, and at most one of them is to blame. So a
 // death counts against a request only while nothing else explains it: no other request that was
@@ -44,11 +44,17 @@ class LostBodies {
 
   explicit LostBodies(const contract::IdentityKey& key) : key_(key) {}
 
+  // BLAKE3 of 64 MiB takes about 30 ms.
+  [[nodiscard]] media::MediaId id_of(std::string_view body) const;
+  // True: a request of the same target and length is remembered. Nothing is hashed for the others.
+  [[nodiscard]] bool knows_like(const SentText& text, Instant now);
+
   struct Record {
     bool is_remembered = false;  // it was lost lately, with others or alone
     std::uint32_t losses = 0;    // those that count against it
   };
-  [[nodiscard]] Record record_of(const SentText& text, Instant now);
+  // `body` is id_of(text.body), here and below.
+  [[nodiscard]] Record record_of(const SentText& text, const media::MediaId& body, Instant now);
   // An attempt that was lost.
   struct Loss {
     std::string_view worker;
@@ -58,9 +64,9 @@ class LostBodies {
   // Gives the losses that count against the request by now. What is lost on a worker before a death
   // of it is over was lost by that death; copies of a request that were under way together are one
   // loss.
-  std::uint32_t add(const SentText& text, const Loss& loss);
+  std::uint32_t add(const SentText& text, const media::MediaId& body, const Loss& loss);
   // A worker has answered the request: it is harmless.
-  void answered(const SentText& text, Instant now);
+  void answered(const SentText& text, const media::MediaId& body);
 
  private:
   using DeathId = std::uint64_t;
@@ -85,11 +91,9 @@ class LostBodies {
     [[nodiscard]] bool has(DeathId death) const;
   };
 
-  // Those whose time is over are dropped before.
-  [[nodiscard]] bool knows_like(const SentText& text, Instant now) SL_REQUIRES(mutex_);
+  void drop_old(Instant now) SL_REQUIRES(mutex_);
   [[nodiscard]] std::vector<Entry>::iterator find(const SentText& text, const media::MediaId& body)
       SL_REQUIRES(mutex_);
-  [[nodiscard]] media::MediaId id_of(std::string_view body) const;
   [[nodiscard]] Death* find(DeathId death) SL_REQUIRES(mutex_);
   [[nodiscard]] DeathId death_of(const Loss& loss) SL_REQUIRES(mutex_);
   void forget(const Entry& entry) SL_REQUIRES(mutex_);

@@ -92,6 +92,19 @@ def test_a_request_that_engines_die_of_kills_two_of_six(build, logs, is_warm, is
         assert post(stack.port, chat("hello")).status == 200
 
 
+def test_a_large_request_kills_two_as_well(build, logs):
+    # Its id is computed on a compute thread.
+    engines = [Mortal(name) for name in "abcd"]
+    body = json.dumps({**POISON, "padding": "x" * 4_000_000}).encode()
+    with router(build, logs, *engines, flags=ONE_THREAD) as stack:
+        for _ in range(3):
+            answer = post(stack.port, body)
+            assert (answer.status, answer.headers["x-should-retry"]) == (502, "false")
+        assert deaths(engines) == 2
+        assert stack.router_count('sightline_lost_requests_total{outcome="refused"}') == 2
+        assert post(stack.port, body.replace(b"poison", b"poisom")).status == 200
+
+
 def test_what_the_router_does_not_read_kills_two_at_most_either(build, logs):
     engines = [Mortal(name) for name in "abcdef"]
     with router(build, logs, *engines) as stack:

@@ -19,31 +19,45 @@ class LostBodiesTest : public testing::Test {
  protected:
   // An attempt of one second that is lost then.
   std::uint32_t lose(const SentText& text, Instant sent, std::string_view worker = "w") {
-    return lost_.add(text, {.worker = worker, .sent = sent, .now = sent + seconds(1)});
+    return lost_.add(text, lost_.id_of(text.body),
+                     {.worker = worker, .sent = sent, .now = sent + seconds(1)});
   }
-  std::uint32_t losses_of(std::string_view body, Instant now) {
-    return lost_.record_of(chat(body), now).losses;
+  std::uint32_t losses_of(const SentText& text, Instant now) {
+    return lost_.record_of(text, lost_.id_of(text.body), now).losses;
   }
+  std::uint32_t losses_of(std::string_view body, Instant now) { return losses_of(chat(body), now); }
+  void answer(std::string_view body) { lost_.answered(chat(body), lost_.id_of(body)); }
 
   LostBodies lost_{contract::development_identity_key()};
 };
 
 TEST_F(LostBodiesTest, CountsTheLossesOfOneRequestAndOfNoOther) {
-  EXPECT_EQ(lost_.record_of(chat("poison"), kStart).losses, 0U);
+  EXPECT_EQ(losses_of(chat("poison"), kStart), 0U);
   EXPECT_EQ(lose(chat("poison"), kStart), 1U);
   EXPECT_EQ(lose(chat("poison"), kStart + seconds(2)), 2U);
   const Instant now = kStart + seconds(4);
-  EXPECT_EQ(lost_.record_of(chat("poison"), now).losses, 2U);
-  EXPECT_EQ(lost_.record_of(chat("poisom"), now).losses, 0U);
-  EXPECT_EQ(lost_.record_of(chat("poison "), now).losses, 0U);
-  EXPECT_EQ(lost_.record_of({"POST", "/v1/completions", "poison"}, now).losses, 0U);
-  EXPECT_EQ(lost_.record_of({"PUT", "/v1/chat/completions", "poison"}, now).losses, 0U);
+  EXPECT_EQ(losses_of(chat("poison"), now), 2U);
+  EXPECT_EQ(losses_of(chat("poisom"), now), 0U);
+  EXPECT_EQ(losses_of(chat("poison "), now), 0U);
+  EXPECT_EQ(losses_of({"POST", "/v1/completions", "poison"}, now), 0U);
+  EXPECT_EQ(losses_of({"PUT", "/v1/chat/completions", "poison"}, now), 0U);
+}
+
+TEST_F(LostBodiesTest, KnowsWhatIsLikeAnyRequestThatItRemembers) {
+  EXPECT_FALSE(lost_.knows_like(chat("poison"), kStart));
+  lose(chat("poison"), kStart);
+  const Instant now = kStart + seconds(1);
+  EXPECT_TRUE(lost_.knows_like(chat("poison"), now));
+  EXPECT_TRUE(lost_.knows_like(chat("harmle"), now)) << "of the same length";
+  EXPECT_FALSE(lost_.knows_like(chat("poison "), now));
+  EXPECT_FALSE(lost_.knows_like({"PUT", "/v1/chat/completions", "poison"}, now));
+  EXPECT_FALSE(lost_.knows_like(chat("poison"), now + LostBodies::kRememberedTime));
 }
 
 TEST_F(LostBodiesTest, CopiesThatWereUnderWayTogetherAreOneLoss) {
   const auto add = [this](std::string_view worker, int sent, int now) {
     return lost_.add(
-        chat("same"),
+        chat("same"), lost_.id_of("same"),
         {.worker = worker, .sent = kStart + seconds(sent), .now = kStart + seconds(now)});
   };
   EXPECT_EQ(add("a", 0, 5), 1U);
@@ -75,7 +89,7 @@ TEST_F(LostBodiesTest, ARequestIsBlamedOnceThoseLostWithItWereAnswered) {
     const Instant now = kStart + seconds(death);
     for (const char* body : {"poison", "x", "y"}) lose(chat(body), now);
     EXPECT_EQ(losses_of("poison", now + seconds(1)), static_cast<std::uint32_t>(death) / 2);
-    for (const char* body : {"x", "y"}) lost_.answered(chat(body), now + seconds(1));
+    for (const char* body : {"x", "y"}) answer(body);
   }
   EXPECT_EQ(losses_of("poison", kStart + seconds(4)), 2U);
   EXPECT_EQ(losses_of("x", kStart + seconds(4)), 0U);
@@ -102,17 +116,16 @@ TEST_F(LostBodiesTest, WhatIsForgottenMayBeToBlameStill) {
 
 TEST_F(LostBodiesTest, AnAnswerClearsTheRequest) {
   lose(chat("unlucky"), kStart);
-  lost_.answered(chat("unlucky"), kStart + seconds(2));
-  EXPECT_EQ(lost_.record_of(chat("unlucky"), kStart + seconds(2)).losses, 0U);
-  lost_.answered(chat("never lost"), kStart + seconds(2));
+  answer("unlucky");
+  EXPECT_EQ(losses_of(chat("unlucky"), kStart + seconds(2)), 0U);
+  answer("never lost");
 }
 
 TEST_F(LostBodiesTest, ForgetsAfterItsTime) {
   lose(chat("poison"), kStart);
   const Instant last = kStart + seconds(1);
-  EXPECT_EQ(lost_.record_of(chat("poison"), last + LostBodies::kRememberedTime - seconds(1)).losses,
-            1U);
-  EXPECT_EQ(lost_.record_of(chat("poison"), last + LostBodies::kRememberedTime).losses, 0U);
+  EXPECT_EQ(losses_of(chat("poison"), last + LostBodies::kRememberedTime - seconds(1)), 1U);
+  EXPECT_EQ(losses_of(chat("poison"), last + LostBodies::kRememberedTime), 0U);
 }
 
 TEST_F(LostBodiesTest, RemembersTheLatestOnly) {
@@ -121,10 +134,9 @@ TEST_F(LostBodiesTest, RemembersTheLatestOnly) {
     lose(chat("body " + std::to_string(i)), now, std::to_string(i));
     now += std::chrono::milliseconds(1);
   }
-  EXPECT_EQ(lost_.record_of(chat("body 0"), now).losses, 0U);
-  EXPECT_EQ(lost_.record_of(chat("body 1"), now).losses, 1U);
-  EXPECT_EQ(lost_.record_of(chat("body " + std::to_string(LostBodies::kRememberedMax)), now).losses,
-            1U);
+  EXPECT_EQ(losses_of(chat("body 0"), now), 0U);
+  EXPECT_EQ(losses_of(chat("body 1"), now), 1U);
+  EXPECT_EQ(losses_of(chat("body " + std::to_string(LostBodies::kRememberedMax)), now), 1U);
 }
 
 }  // namespace
