@@ -77,10 +77,21 @@ std::size_t on_body(char* data, std::size_t, std::size_t size, void* context) {
   return download.refused ? 0 : size;  // fewer than size: libcurl ends the transfer
 }
 
+Error unsupported(const Download& download, const std::string& what) {
+  return client_error(ErrorCode::Unsupported, "the image host " + host_of(download) + " " + what);
+}
+
 std::size_t on_header(char*, std::size_t, std::size_t size, void* context) {
   Download& download = *static_cast<Download*>(context);
   download.header_bytes += size;
-  return download.header_bytes > kHeaderBytesMax ? 0 : size;
+  if (download.header_bytes <= kHeaderBytesMax) return size;
+  try {
+    download.refused = unsupported(
+        download, "sends more than " + std::to_string(kHeaderBytesMax) + " bytes of header");
+  } catch (const std::bad_alloc&) {
+    download.refused = out_of_memory();
+  }
+  return 0;
 }
 
 bool is_allowed(AddressKind kind, const FetchLimits& limits) {
@@ -116,12 +127,12 @@ curl_socket_t on_open_socket(void* context, curlsocktype, curl_sockaddr* address
 }
 
 Error refused_address(const Download& download) {
+  const std::string what = download.limits.allow_private_addresses
+                               ? "a service of the machine's cloud for the machine itself"
+                               : "not a public address; send the image as a data URL instead";
   return client_error(ErrorCode::InvalidArgument,
-                      download.limits.allow_private_addresses
-                          ? "the image host " + host_of(download) +
-                                " is a service of the machine's cloud for the machine itself"
-                          : "the image host " + host_of(download) +
-                                " is not a public address; send the image as a data URL instead");
+                      "the image host " + host_of(download) +
+                          (download.redirects == 0 ? " is " : " redirects to what is ") + what);
 }
 
 // A proxy resolves names itself: what can be judged here is the host as it is written.
@@ -222,10 +233,6 @@ Error timed_out(const Download& download) {
                           std::to_string(silence_max(limits).count()) + " s)");
 }
 
-Error unsupported(const Download& download, const std::string& what) {
-  return client_error(ErrorCode::Unsupported, "the image host " + host_of(download) + " " + what);
-}
-
 Error answered(const Download& download) {
   return unsupported(download, "answered HTTP " + std::to_string(status_of(download)));
 }
@@ -247,9 +254,10 @@ Error failure_of(const Download& download, CURLcode code) {
     case CURLE_URL_MALFORMAT:
       return client_error(ErrorCode::InvalidArgument, "the image URL is malformed");
     case CURLE_UNSUPPORTED_PROTOCOL:
-      return client_error(ErrorCode::InvalidArgument, "the image host " + host_of(download) +
-                                                          " does not speak HTTP, or redirects to "
-                                                          "another scheme");
+      return client_error(ErrorCode::InvalidArgument,
+                          "the image host " + host_of(download) + " does not speak HTTP");
+    case CURLE_OUT_OF_MEMORY:  // libcurl 7.88 also says so of a header line above 100 KB
+      return unsupported(download, "sends a header line that is too long, or there is no memory");
     case CURLE_BAD_CONTENT_ENCODING:
       return unsupported(download, "sent its answer in a coding that cannot be read");
     case CURLE_COULDNT_RESOLVE_PROXY:
@@ -323,7 +331,12 @@ Result<Next> redirected(const Download& download) {
   const char* url = nullptr;
   curl_easy_getinfo(download.easy.get(), CURLINFO_REDIRECT_URL, &url);
   if (url == nullptr) return answered(download);
-  return Next(Redirected{SL_TRY(read_remote_url(url))});
+  auto target = read_remote_url(url);
+  if (target.ok()) return Next(Redirected{std::move(target).value()});
+  if (target.error().code != ErrorCode::InvalidArgument) return std::move(target).error();
+  return client_error(
+      ErrorCode::InvalidArgument,
+      "the image host " + host_of(download) + " redirects, but not to a URL of http or https");
 }
 
 }  // namespace

@@ -132,9 +132,8 @@ Result<RemoteUrl> read_remote_url(std::string_view url) {
   }
   const std::string scheme = part_of(parsed, CURLUPART_SCHEME);
   if (scheme != "http" && scheme != "https") {
-    return client_error(ErrorCode::InvalidArgument, "the image host " + shown_host(url) +
-                                                        " does not speak HTTP, or redirects to "
-                                                        "another scheme");
+    return client_error(ErrorCode::InvalidArgument,
+                        "the image URL's scheme is none of http, https and data");
   }
   read.is_https = scheme == "https";
   read.host = part_of(parsed, CURLUPART_HOST);
