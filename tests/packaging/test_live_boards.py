@@ -18,7 +18,7 @@ from deployment import Deployment
 from helm import ROOT
 from mixed_load import Load
 from stack import post
-from watching import Watch, wait_for
+from watching import Watch, never_with_data, wait_for
 
 
 ENGINES = 8
@@ -65,13 +65,13 @@ def without_data(watch):
 
 def test_every_query_has_data_or_gets_it_by_the_fault_that_it_is_for(deployment, watch):
     with Load(clients_of(deployment)):
-        wait_for(lambda: without_data(watch) == EMPTY_WHILE_WELL.keys(), 90,
-                 "queries without data are those that are to be empty")
+        well = EMPTY_WHILE_WELL.keys()
+        assert never_with_data(lambda: without_data(watch), well, 90) == well
         for kind in set(EMPTY_WHILE_WELL.values()):
             fault = {"kind": kind, "p": 1, "count": 3}
             deployment.engines.call("POST", deployment.engines.engine_port(0), "/fault",
                                     json.dumps(fault))
-        wait_for(lambda: not without_data(watch), 60, "every query has data")
+        assert never_with_data(lambda: without_data(watch), set(), 60) == set()
 
 
 def query(uid, title, number=0):

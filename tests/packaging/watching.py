@@ -30,6 +30,19 @@ def wait_for(condition, seconds=READY_S, what="it"):
         time.sleep(0.2)
 
 
+def never_with_data(without_data, expected, seconds):
+    """What without_data() names at every look, until no more than the expected is left or the time
+    is over: not all queries have data at one moment."""
+    looks = []
+
+    def are_few():
+        looks.append(without_data())
+        return set.intersection(*looks) <= expected
+    with contextlib.suppress(RuntimeError):
+        wait_for(are_few, seconds)
+    return set.intersection(*looks)
+
+
 def rules_with_short_times(folder, seconds):
     """The chart's rules with another `for`, in nothing else changed."""
     made = []

@@ -25,7 +25,7 @@ from installed import (BUILD, MODEL, PORT, READY_S, ROLLING, address_of, ask, cl
 from nats_server import free_port
 from testbed import network
 from testbed.namespace import RESTRICTED
-from watching import wait_for
+from watching import never_with_data, wait_for
 
 EXAMPLES = sorted((CHART / "ci").glob("*-values.yaml"))
 # Kinds whose generation counts changes of what is wanted.
@@ -111,14 +111,11 @@ def look_at_boards(home, watch, bed, folder):
     """Every query has data, or gets it by what it is for."""
     watch.began = time.monotonic()
     with client(home), others(home):
-        with contextlib.suppress(RuntimeError):
-            wait_for(lambda: without_data(watch, bed) <= EMPTY_WHILE_WELL.keys(), 60)
-        assert without_data(watch, bed) == EMPTY_WHILE_WELL.keys()
+        well = EMPTY_WHILE_WELL.keys()
+        assert never_with_data(lambda: without_data(watch, bed), well, 60) == well
         break_an_engine(home)
         with process_with_certificate(bed, folder, watch):
-            with contextlib.suppress(RuntimeError):
-                wait_for(lambda: not without_data(watch, bed), 60)
-            assert without_data(watch, bed) == set()
+            assert never_with_data(lambda: without_data(watch, bed), set(), 60) == set()
             # A roll-out is what the operator's board is looked at for.
             home.apply(router({"kv": {"blockSize": 32}, "networkPolicy": {"enabled": False}}))
             home.until(lambda: status_generation(home) == 2, "the change is seen")
