@@ -2,6 +2,8 @@
 // Copyright The Sightline Authors
 #include "common/base/clock.h"
 
+#include <memory>
+
 namespace sightline {
 namespace {
 
@@ -14,8 +16,9 @@ class SystemClock final : public Clock {
 }  // namespace
 
 const Clock& system_clock() {
-  static const SystemClock clock;
-  return clock;
+  // Never destroyed: the log's thread reads it until the process has ended.
+  static const Clock* const clock = std::make_unique<SystemClock>().release();
+  return *clock;
 }
 
 }  // namespace sightline
