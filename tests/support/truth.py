@@ -2,18 +2,46 @@
 # Copyright The Sightline Authors
 """Compares what the router's index holds with what simulated engines hold, block by block."""
 
+import contextlib
 import dataclasses
 import http.client
 import json
+import pathlib
 import subprocess
 import threading
 import time
 
 from stack import SLOWDOWN
 
-# From the removal's announcement to its application: engine's send, network, router's thread, all
-# of which may wait for a processor on a busy machine.
-ANNOUNCEMENT_S = 2.0 * SLOWDOWN
+# From the removal's announcement to its disappearance from the index: engine's send, network,
+# router's thread. The router's own audit allows as much.
+ANNOUNCEMENT_S = 0.25 * SLOWDOWN
+
+
+class ProcessorWaits:
+    """How long threads of processes waited for a processor, by the scheduler (/proc/PID/schedstat:
+    time on the processor, time on the run queue, both in ns)."""
+
+    def __init__(self, pids):
+        self._pids = pids
+
+    def now(self):
+        """{(process, thread): ns so far}"""
+        waits = {}
+        for pid in self._pids:
+            for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+                # A thread may end meanwhile.
+                with contextlib.suppress(OSError):
+                    waits[pid, task.name] = int((task / "schedstat").read_text().split()[1])
+        return waits
+
+    def since(self, before):
+        """Seconds: of each process, what the thread that waited longest has waited since."""
+        longest = dict.fromkeys(self._pids, 0)
+        for (pid, thread), waited in self.now().items():
+            more = waited - before.get((pid, thread), 0)
+            longest[pid] = max(longest[pid], more)
+        return sum(longest.values()) / 1e9
 
 
 class Names:
@@ -110,18 +138,27 @@ class Judge:
         return claim.counts and self.differences(engine) == (set(), set())
 
 
+@dataclasses.dataclass
+class Out:
+    """When a removal was announced, and how long threads had waited for a processor."""
+    at: float
+    waits: dict
+
+
 class Watch:
     """Looks again and again whether the router claims blocks that an engine no longer holds.
 
     A claim above the truth is legal while the worker's entries do not count, and until the
     announcement of the removal is out: until a message at or above the one that carries it has
-    been sent live, and bound_s longer. It is illegal at once where the router has applied all that
-    the engine has announced. A restarted engine has announced nothing; there the time runs from
-    the restart. Use as a context manager; leaving it raises on illegal claims.
+    been sent live, and bound_s longer, without the time for which threads of the processes `pids`
+    waited for a processor. It is illegal at once where the router has applied all that the engine
+    has announced. A restarted engine has announced nothing; there the time runs from the restart.
+    Use as a context manager; leaving it raises on illegal claims.
     """
 
-    def __init__(self, judge, engines, pause_s=0.01, bound_s=ANNOUNCEMENT_S):
+    def __init__(self, judge, engines, pause_s=0.01, bound_s=ANNOUNCEMENT_S, pids=()):
         self.judge = judge
+        self._waits = ProcessorWaits(pids)
         self.pause_s = pause_s
         self.bound_s = bound_s
         self.engines = list(engines)
@@ -129,7 +166,7 @@ class Watch:
         self._rounds = 0
         self.claimed_above = 0  # samples with legal claims above the truth
         self.illegal = []
-        self._since = {e: {} for e in self.engines}  # block -> [carried by, time when out or None]
+        self._since = {e: {} for e in self.engines}  # block -> [carried by, Out or None]
         self._life = {}
         self._before = {}
         self._stop = threading.Event()
@@ -202,11 +239,14 @@ class Watch:
         delivered = -1 if after.delivered is None else after.delivered
         # Equal, not above: what is above is the number of an earlier life.
         knows_all = claim.applied is not None and claim.applied == carried_by
+        out = None
         for block in above:
             entry = pending.setdefault(block, [carried_by, None])
             if entry[1] is None and delivered >= entry[0]:
-                entry[1] = time.monotonic()
-            late_s = 0.0 if entry[1] is None else asked - entry[1]
+                entry[1] = out = out or Out(time.monotonic(), self._waits.now())
+            late_s = 0.0 if entry[1] is None else asked - entry[1].at
+            if late_s > self.bound_s:
+                late_s -= self._waits.since(entry[1].waits)
             if knows_all or late_s > self.bound_s:
                 self.illegal.append({"engine": engine, "block": block, "state": claim.state,
                                      "carried_by": entry[0], "late_s": late_s,

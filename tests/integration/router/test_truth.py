@@ -2,6 +2,9 @@
 # Copyright The Sightline Authors
 """The judgement that tests of faults rely on: which claims above the truth are illegal."""
 
+import os
+import threading
+
 import pytest
 import truth
 from truth import ANNOUNCEMENT_S, Claim, Truth, Watch
@@ -61,6 +64,45 @@ def test_a_claim_is_legal_until_the_message_with_the_removal_is_sent(scene, numb
     scene.engine.sequence, scene.engine.delivered, scene.engine.pending_events = 5, 5, 0
     assert not scene.look_after(0)
     assert scene.look_after(ANNOUNCEMENT_S * 1.1)
+
+
+class Waits:
+    """Threads that wait for a processor as long as is said."""
+
+    def __init__(self):
+        self.seconds = 0.0
+
+    def now(self):
+        return self.seconds
+
+    def since(self, before):
+        return self.seconds - before
+
+
+def test_the_time_for_which_threads_wait_for_a_processor_does_not_count(scene):
+    scene.watch._waits = waits = Waits()
+    waits.seconds = 7.0  # before the announcement
+    claims_too_much(scene)
+    assert not scene.look_after(0)
+    waits.seconds += ANNOUNCEMENT_S
+    assert not scene.look_after(ANNOUNCEMENT_S * 1.9)
+    illegal = scene.look_after(ANNOUNCEMENT_S * 0.2)
+    assert illegal[0]["late_s"] == pytest.approx(ANNOUNCEMENT_S * 1.1)
+
+
+def test_waits_are_those_of_each_process_that_waits_longest(monkeypatch):
+    waits = truth.ProcessorWaits([1, 2])
+    seconds = {(1, "10"): 4_000_000_000, (1, "11"): 9_000_000_000, (2, "20"): 1_000_000_000}
+    monkeypatch.setattr(waits, "now", lambda: seconds)
+    before = {(1, "10"): 1_000_000_000, (1, "11"): 8_000_000_000, (2, "20"): 500_000_000}
+    assert waits.since(before) == 3.5
+
+
+def test_waits_are_read_from_the_scheduler():
+    waits = truth.ProcessorWaits([os.getpid()])
+    before = waits.now()
+    assert (os.getpid(), str(threading.main_thread().native_id)) in before
+    assert waits.since(before) >= 0.0
 
 
 def test_a_claim_is_illegal_at_once_where_all_that_was_announced_is_applied(scene):
