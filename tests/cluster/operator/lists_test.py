@@ -91,13 +91,18 @@ def is_well(home):
     return condition(home, "Ready") == "True AsWanted" and status(home)["workers"] == "2/2"
 
 
+def wait_until_well(home):
+    """What the operator writes back is there before the status that says so."""
+    home.until(lambda: is_well(home), "all is well again", READY_S)
+
+
 def test_workers_whose_deployment_lost_its_owner_are_adopted_again(serving):
     name = workers_deployment(serving)
     with undisturbed(serving):
         before = disown(serving, name)
         assert before == [serving.get("mmr", "demo")["metadata"]["uid"]]
         serving.until(lambda: owners(serving, name) == before, "it has its owner again")
-    assert is_well(serving)
+    wait_until_well(serving)
 
 
 def test_workers_that_cannot_be_adopted_again_serve_and_the_object_says_why(serving):
@@ -113,7 +118,7 @@ def test_workers_that_cannot_be_adopted_again_serve_and_the_object_says_why(serv
             assert status(serving)["workers"] == "2/2"
             assert not owners(serving, name)
         serving.until(lambda: owners(serving, name) == before, "it has its owner again", READY_S)
-        serving.until(lambda: is_well(serving), "all is well again", READY_S)
+        wait_until_well(serving)
 
 
 @pytest.mark.parametrize("entry", ["revision-{}.json", "accepted.json"])
@@ -124,7 +129,7 @@ def test_an_entry_taken_out_of_the_kept_specs_comes_back(serving, entry):
     with undisturbed(serving):
         serving.kubectl("patch", SPECS, "--type=merge", "-p", json.dumps({"data": {entry: None}}))
         serving.until(lambda: serving.get(SPECS)["data"] == before, "the entry is back")
-    assert is_well(serving)
+    wait_until_well(serving)
 
 
 @pytest.mark.alone
@@ -181,7 +186,7 @@ def test_a_label_of_the_workers_deployment_comes_back(serving, change):
     with undisturbed(serving):
         serving.kubectl("label", "--overwrite", "deployment", name, change)
         serving.until(lambda: label_of(serving, name) == "demo", "it has its label again", READY_S)
-    assert is_well(serving)
+    wait_until_well(serving)
 
 
 @pytest.mark.parametrize("rules, label", [
@@ -199,7 +204,7 @@ def test_a_policy_that_takes_the_label_off_the_workers_deployment_is_named(servi
             serving.until(lambda: says(serving, "Ready", "False WriteFailed",
                                        f"Deployment/{name}", ROUTER_LABEL, "policy"), "it says why")
             assert condition(serving, "Degraded") == "False Serving"
-        serving.until(lambda: is_well(serving), "all is well again", READY_S)
+        wait_until_well(serving)
 
 
 def test_workers_whose_replica_set_is_not_found_serve_and_the_object_says_so(serving):
