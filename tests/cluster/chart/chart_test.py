@@ -112,10 +112,10 @@ def look_at_boards(home, watch, bed, folder):
     watch.began = time.monotonic()
     with client(home), others(home):
         well = EMPTY_WHILE_WELL.keys()
-        assert never_with_data(lambda: without_data(watch, bed), well, 60) == well
+        assert never_with_data(lambda: without_data(watch, bed), well, 300) == well
         break_an_engine(home)
         with process_with_certificate(bed, folder, watch):
-            assert never_with_data(lambda: without_data(watch, bed), set(), 60) == set()
+            assert never_with_data(lambda: without_data(watch, bed), set(), 300) == set()
             # A roll-out is what the operator's board is looked at for.
             home.apply(router({"kv": {"blockSize": 32}, "networkPolicy": {"enabled": False}}))
             home.until(lambda: status_generation(home) == 2, "the change is seen")

@@ -18,7 +18,7 @@ from testbed import binaries, images, real_node
 
 # The sample's volume, a directory of the node.
 SAMPLE_FILES = "/var/lib/sightline/models"
-WATCHED_S = 3
+WATCHED_S = 15
 SYSTEM = "sightline-system"
 
 

@@ -37,7 +37,9 @@ def are_ready(home, count):
 def test_objects_at_rest_read_no_secrets_and_write_nothing(make_home, bed, operator, is_full):
     count = OBJECTS_FULL if is_full else OBJECTS
     home = make_home("rest")
-    home.apply(*(router() | {"metadata": {"name": f"r{i}"}} for i in range(count)))
+    # Of two, one that answers late changes nothing of what an object says.
+    two = router(router={"replicas": 2})
+    home.apply(*(two | {"metadata": {"name": f"r{i}"}} for i in range(count)))
     home.until(lambda: are_ready(home, count), f"{count} are ready", REST_S)
 
     def rests():

@@ -6,7 +6,7 @@ import dataclasses
 
 from end_state import Reader, differences, is_at_rest
 
-REST_S = 90
+REST_S = 300
 ENGINES = {"name": "engines", "backend": "simulator", "replicas": 2, "template": {}}
 OUTSIDE = {"name": "outside", "backend": "simulator", "endpoints": [
     {"name": "engine", "url": "http://engine:8101", "events": "tcp://engine:5557",

@@ -23,7 +23,8 @@ from pictures import image_part, png, text_part  # noqa: E402
 BUILD = pathlib.Path(os.environ.get("SL_BUILD", ROOT / "build/release")).resolve()
 MODEL = "tiny-qwen2-vl"
 
-READY_S = 180
+# What starts has this long on a busy machine.
+READY_S = 600
 PORT, ADMIN_PORT = 8000, 9090
 SYSTEM = installation.SYSTEM
 OPERATOR = "deployment/sightline-operator"
@@ -58,16 +59,20 @@ def exchange(home, address, port, method, path, body=None):
             return answer, answer.read()
 
 
-def wait_until_serves(home):
-    """Until it is Ready, and who asks its client Service is answered: a node takes up what belongs
-    to a Service in its own time."""
-    home.wait("mmr/demo", "Ready", READY_S)
-
+def wait_until_answered(home):
+    """Until the client Service answers: a node takes up what belongs to a Service in its own
+    time."""
     def is_answered():
         with contextlib.suppress(OSError, http.client.HTTPException):
             return exchange(home, address_of(home), PORT, "GET", "/health")[0].status == 200
 
-    home.until(is_answered, "its Service answers")
+    home.until(is_answered, "its Service answers", READY_S)
+
+
+def wait_until_serves(home):
+    """Until it is Ready and its client Service answers."""
+    home.wait("mmr/demo", "Ready", READY_S)
+    wait_until_answered(home)
 
 
 def picture(seed):
@@ -83,6 +88,22 @@ def send(home, address, body):
     code = answer.status if answer.status == 200 else f"{answer.status} {said.decode()}"
     return Answer(code, answer.getheader("x-sightline-overlap", ""),
                   answer.getheader("x-sightline-worker", ""), time.monotonic())
+
+
+def spread_pictures(home, workers, first=0):
+    """Asks about new ones until each worker has had one; {seed: {workers that were asked}}."""
+    asked = {}
+
+    def all_were_asked():
+        seed = first + len(asked)
+        answer = send(home, address_of(home), picture(seed))
+        assert answer.code == 200
+        assert seed > 0 or answer.overlap.startswith("0/"), answer
+        asked[seed] = {answer.worker}
+        return set.union(*asked.values()) == workers
+
+    home.until(all_were_asked, f"{workers} have all had a picture")
+    return asked
 
 
 def ask(home, seed):

@@ -10,7 +10,8 @@ import engines
 import policy
 import pytest
 from installed import (BUILD, MODEL, READY_S, ROLLING, admin, away, client, condition, failed,
-                       router, says, status, wait_until_serves)
+                       router, says, spread_pictures, status, wait_until_answered,
+                       wait_until_serves)
 from testbed.namespace import RESTRICTED, Namespace
 
 ROUTER_LABEL, MANAGER_LABEL = "sightline.dev/router", "app.kubernetes.io/managed-by"
@@ -35,10 +36,14 @@ def serving(shared):
 
 def lists(home):
     """{router: (generation of its list, names of the workers there)}; each list that differs from
-    the one before has a later generation."""
-    return {name: (held["generation"], tuple(one["name"] for one in held["pushed"]["workers"]))
+    the one before has a later generation. No names while a router has none but its file's."""
+    return {name: (held["generation"], names_in(held["pushed"]))
             for name, read in admin(home, "router").items()
             if (held := json.loads(read("/v1/workers/list")))}
+
+
+def names_in(pushed):
+    return pushed and tuple(one["name"] for one in pushed["workers"])
 
 
 def wait_for_more(home, answers):
@@ -253,11 +258,19 @@ def test_a_pod_that_two_pools_find_counts_once_and_routers_that_restart_serve_it
     counts = {pool["name"]: pool["routable"] for pool in status(home)["pools"]}
     assert counts == {"theirs": 2, "also": 0}
     home.until(lambda: len(ready_routers(home)) == 2, "both routers are ready", READY_S)
+    wait_until_answered(home)
     with answered(home) as answers:
         for name in ready_routers(home):
             restart(home, name)
-    assert {names for _, names in lists(home).values()} == {("left", "right")}
-    assert {answer.worker for answer in answers} == {"left", "right"}
+
+    def all_have_both():
+        seen = {names for _, names in lists(home).values()}
+        assert seen <= {None, ("left", "right")}
+        return seen == {("left", "right")}
+
+    home.until(all_have_both, "every router has both workers")
+    assert {answer.worker for answer in answers} <= {"left", "right"}
+    spread_pictures(home, {"left", "right"}, first=5)
     home.apply(router(ROLLING | {"pools": [engines.by_label()]}))
     home.until(lambda: condition(home, "PoolsDistinct") == "True EachInOnePool" and is_well(home),
                "each is in one pool", READY_S)

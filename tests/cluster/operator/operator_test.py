@@ -9,7 +9,7 @@ from installed import (READY_S, ROLLING, SYSTEM, admin, ask, client, condition, 
                        names, router, status, wait_until_serves)
 
 RESTS_S, QUIET_S = 3, 120
-GRACE_S = 135  # of a worker's pod
+GRACE_S, MARGIN_S = 135, 15  # of a worker's pod
 LEASE = ("update", "leases")
 
 
@@ -33,7 +33,7 @@ def test_one_object_becomes_a_router_that_knows_a_picture_when_it_comes_again(ho
     story = home.kubectl("describe", "mmr", "demo")
     assert "Ready: block size 16, transfer disabled, workers 2/2, routers 2" in story
     home.kubectl("delete", "mmr", "demo")
-    home.until(lambda: not names(home), f"nothing is left: {names(home)}")
+    home.until(lambda: not names(home), "nothing is left", READY_S)
 
 
 def are_equal(home):
@@ -58,7 +58,7 @@ def test_another_block_size_replaces_everything_and_fails_no_request(demo):
     assert not failed(answers)
     assert len(answers) > 10
     demo.until(lambda: not [name for name in names(demo) if before in name],
-               "nothing of the old revision is left")
+               "nothing of the old revision is left", READY_S)
 
 
 def test_a_change_taken_back_in_the_middle_returns_and_fails_no_request(demo):
@@ -115,7 +115,8 @@ def test_pods_that_end_as_they_start_do_not_live_for_their_whole_grace(demo):
 
     def suspend():
         demo.apply(router(ROLLING | {"suspend": True}))
-        demo.until(lambda: not demo.get("pods")["items"], "no pod is left", GRACE_S / 2)
+        demo.until(lambda: not demo.get("pods")["items"], "no pod is left",
+                   GRACE_S - MARGIN_S)
 
     suspend()
     for _ in range(2):

@@ -8,13 +8,13 @@ import json
 
 import engines
 from installed import (READY_S, ROLLING, address_of, admin, ask, condition, metric, names, picture,
-                       router, send, status, wait_until_serves)
+                       router, send, spread_pictures, status, wait_until_serves)
 
 # From the first block of another size to its being told: a look of the operator, and some.
-TOLD_S = 15
+TOLD_S = 60
 # From a new pod to its being routable: a look of the operator, the agent's, and requests to it. The
-# agent's kubelet, left alone, would take up to 90 s.
-MENDED_S = 40
+# agent's kubelet, left alone, would take 60 to 90 s.
+MENDED_S = 55
 KINDS, LABEL = "deployments,replicasets,pods", "serves=demo"
 
 
@@ -36,22 +36,6 @@ def as_they_are(home):
 def restarts(home):
     return [container["restartCount"] for pod in home.get("pods", "-l", LABEL)["items"]
             for container in pod["status"]["containerStatuses"]]
-
-
-def spread_pictures(home, workers, first=0):
-    """Asks about new ones until each worker has had one; {seed: {workers that were asked}}."""
-    asked = {}
-
-    def all_were_asked():
-        seed = first + len(asked)
-        answer = send(home, address_of(home), picture(seed))
-        assert answer.code == 200
-        assert seed > 0 or answer.overlap.startswith("0/"), answer
-        asked[seed] = {answer.worker}
-        return set.union(*asked.values()) == workers
-
-    home.until(all_were_asked, f"{workers} have all had a picture")
-    return asked
 
 
 def comes_home(home, seed, asked):
@@ -80,7 +64,8 @@ def test_engines_that_a_label_finds_are_routed_to_and_never_written_to(home):
     assert status(home)["workers"] == "2/2"
     check_routing(home, {name.partition("/")[2] for name in before if name.startswith("Pod/")})
     home.kubectl("delete", "mmr", "demo")
-    home.until(lambda: not [name for name in names(home) if "/demo" in name], "the router is gone")
+    home.until(lambda: not [name for name in names(home) if "/demo" in name], "the router is gone",
+               READY_S)
     home.wait("deployment/engine", "Available")
     after, writers = as_they_are(home)
     assert after == before

@@ -3,8 +3,6 @@
 """An object whose pods nobody has to run, and what it says of itself."""
 
 READY_S = 60
-# Of what follows from a change of the object, whatever failed before.
-SOON_S = 5
 
 
 def router(name="demo", **spec):

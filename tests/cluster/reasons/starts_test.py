@@ -5,7 +5,7 @@
 import pathlib
 import re
 
-from objects import READY_S, SOON_S, condition, is_written, owned, router, templates, until_written
+from objects import READY_S, condition, is_written, owned, router, templates, until_written
 from testbed.fault_proxy import Rule
 from testbed.local_operator import SYSTEM
 from testbed.namespace import Namespace
@@ -34,7 +34,7 @@ def test_one_failed_request_at_the_start_leaves_no_leader_that_does_nothing(
     rule = proxy.add(Rule("500", "GET", r"/podmonitors\?"))
     with make_operator(), Namespace(bed.bed, "starts") as home:
         home.apply(router())
-        home.until(lambda: owned(home, "deployment"), "it acts", READY_S / 2)
+        home.until(lambda: owned(home, "deployment"), "it acts", READY_S)
         assert rule.hits == 1
 
 
@@ -90,4 +90,4 @@ def test_a_kind_that_was_deleted_and_made_again_leaves_no_object_without_a_statu
     take = "apply", "--server-side", "-f", "-"
     home.until(lambda: home.try_kubectl(*take, given=router("again"))[0] == 0,
                "the API server takes one")
-    home.until(lambda: is_written(home, "again"), "it has a status", READY_S / 2)
+    home.until(lambda: is_written(home, "again"), "it has a status", READY_S)
