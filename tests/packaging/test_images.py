@@ -106,7 +106,7 @@ def commands(name):
     if name == "sightline":
         return ["/usr/local/bin/sightline", "simulate", "--engines", "1", "--model-path", "/model",
                 "--served-model-name", "demo", "--base-port", port]
-    return ["/usr/local/bin/sightline-operator", "check", "--timeout", "8s", "--kubeconfig",
+    return ["/usr/local/bin/sightline-operator", "check", "--timeout", "60s", "--kubeconfig",
             "/model/kubeconfig"]
 
 

@@ -66,12 +66,12 @@ def without_data(watch):
 def test_every_query_has_data_or_gets_it_by_the_fault_that_it_is_for(deployment, watch):
     with Load(clients_of(deployment)):
         well = EMPTY_WHILE_WELL.keys()
-        assert never_with_data(lambda: without_data(watch), well, 90) == well
+        assert never_with_data(lambda: without_data(watch), well, 300) == well
         for kind in set(EMPTY_WHILE_WELL.values()):
             fault = {"kind": kind, "p": 1, "count": 3}
             deployment.engines.call("POST", deployment.engines.engine_port(0), "/fault",
                                     json.dumps(fault))
-        assert never_with_data(lambda: without_data(watch), set(), 60) == set()
+        assert never_with_data(lambda: without_data(watch), set(), 300) == set()
 
 
 def query(uid, title, number=0):
@@ -97,7 +97,7 @@ def test_reused_tokens_are_those_that_the_engines_count(deployment, watch):
                      for name in ("hits", "queries"))
     before = ours(), theirs()
     with Load(clients_of(deployment), judged=True, seed=2) as load:
-        wait_for(lambda: len(load.statuses) > 400, 60)
+        wait_for(lambda: len(load.statuses) > 400, 600)
     assert set(load.statuses) == {200}
     after = ours(), theirs()
     assert after[1][0] - before[1][0] > 10_000
@@ -107,13 +107,14 @@ def test_reused_tokens_are_those_that_the_engines_count(deployment, watch):
 
 
 def learn_paces(deployment, watch):
-    """Each router learns of each engine what a token takes: from prompts that nobody has seen."""
+    """Each router learns of each engine what a token takes: from prompts that nobody has seen, and
+    that take 0.2 s, beside which a wait for a processor is short."""
     number = 0
     while (watch.value("count(sightline_prefill_seconds_per_token)") or 0) < 3 * ENGINES:
         for node in deployment.routers:
             for _ in range(ENGINES):
                 number += 1
-                content = f"{number} " + f"Nobody has seen {number} of these. " * 100
+                content = f"{number} " + f"Nobody has seen {number} of these. " * 500
                 answer = post(node.port, {"model": "demo", "max_tokens": 2, "stream": True,
                                           "stream_options": {"include_usage": True},
                                           "messages": [{"role": "user", "content": content}]})
@@ -127,7 +128,7 @@ def test_saved_seconds_are_what_the_engines_would_have_taken(deployment, watch, 
     saved, reused = (counted(watch, name) for name in ("saved_prefill_seconds", "reused_tokens"))
     with Load(clients_of(deployment), clients=clients, judged=True, pause_s=pause_s,
               seed=3 + clients) as load:
-        wait_for(lambda: len(load.statuses) > 300, 120)
+        wait_for(lambda: len(load.statuses) > 300, 600)
     saved = counted(watch, "saved_prefill_seconds") - saved
     reused = counted(watch, "reused_tokens") - reused
     assert reused > 10_000
