@@ -137,6 +137,11 @@ class Deployment:
             for node in self.nodes:
                 everything.callback(node.stop)
 
+    def processes(self):
+        """All that run."""
+        programs = [self.nats, self.engines.simulator, *(node.program for node in self.nodes)]
+        return [program.process for program in programs if program and program.process]
+
     def view(self, router):
         return RouterView(self, router)
 

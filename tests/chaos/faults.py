@@ -144,6 +144,11 @@ class Strikes:
                 s["time_s"] for s in strikes
                 if s["kind"] == "restart" or (s["request"] and s["kind"] in ANSWER_KINDS))
 
+    @property
+    def failing(self):
+        """How many were such that a request may fail of them."""
+        return sum(map(len, self._failures.values()))
+
     @staticmethod
     def _any_within(times, begin, end):
         at = bisect.bisect_left(times, begin)

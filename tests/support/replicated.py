@@ -47,7 +47,7 @@ def judges(deployment):
     with contextlib.ExitStack() as open_judges:
         made = []
         for router in deployment.routers:
-            judge = Judge(deployment.view(router))
+            judge = Judge(deployment.view(router), deployment.processes)
             open_judges.callback(judge.close)
             made.append(judge)
         yield made

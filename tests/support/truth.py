@@ -2,6 +2,7 @@
 # Copyright The Sightline Authors
 """Compares what the router's index holds with what simulated engines hold, block by block."""
 
+import collections
 import contextlib
 import dataclasses
 import http.client
@@ -20,24 +21,27 @@ ANNOUNCEMENT_S = 0.25 * SLOWDOWN
 
 class ProcessorWaits:
     """How long threads of processes waited for a processor, by the scheduler (/proc/PID/schedstat:
-    time on the processor, time on the run queue, both in ns)."""
+    time on the processor, time on the run queue, both in ns). `processes()` lists those that run
+    (Popen); a process or thread that begins later has waited since then."""
 
-    def __init__(self, pids):
-        self._pids = pids
+    def __init__(self, processes=list):
+        self._processes = processes
 
     def now(self):
         """{(process, thread): ns so far}"""
         waits = {}
-        for pid in self._pids:
-            for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
-                # A thread may end meanwhile.
-                with contextlib.suppress(OSError):
-                    waits[pid, task.name] = int((task / "schedstat").read_text().split()[1])
+        for process in self._processes():
+            # It may end meanwhile, as each of its threads may.
+            with contextlib.suppress(OSError):
+                for task in pathlib.Path(f"/proc/{process.pid}/task").iterdir():
+                    with contextlib.suppress(OSError):
+                        waited = int((task / "schedstat").read_text().split()[1])
+                        waits[process.pid, task.name] = waited
         return waits
 
     def since(self, before):
         """Seconds: of each process, what the thread that waited longest has waited since."""
-        longest = dict.fromkeys(self._pids, 0)
+        longest = collections.Counter()
         for (pid, thread), waited in self.now().items():
             more = waited - before.get((pid, thread), 0)
             longest[pid] = max(longest[pid], more)
@@ -99,12 +103,18 @@ class Claim:
 class Judge:
     """Looks at engines and router of a stack."""
 
-    def __init__(self, stack):
+    def __init__(self, stack, processes=None):
+        """processes(): those on the way from the engines to the index; the stack's if None."""
         self.stack = stack
+        self.processes = processes or self._of_stack
         self.names = Names(stack.build, stack.name)
 
     def close(self):
         self.names.close()
+
+    def _of_stack(self):
+        programs = [self.stack.router, self.stack.simulator]
+        return [program.process for program in programs if program is not None]
 
     def truth(self, engine):
         status, body = self.stack.get(self.stack.engine_port(engine), "/sim/blocks")
@@ -150,15 +160,16 @@ class Watch:
 
     A claim above the truth is legal while the worker's entries do not count, and until the
     announcement of the removal is out: until a message at or above the one that carries it has
-    been sent live, and bound_s longer, without the time for which threads of the processes `pids`
-    waited for a processor. It is illegal at once where the router has applied all that the engine
-    has announced. A restarted engine has announced nothing; there the time runs from the restart.
-    Use as a context manager; leaving it raises on illegal claims.
+    been sent live, and bound_s longer, without the time for which threads of the judge's processes
+    waited for a processor: beside other work the router is not to blame for it. It is illegal at
+    once where the router has applied all that the engine has announced. A restarted engine has
+    announced nothing; there the time runs from the restart. Use as a context manager; leaving it
+    raises on illegal claims.
     """
 
-    def __init__(self, judge, engines, pause_s=0.01, bound_s=ANNOUNCEMENT_S, pids=()):
+    def __init__(self, judge, engines, pause_s=0.01, bound_s=ANNOUNCEMENT_S):
         self.judge = judge
-        self._waits = ProcessorWaits(pids)
+        self._waits = ProcessorWaits(judge.processes)
         self.pause_s = pause_s
         self.bound_s = bound_s
         self.engines = list(engines)

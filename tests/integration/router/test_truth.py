@@ -3,7 +3,9 @@
 """The judgement that tests of faults rely on: which claims above the truth are illegal."""
 
 import os
+import subprocess
 import threading
+import types
 
 import pytest
 import truth
@@ -12,6 +14,7 @@ from truth import ANNOUNCEMENT_S, Claim, Truth, Watch
 
 class Scene:
     """An engine and a router's claims about it, as a watch sees them; time moves by hand."""
+    processes = list
 
     def __init__(self, monkeypatch):
         self.now = 100.0
@@ -91,7 +94,7 @@ def test_the_time_for_which_threads_wait_for_a_processor_does_not_count(scene):
 
 
 def test_waits_are_those_of_each_process_that_waits_longest(monkeypatch):
-    waits = truth.ProcessorWaits([1, 2])
+    waits = truth.ProcessorWaits()
     seconds = {(1, "10"): 4_000_000_000, (1, "11"): 9_000_000_000, (2, "20"): 1_000_000_000}
     monkeypatch.setattr(waits, "now", lambda: seconds)
     before = {(1, "10"): 1_000_000_000, (1, "11"): 8_000_000_000, (2, "20"): 500_000_000}
@@ -99,10 +102,18 @@ def test_waits_are_those_of_each_process_that_waits_longest(monkeypatch):
 
 
 def test_waits_are_read_from_the_scheduler():
-    waits = truth.ProcessorWaits([os.getpid()])
+    waits = truth.ProcessorWaits(lambda: [types.SimpleNamespace(pid=os.getpid())])
     before = waits.now()
     assert (os.getpid(), str(threading.main_thread().native_id)) in before
     assert waits.since(before) >= 0.0
+
+
+def test_a_process_that_has_ended_waits_for_nothing():
+    with subprocess.Popen(["true"]) as ended:
+        pass
+    waits = truth.ProcessorWaits(lambda: [ended])
+    assert waits.now() == {}
+    assert waits.since({}) == 0.0
 
 
 def test_a_claim_is_illegal_at_once_where_all_that_was_announced_is_applied(scene):
