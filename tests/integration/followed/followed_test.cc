@@ -207,7 +207,7 @@ TEST(FollowedFeeds, AFloodOfOneStreamDoesNotKeepAnotherWaiting) {
     ASSERT_TRUE(eventually([&] { return router.held(kSecond) == agent.blocks(); }));
   }
   EXPECT_EQ(router.feeds->status(kSecond)->losses, 0U);
-  EXPECT_TRUE(router.is_verified(kSecond)) << router.reason(kSecond);
+  EXPECT_TRUE(eventually([&] { return router.is_verified(kSecond); })) << router.reason(kSecond);
   EXPECT_TRUE(eventually([&] { return refused() > refused_before; })) << "the flood went on";
   flood.request_stop();
   flood.join();
@@ -259,9 +259,11 @@ TEST(FollowedFeeds, AFrozenAgentIsStaleInTimeForgottenAfterwardsAndFollowedAgain
   ASSERT_TRUE(router.comes_to_hold(kFirst, agent));
   const Instant frozen = system_clock().now();
   agent.freeze();
-  ASSERT_TRUE(eventually([&] { return !router.is_verified(kFirst); }));
-  EXPECT_EQ(router.reason(kFirst).rfind("its agent agent-11 is dead since ", 0), 0U)
-      << router.reason(kFirst);
+  // At first it may be that its answers are late.
+  ASSERT_TRUE(eventually([&] {
+    return router.reason(kFirst).starts_with("its agent agent-11 is dead since ");
+  })) << router.reason(kFirst);
+  EXPECT_FALSE(router.is_verified(kFirst));
   EXPECT_EQ(router.held(kFirst), agent.blocks()) << "it may go on";
   ASSERT_TRUE(eventually([&] { return router.held(kFirst).empty(); }));
   EXPECT_GE(system_clock().now() - frozen, milliseconds(2'900));

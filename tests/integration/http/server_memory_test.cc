@@ -19,6 +19,8 @@ namespace sightline::http {
 namespace {
 
 constexpr std::size_t kHeaderBytes = 30'000;
+// Whoever came first has his place until the last one is there.
+constexpr std::chrono::minutes kUnhurried{10};
 
 class ServerMemoryTest : public ServerTest {
  protected:
@@ -72,7 +74,7 @@ TEST_F(ServerMemoryTest, AHeaderIsGivenBackWithItsRequest) {
 }
 
 TEST_F(ServerMemoryTest, AHeaderWithoutRoomIsRefusedWithTheLimitsName) {
-  start_charging();
+  start_charging({.header_timeout = kUnhurried});
   constexpr std::size_t kFit = 8;
   constexpr std::size_t kOfOne = kConnectionBytes + (28U << 10U);  // a buffer of 4 KiB, then 32
   std::vector<RawSocket> held;
@@ -104,7 +106,7 @@ TEST_F(ServerMemoryTest, WithoutRoomForOneMoreTheConnectionThatIsIdleLongestGive
 }
 
 TEST_F(ServerMemoryTest, WhereAllAreAtWorkOneMoreIsToldTheLimit) {
-  start_charging();
+  start_charging({.header_timeout = kUnhurried});
   std::vector<RawSocket> busy;
   for (std::size_t i = 1; i <= 32; ++i) {
     busy.push_back(connect());
@@ -120,9 +122,8 @@ TEST_F(ServerMemoryTest, WhereAllAreAtWorkOneMoreIsToldTheLimit) {
 TEST_F(ServerMemoryTest, ARefusedBodyIsGivenBackBeforeItsClientHasLeft) {
   constexpr std::size_t kMiB = std::size_t{1} << 20U;
   // The first one has its place to the end, however long the others take.
-  start_charging({.body_bytes_max = 64 * kMiB,
-                  .total_body_bytes_max = 64 * kMiB,
-                  .body_timeout = std::chrono::minutes(10)});
+  start_charging(
+      {.body_bytes_max = 64 * kMiB, .total_body_bytes_max = 64 * kMiB, .body_timeout = kUnhurried});
   const std::string head =
       "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: " + std::to_string(60 * kMiB) + "\r\n\r\n";
   const std::string part(24 * kMiB, 'x');

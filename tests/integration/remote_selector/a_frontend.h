@@ -89,6 +89,9 @@ class RouterAtPort {
 
 class AFrontend : public testing::Test {
  protected:
+  Duration call_time = RemoteSelector::Options{}.call_time;
+  Duration ask_time = RemoteSelector::Options{}.ask_time;
+
   // Until one of the routers, if any is to be, has told what is served.
   void ask_of(const std::vector<http::ServerAddress>& routers, bool is_found = true) {
     selector = std::make_unique<RemoteSelector>(
@@ -96,7 +99,9 @@ class AFrontend : public testing::Test {
                                 .instance = instance,
                                 .identity = "k",
                                 .poll_interval = std::chrono::milliseconds(50),
-                                .renew_interval = std::chrono::milliseconds(50)},
+                                .renew_interval = std::chrono::milliseconds(50),
+                                .call_time = call_time,
+                                .ask_time = ask_time},
         RemoteSelector::Around{pool, names, nullptr, metrics, system_clock()});
     selector->start();
     if (!is_found) return;

@@ -186,6 +186,7 @@ TEST_F(AFrontend, KeysThatAreOutOfDateAreSaidToBeWhenTheNewBlockSizeIsKnown) {
         return json_of(409, R"({"error":{"message":"the workers have blocks of 32"}})");
       },
       [&](const auto&) { return json_of(200, served_json(choices > 0 ? 32 : kBlockSize)); });
+  call_time = ask_time = std::chrono::duration_cast<Duration>(fakes::kPatience);
   ask_of({router.address()});
   const auto selected = select();
   ASSERT_FALSE(selected.ok());

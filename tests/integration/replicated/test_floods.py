@@ -209,9 +209,9 @@ def expect_all_served_during_flood(deployment, view, asks, seed):
                 send_all(view, [picture_body(png(224, 224, seed=seed + i))])
                 assert wait_until_equal(all_judges, 1) < LATE_S * SLOWDOWN
             assert stream(late)["health"] == "verified"
-        view.wait_until(lambda: told.seconds() > 2)
+        # Who is behind the 2,000 a second sends without a pause.
+        view.wait_until(lambda: told.seconds() > 2 and told.sent > 1_000 * told.seconds())
         most = max(told.memory)
-    assert told.sent / told.seconds() > 1_000
     # Instrumented programs keep what was given back for a while, to see that nobody uses it.
     assert most - before < 64 * MIB * SLOWDOWN, f"{(most - before) / MIB:.0f} MiB more"
     return told

@@ -66,9 +66,17 @@ def test_an_engine_that_gives_no_token_to_anybody_is_suspect_and_others_are_aske
     with router(build, logs, stuck, well, flags=["--fleet-wedge-timeout", "1s"]) as stack:
         def state():
             return {w["name"]: (w["state"], w["reason"]) for w in stack.worker_states()}["stuck"]
-        clients = [threading.Thread(target=post, args=(stack.port, chat(f"{n}"))) for n in range(4)]
-        for client in clients:
-            client.start()
+        clients = []
+
+        def holds_one():
+            """One more client asks, unless it does: of equal engines any may be chosen."""
+            if not stuck.requests:
+                name = f"{len(clients)}"
+                clients.append(threading.Thread(target=post, args=(stack.port, chat(name))))
+                clients[-1].start()
+            return stuck.requests
+
+        stack.wait_until(holds_one)
         stack.wait_until(lambda: state()[0] == "suspect")
         assert "fleet.wedge_timeout" in state()[1]
         held = len(stuck.requests)

@@ -9,7 +9,7 @@ import threading
 from fake_engine import FakeEngine, answer_ok, router
 from stack import SLOWDOWN, post
 
-LARGE = 4
+LARGE = 6
 PROMPTS = "/v1/completions"
 ACTIVE = "sightline_requests_active"
 ENDED = "sightline_requests_total"
@@ -63,6 +63,7 @@ def test_an_ordinary_prompt_is_prepared_before_long_ones_that_came_earlier(build
         for connection in connections:
             connection.close()
         stack.wait_until(lambda: stack.router_count(ACTIVE) == 0)
-        assert ended <= 2, "the ordinary one, and the long one that was under way"
+        # Another one may begin before the ordinary one is there.
+        assert ended <= 3, "the ordinary one, and the long ones that were under way"
         left = stack.router_count("sightline_client_disconnects_total")
-        assert left >= LARGE - ended_before - 2, "one was under way when the others' clients left"
+        assert left >= LARGE - ended_before - 3, "one was under way when the others' clients left"

@@ -344,7 +344,9 @@ TEST(Fetcher, OfOtherMediaOnlyTheOrderIsBounded) {
 TEST(Fetcher, AHostThatNeverAnswersLeavesPlacesForOthers) {
   PageServer stuck(everyday_pages);
   PageServer other(everyday_pages);
-  Fetcher fetcher(local_limits());
+  FetchLimits limits = local_limits();
+  limits.total_timeout = std::chrono::minutes(10);  // none of them is given up meanwhile
+  Fetcher fetcher(limits);
   std::vector<Ordered> waiting;
   for (int i = 0; i < 140; ++i) {
     waiting.push_back(ordered(fetcher, {.urls = {stuck.url("/never")}}));
@@ -378,7 +380,7 @@ TEST(Fetcher, NoMoreDownloadsRunAtOnceThanAllowed) {
 TEST(Fetcher, WhatGetsNoPlaceInTimeIsRefusedByTheLimitOfDownloads) {
   PageServer server(everyday_pages);
   FetchLimits limits = local_limits();
-  limits.total_timeout = milliseconds(300);
+  limits.total_timeout = std::chrono::seconds(3);
   limits.downloads_max = 1;
   Fetcher fetcher(limits);
   // Each of the first two would need all of the time; the one that comes second gets none of it.
