@@ -157,14 +157,18 @@ class Deployment:
         view.wait_until(lambda: view.get(node.admin_port, "/readyz")[0] == 200)
 
     def wait_until_heard(self):
-        """Until every router that runs has as many blocks of each engine as the engine holds."""
+        """Until every router that runs has as many blocks of each engine as the engine holds, also
+        of one that goes on with other answers."""
         for i in range(len(self.agents)):
-            told = self.engines.get(self.engines.engine_port(i), "/sim/blocks")[1]
-            held = len(json.loads(told)["blocks"])
             for router in self.routers:
                 if router.is_running():
                     view = self.view(router)
-                    view.wait_until(lambda: view.worker_states()[i]["blocks"] == held)
+                    view.wait_until(lambda: view.worker_states()[i]["blocks"] == self.held(i))
+
+    def held(self, i):
+        """How many blocks the engine holds."""
+        told = self.engines.get(self.engines.engine_port(i), "/sim/blocks")[1]
+        return len(json.loads(told)["blocks"])
 
     def worker(self, i):
         return {key: self.engines.workers[i][key] for key in ("name", "url")}

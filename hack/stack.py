@@ -238,8 +238,7 @@ class Stack:
         makes its message before it answers, so what the answers so far have changed is in it."""
         for i in range(len(self.workers)):
             for rank in range(len(self.worker_states()[i]["ranks"])):
-                announced = self.announced(i, rank)
-                self.wait_until(lambda: self.heard(i, rank) == announced)
+                self.wait_until(lambda: self.heard(i, rank) == self.announced(i, rank))
 
     def take_turn(self):
         """Of several routers the next one is asked from now on; here there is one."""
