@@ -186,8 +186,8 @@ TEST(FollowedFeeds, AFloodOfOneStreamDoesNotKeepAnotherWaiting) {
   const auto refused = [&] {
     return router.feeds->status(kFirst)->refused.at(static_cast<std::size_t>(Refusal::WrongTag));
   };
-  // Messages that are no frames, about 5,000 a second: more than an instrumented router reads would
-  // wait in front of all streams.
+  // Messages that are no frames, as many as the router reads: more would wait in front of all
+  // streams.
   const Router forger(server, "forger");
   const std::string subject = router.subjects.events(kW0.worker, kW0.rank);
   const std::string junk = static_cast<char>(envelope::kVersion) + std::string(4'096, 'x');
@@ -195,8 +195,11 @@ TEST(FollowedFeeds, AFloodOfOneStreamDoesNotKeepAnotherWaiting) {
     Mutex mutex;
     StopCondVar over;
     const MutexLock lock(mutex);
+    std::uint64_t sent = 0;
     while (!stop.stop_requested()) {
-      for (int i = 0; i < 50; ++i) forger.control->publish(subject, junk);
+      for (int i = 0; i < 50 && sent < refused() + 500; ++i, ++sent) {
+        forger.control->publish(subject, junk);
+      }
       over.wait_until(mutex, stop, system_clock().now() + milliseconds(10), [] { return false; });
     }
   });
