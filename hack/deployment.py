@@ -137,9 +137,10 @@ class Deployment:
             for node in self.nodes:
                 everything.callback(node.stop)
 
-    def processes(self):
-        """All that run."""
-        programs = [self.nats, self.engines.simulator, *(node.program for node in self.nodes)]
+    def on_the_way_to(self, router):
+        """Processes that what an engine announces passes before the router has applied it."""
+        programs = [self.engines.simulator, self.nats, router.program,
+                    *(agent.program for agent in self.agents)]
         return [program.process for program in programs if program and program.process]
 
     def view(self, router):

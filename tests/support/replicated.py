@@ -3,6 +3,7 @@
 """What routers say of the agents that they follow, and whether all of them hold what is true."""
 
 import contextlib
+import functools
 import json
 import time
 
@@ -47,7 +48,8 @@ def judges(deployment):
     with contextlib.ExitStack() as open_judges:
         made = []
         for router in deployment.routers:
-            judge = Judge(deployment.view(router), deployment.processes)
+            judge = Judge(deployment.view(router),
+                          functools.partial(deployment.on_the_way_to, router))
             open_judges.callback(judge.close)
             made.append(judge)
         yield made
