@@ -9,7 +9,7 @@ from installed import (READY_S, ROLLING, SYSTEM, admin, ask, client, condition, 
                        names, router, status, wait_until_serves)
 
 RESTS_S, QUIET_S = 3, 120
-GRACE_S, MARGIN_S = 135, 15  # of a worker's pod
+GRACE_S = 135  # of a worker's pod
 LEASE = ("update", "leases")
 
 
@@ -115,8 +115,7 @@ def test_pods_that_end_as_they_start_do_not_live_for_their_whole_grace(demo):
 
     def suspend():
         demo.apply(router(ROLLING | {"suspend": True}))
-        demo.until(lambda: not demo.get("pods")["items"], "no pod is left",
-                   GRACE_S - MARGIN_S)
+        demo.until(lambda: not demo.get("pods")["items"], "no pod is left", GRACE_S / 2)
 
     suspend()
     for _ in range(2):

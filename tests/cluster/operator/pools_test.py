@@ -11,10 +11,10 @@ from installed import (READY_S, ROLLING, address_of, admin, ask, condition, metr
                        router, send, spread_pictures, status, wait_until_serves)
 
 # From the first block of another size to its being told: a look of the operator, and some.
-TOLD_S = 60
+TOLD_S = 15
 # From a new pod to its being routable: a look of the operator, the agent's, and requests to it. The
-# agent's kubelet, left alone, would take 60 to 90 s.
-MENDED_S = 55
+# agent's kubelet, left alone, would take up to 90 s.
+MENDED_S = 40
 KINDS, LABEL = "deployments,replicasets,pods", "serves=demo"
 
 
