@@ -60,8 +60,10 @@ target_compile_options(sl_warnings INTERFACE
 if(SL_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # Instrumented, g++ 12 takes sound code for uses of uninitialised values, and the frames of
   # Asio's coroutines for freed by another operator than they came from; with a precompiled header
-  # it takes strings for as long as their type allows (GCC bug 105651).
+  # it takes strings for as long as their type allows (GCC bug 105651). Of sources that are compiled
+  # together it takes all but the first for headers, and their constants for outer scopes.
   target_compile_options(sl_warnings INTERFACE
     -Wno-maybe-uninitialized -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread
-    $<$<COMPILE_LANGUAGE:CXX>:-Wno-mismatched-new-delete>)
+    $<$<COMPILE_LANGUAGE:CXX>:-Wno-mismatched-new-delete -Wno-subobject-linkage
+      -Wno-shadow>)
 endif()

@@ -13,7 +13,7 @@
 
 namespace sightline::openai {
 
-inline ApiRequest parsed(std::string body) {
+inline ApiRequest parsed_chat(std::string body) {
   auto request = parse_request(Endpoint::Chat, std::move(body), {});
   EXPECT_TRUE(request.ok()) << request.error().message;
   return std::move(request).value();

@@ -17,7 +17,7 @@ TEST(Edits, WithoutEditsTheBodyIsOnePieceOfTheSameBytes) {
 }
 
 TEST(Edits, TheUuidIsAddedBesideThePayloadAndNothingElseChanges) {
-  const ApiRequest request = parsed(
+  const ApiRequest request = parsed_chat(
       R"({"messages":[{"content":[{"type":"image_url", "image_url":{"url":"x"} }]}], "z":1})");
   EditedBody body(request.document.text());
   set_uuid(body, request.chat()->media[0], "abc");
@@ -27,7 +27,7 @@ TEST(Edits, TheUuidIsAddedBesideThePayloadAndNothingElseChanges) {
 }
 
 TEST(Edits, EveryUuidOfTheClientIsReplaced) {
-  const ApiRequest request = parsed(
+  const ApiRequest request = parsed_chat(
       R"({"messages":[{"content":[{"uuid":7,"type":"image_url","image_url":{"url":"x"},"uuid":"y"}]}]})");
   EditedBody body(request.document.text());
   set_uuid(body, request.chat()->media[0], "abc");
@@ -37,7 +37,7 @@ TEST(Edits, EveryUuidOfTheClientIsReplaced) {
 }
 
 TEST(Edits, AUuidThatDoesNotFollowFromBytesIsTakenAway) {
-  const ApiRequest request = parsed(
+  const ApiRequest request = parsed_chat(
       R"({"messages":[{"content":[{"type":"video_url","video_url":{"url":"v"},"uuid":"mine"}]}]})");
   EditedBody body(request.document.text());
   clear_uuid(body, request.chat()->media[0]);
@@ -47,7 +47,7 @@ TEST(Edits, AUuidThatDoesNotFollowFromBytesIsTakenAway) {
 }
 
 TEST(Edits, UrlAndUuidOfSeveralPartsAreEditedTogether) {
-  const ApiRequest request = parsed(
+  const ApiRequest request = parsed_chat(
       R"({"messages":[{"content":[{"type":"image_url","image_url":{"url":"http://a"}},{"type":"image_url","image_url":"http://b"}]}]})");
   EditedBody body(request.document.text());
   set_url(body, request.chat()->media[1], "data:2");
@@ -82,7 +82,7 @@ TEST(Edits, UsageIsAskedForWhateverFormTheOptionsHave) {
        R"("continuous_usage_stats":false},"messages":[]})"},
   };
   for (const Case& c : cases) {
-    const ApiRequest request = parsed(c.given);
+    const ApiRequest request = parsed_chat(c.given);
     EditedBody body(request.document.text());
     ask_for_usage(body, request);
     EXPECT_EQ(joined(body), c.want);

@@ -11,10 +11,10 @@ namespace {
 
 using openai::EditedBody;
 using openai::joined;
-using openai::parsed;
+using openai::parsed_chat;
 
 std::string edited(const std::string& body) {
-  const auto request = parsed(body);
+  const auto request = parsed_chat(body);
   EditedBody result(request.document.text());
   sglang().edit(result, request, {});
   return joined(result);
@@ -46,10 +46,10 @@ TEST(Sglang, OtherBodiesKeepTheirBytes) {
 TEST(Sglang, NothingIsPredictedWhereTheKeysDoNotTellWhatIsReused) {
   for (const char* field :
        {R"("extra_key":"x")", R"("lora_path":"ad")", R"("echo":true,"logprobs":2)"}) {
-    const auto request = parsed(std::string(R"({"messages":[],)") + field + "}");
+    const auto request = parsed_chat(std::string(R"({"messages":[],)") + field + "}");
     EXPECT_FALSE(sglang().unpredictable(request).empty()) << field;
   }
-  EXPECT_TRUE(sglang().unpredictable(parsed(R"({"messages":[],"extra_key":null})")).empty());
+  EXPECT_TRUE(sglang().unpredictable(parsed_chat(R"({"messages":[],"extra_key":null})")).empty());
 }
 
 TEST(Sglang, ReusesWholeBlocksBeforeTheLastToken) {

@@ -12,7 +12,7 @@ namespace {
 using openai::ApiRequest;
 using openai::EditedBody;
 using openai::joined;
-using openai::parsed;
+using openai::parsed_chat;
 
 TEST(Vllm, ZerosAreLeftOutUpTo023AndOnlyWhereThatIsCertain) {
   for (const std::string_view text : {"0.17.1", "0.19.1+cpu", "0.23.0", "0.23.4"}) {
@@ -25,9 +25,9 @@ TEST(Vllm, ZerosAreLeftOutUpTo023AndOnlyWhereThatIsCertain) {
 }
 
 TEST(Vllm, ReusedBlocksAreNotReportedAgainHoweverItIsAskedFor) {
-  const ApiRequest request =
-      parsed(R"({"messages":[],"vllm_xargs":{"a":1,"kv_cache_report_mode":"full"},"vllm_xargs":[],)"
-             R"("vllm_xargs":{"kv_cache_report\u005fmode":["x"],"kv_cache_report_mode":"full"}})");
+  const ApiRequest request = parsed_chat(
+      R"({"messages":[],"vllm_xargs":{"a":1,"kv_cache_report_mode":"full"},"vllm_xargs":[],)"
+      R"("vllm_xargs":{"kv_cache_report\u005fmode":["x"],"kv_cache_report_mode":"full"}})");
   EditedBody body(request.document.text());
   vllm().edit(body, request, {});
   EXPECT_EQ(
