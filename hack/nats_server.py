@@ -93,8 +93,11 @@ class NatsServer:
     def thaw(self):
         thaw(self.process)
 
+    def whole_log(self):
+        return (self.logs / f"nats-{self.port}.log").read_text(errors="replace")
+
     def log(self):
-        return (self.logs / f"nats-{self.port}.log").read_text(errors="replace")[-4000:]
+        return self.whole_log()[-4000:]
 
 
 class NatsClient:

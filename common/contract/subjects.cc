@@ -68,6 +68,10 @@ std::string Subjects::replies(std::string_view reader) const {
   return prefix_ + "to." + subject_token(reader);
 }
 
+std::string Subjects::returns(std::string_view reader) const {
+  return prefix_ + "returns." + subject_token(reader);
+}
+
 std::string Subjects::lists(std::uint64_t instance) const {
   return prefix_ + "lists." + to_hex(instance);
 }

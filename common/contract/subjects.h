@@ -31,6 +31,9 @@ class Subjects {
   [[nodiscard]] std::string asks(std::string_view worker, std::uint32_t rank) const;
   // Answers to one router, by the name that it gave.
   [[nodiscard]] std::string replies(std::string_view reader) const;
+  // By which a router measures how late NATS is: to itself. Not replies(): a router may not send
+  // what looks like an agent's answer.
+  [[nodiscard]] std::string returns(std::string_view reader) const;
   // What routers have under way: each -> all others.
   [[nodiscard]] std::string load() const { return prefix_ + "load"; }
   [[nodiscard]] std::string load_asks() const { return prefix_ + "ask-load"; }

@@ -30,8 +30,10 @@ std::string user(const Owner& owner, const std::string& key, Subjects says, Subj
 
 std::string users(const Owner& owner, const NatsKeys& keys) {
   return user(owner, keys.frontend, {"members"}, {"members"}) +
-         user(owner, keys.router, {"members", "ask.>", "load", "ask-load", "ask-lists", "lists.>"},
-              {"members", "kv.>", "to.>", "load", "ask-load", "ask-lists", "lists.>"}) +
+         user(
+             owner, keys.router,
+             {"members", "ask.>", "returns.>", "load", "ask-load", "ask-lists", "lists.>"},
+             {"members", "kv.>", "to.>", "returns.>", "load", "ask-load", "ask-lists", "lists.>"}) +
          user(owner, keys.agent, {"members", "kv.>", "to.>"}, {"members", "ask.>"});
 }
 

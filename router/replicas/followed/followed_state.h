@@ -58,7 +58,7 @@ struct FollowedFeeds::State {
         budget(std::make_shared<ByteBudget>(
             options.held_bytes_max,
             ByteBudget::Within{.parent = options.memory, .limit = "events-held-bytes-max"})),
-        returns_subject(of.subjects.replies(of.reader)),
+        returns_subject(of.subjects.returns(of.reader)),
         round_trip(std::min(kRoundTripEvery, options.follower.stale_after / 5), of.draw,
                    of.clock.now()) {}
 

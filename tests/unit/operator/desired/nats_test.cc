@@ -81,6 +81,7 @@ TEST(NatsConfig, EveryRoleMaySayAndHearWhatItNeeds) {
   EXPECT_TRUE(may("UR", "subscribe", s.replies(router)));
   EXPECT_TRUE(may("UR", "publish", s.asks(worker, 0)));
   for (const char* verb : {"publish", "subscribe"}) {
+    EXPECT_TRUE(may("UR", verb, s.returns(router))) << verb;
     EXPECT_TRUE(may("UR", verb, s.load())) << verb;
     EXPECT_TRUE(may("UR", verb, s.load_asks())) << verb;
     EXPECT_TRUE(may("UR", verb, s.list_asks())) << verb;
@@ -95,7 +96,9 @@ TEST(NatsConfig, NobodyHasMoreThanItsRoleNeeds) {
   EXPECT_FALSE(may("UA", "publish", s.load()));
   EXPECT_FALSE(may("UA", "publish", s.lists(1)));
   EXPECT_FALSE(may("UA", "subscribe", s.events("w", 0))) << "an agent hears no other agent";
+  EXPECT_FALSE(may("UA", "subscribe", s.returns("r")));
   EXPECT_FALSE(may("UR", "publish", s.events("w", 0))) << "a router cannot pass for an agent";
+  EXPECT_FALSE(may("UR", "publish", s.replies("r"))) << "a router cannot pass for an agent";
   for (const char* key : {"UF", "UR", "UA"}) {
     for (const char* verb : {"publish", "subscribe"}) {
       EXPECT_FALSE(may(key, verb, contract::Subjects("prod/other", "r").members()));
