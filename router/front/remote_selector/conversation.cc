@@ -214,7 +214,7 @@ Task<bool> RemoteSelector::poll(const Router& router) {
   Peer& peer = peers_[router.id];
   peer.poll_due = false;
   if (!answer.ok()) {
-    failed(router, answer.error().message);
+    failed(router, answer.error().message, answer.error().code);
     co_return false;
   }
   const bool is_known = answer->status == 304 && !question.known_tag.empty();
@@ -302,8 +302,11 @@ Task<RemoteSelector::Put> RemoteSelector::put(const Router& router, Caller::Ques
         {{"router", router.name}, {"reason", selection_json::error_message(answer->body)}});
     co_return Put::Refused;
   }
-  failed(router, answer.ok() ? "answers with status " + std::to_string(answer->status)
-                             : answer.error().message);
+  if (answer.ok()) {
+    failed(router, "answers with status " + std::to_string(answer->status));
+  } else {
+    failed(router, answer.error().message, answer.error().code);
+  }
   co_return Put::Failed;
 }
 

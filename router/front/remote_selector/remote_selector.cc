@@ -111,10 +111,15 @@ Task<std::optional<Result<Done>>> RemoteSelector::ask_one(const Asked& asked, co
                             .target = asked.target,
                             .body = asked.body(turn.attempt),
                             .answer_bytes_max = asked.answer_bytes_max};
-  const bool answered_until_now = table_.answers(router.id);
+  const Instant begin = around_.clock.now();
+  const auto until = table_.answered_until(router.id, begin);
   auto answer = co_await caller_.call(router.address, question, turn.time_max);
   const bool is_silent = !answer.ok() && answer.error().code == ErrorCode::Timeout;
-  if (is_silent && answered_until_now && !troubles.slow) troubles.slow = router;
+  const bool may_be_slow = is_silent && until && begin - *until < options_.patience;
+  if (may_be_slow && (!troubles.slow || troubles.slow_until < *until)) {
+    troubles.slow = router;
+    troubles.slow_until = *until;
+  }
   const From from{router, {.router = router.id, .attempt = turn.attempt}};
   co_return take(asked, from, std::move(answer), troubles);
 }
@@ -160,7 +165,7 @@ std::optional<Result<Done>> RemoteSelector::take(const Asked& asked, const From&
                                                  Result<Caller::Answer> answer,
                                                  Troubles& troubles) {
   if (!answer.ok()) {
-    failed(from.router, troubles.failed = answer.error().message);
+    failed(from.router, troubles.failed = answer.error().message, answer.error().code);
     return std::nullopt;
   }
   if (answer->status != 200) {
@@ -216,9 +221,11 @@ void RemoteSelector::mismatched(const Router& router, const std::string& message
       {{"router", router.name}, {"reason", message}});
 }
 
-void RemoteSelector::failed(const Router& router, const std::string& reason) {
+void RemoteSelector::failed(const Router& router, const std::string& reason, ErrorCode code) {
   around_.metrics.counter(contract::kRouterFailuresTotal).add();
-  if (!table_.failed(router.id, reason)) return;
+  std::optional<Instant> silent_at;
+  if (code == ErrorCode::Timeout) silent_at = around_.clock.now();
+  if (!table_.failed(router.id, reason, silent_at)) return;
   log(LogLevel::Warn, "a router failed; its reservations are held at another",
       {{"router", router.name}, {"reason", reason}});
   must_move_ = true;

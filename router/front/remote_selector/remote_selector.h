@@ -33,10 +33,8 @@ namespace sightline::remote_selector {
 // in this process. A question goes to this frontend's first router (RouterTable); where that does
 // not answer, or has no worker to name, to the next, as a later attempt of the same reservation,
 // until one does, or all have refused, or ask_time has passed. First tokens and ends are noted and
-// told soon after, several at once; nobody waits for that. All that is held is told every
-// renew_interval, and at once after a router failed: its reservations are then held at the next. A
-// lost note is made good by that list.
-//
+// sent soon after, several at once. All that is held is sent every renew_interval, and soon after a
+// router failed: its reservations are then held at the next. That list repairs a lost note.
 // It runs on the pool's first I/O thread between start() and stop().
 // Thread safety: the methods of Selector on I/O threads, but for end() and first_token() from any;
 // start() and stop() from main; the rest from any thread.
@@ -50,8 +48,8 @@ class RemoteSelector : public selection::Selector {
     Duration renew_interval = std::chrono::seconds(5);
     Duration call_time = std::chrono::milliseconds(400);  // of one router
     Duration ask_time = std::chrono::milliseconds(800);   // of a question, at all of them
-    // More of it at one that answered until now and is silent: it may be slow, and is not gone.
-    Duration patience = std::chrono::seconds(2);
+    // More of it at a router that has been silent for less than that: it may be slow, not gone.
+    Duration patience = std::chrono::seconds(5);
   };
   // All outlive it. Stop the names before the pool is destroyed.
   struct Around {
@@ -88,8 +86,7 @@ class RemoteSelector : public selection::Selector {
 
   // What the workers serve, as a router told last; of none yet: nothing is served.
   [[nodiscard]] std::shared_ptr<const fleet::Served> served() const { return served_.read(); }
-  // Unavailable, naming each router and its trouble, if none can be asked, and as long as none has
-  // told what is served.
+  // Unavailable, with each router's trouble, if none can be asked or none has said what is served.
   [[nodiscard]] Result<Done> check() const;
   // Before each scrape.
   void refresh_metrics();
@@ -123,7 +120,8 @@ class RemoteSelector : public selection::Selector {
     std::string other;             // in words
     bool is_out_of_date = false;   // what the question rests on, as a router says
     std::string failed;            // why the last one that failed did
-    std::optional<Router> slow;    // the first that had answered until then and was silent
+    std::optional<Router> slow;    // of those that were silent, the one that answered last
+    Instant slow_until{};          // when it last did
   };
   struct Turn {
     const Router& router;
@@ -146,7 +144,9 @@ class RemoteSelector : public selection::Selector {
   void mismatched(const Router& router, const std::string& message);
   // Until served() tells another block size, or the end.
   Task<void> await_news(std::uint32_t block_size, Instant end);
-  void failed(const Router& router, const std::string& reason);
+  // With Timeout it did not answer in time.
+  void failed(const Router& router, const std::string& reason,
+              ErrorCode code = ErrorCode::Unavailable);
 
   Task<void> drive();
   void take_turn(Instant now);

@@ -122,10 +122,16 @@ std::vector<Router> RouterTable::all() const {
 
 bool RouterTable::answers(std::uint64_t id) const {
   const MutexLock lock(mutex_);
-  return std::any_of(entries_.begin(), entries_.end(), [id](const Entry& entry) {
-    return entry.router.id == id &&
-           (entry.state == RouterState::Well || entry.state == RouterState::Unready);
-  });
+  return std::any_of(entries_.begin(), entries_.end(),
+                     [id](const Entry& entry) { return entry.router.id == id && answers(entry); });
+}
+
+std::optional<Instant> RouterTable::answered_until(std::uint64_t id, Instant now) const {
+  const MutexLock lock(mutex_);
+  for (const Entry& entry : entries_) {
+    if (entry.router.id == id) return answers(entry) ? now : entry.silent_since;
+  }
+  return std::nullopt;
 }
 
 bool RouterTable::answered(std::uint64_t id, const selection_json::Told& told) {
@@ -137,6 +143,7 @@ bool RouterTable::answered(std::uint64_t id, const selection_json::Told& told) {
   entry->served = fits ? std::move(served) : nullptr;
   entry->known = told.known;
   entry->stale = told.stale;
+  entry->silent_since.reset();
   RouterState state = RouterState::Well;
   entry->trouble.clear();
   if (!fits) {
@@ -152,10 +159,16 @@ bool RouterTable::answered(std::uint64_t id, const selection_json::Told& told) {
   return is_news;
 }
 
-bool RouterTable::failed(std::uint64_t id, const std::string& reason) {
+bool RouterTable::failed(std::uint64_t id, const std::string& reason,
+                         std::optional<Instant> silent_at) {
   const MutexLock lock(mutex_);
   Entry* const entry = find(id);
   if (entry == nullptr || entry->state == RouterState::Unfit) return false;
+  if (!silent_at) {
+    entry->silent_since.reset();
+  } else if (answers(*entry)) {
+    entry->silent_since = silent_at;
+  }
   entry->trouble = reason;
   const bool is_news = std::exchange(entry->state, RouterState::Failed) != RouterState::Failed;
   compare();

@@ -58,9 +58,15 @@ class RouterTable {
   // Whether it answered, with sense, when it was asked last; ready or not.
   [[nodiscard]] bool answers(std::uint64_t id) const;
 
+  // `now`, of one that answers; of one that has not answered in time since it last did, when that
+  // was first noticed; nothing: it never answered, or failed in another way.
+  [[nodiscard]] std::optional<Instant> answered_until(std::uint64_t id, Instant now) const;
+
   // What was learnt of a router; true if its state is another one now.
   bool answered(std::uint64_t id, const selection_json::Told& told);
-  bool failed(std::uint64_t id, const std::string& reason);
+  // silent_at: now, where it failed in that it did not answer in time.
+  bool failed(std::uint64_t id, const std::string& reason,
+              std::optional<Instant> silent_at = std::nullopt);
 
   // Those that are behind others since this was called last, or no more.
   struct Standing {
@@ -90,12 +96,16 @@ class RouterTable {
     std::optional<std::uint32_t> known;
     std::string stale;
     bool is_behind = false;
+    std::optional<Instant> silent_since;
 
     // `state`, or Behind.
     [[nodiscard]] RouterState standing() const {
       return state == RouterState::Well && is_behind ? RouterState::Behind : state;
     }
   };
+  static bool answers(const Entry& entry) {
+    return entry.state == RouterState::Well || entry.state == RouterState::Unready;
+  }
   // After anything was learnt of a router.
   void compare() SL_REQUIRES(mutex_);
   Entry* find(std::uint64_t id) SL_REQUIRES(mutex_);

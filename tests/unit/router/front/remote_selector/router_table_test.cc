@@ -153,6 +153,29 @@ TEST(RouterTable, ARouterThatDoesNotTellWhatItKnowsIsNotBehind) {
   EXPECT_EQ(table.order()[0].id, order[0].id);
 }
 
+TEST(RouterTable, ASilentRouterAnsweredUntilItsSilenceWasFirstNoticed) {
+  RouterTable table("f", "k");
+  table.set(addresses(1));
+  const std::uint64_t id = table.order().front().id;
+  const Instant begin{std::chrono::seconds(100)};
+  const auto at = [begin](int seconds) { return begin + std::chrono::seconds(seconds); };
+  table.failed(id, "no answer in time", at(0));
+  EXPECT_FALSE(table.answered_until(id, at(1))) << "it has never answered";
+  table.answered(id, told("k"));
+  EXPECT_EQ(table.answered_until(id, at(1)), at(1));
+  EXPECT_TRUE(table.failed(id, "no answer in time", at(2)));
+  EXPECT_FALSE(table.failed(id, "no answer in time", at(3)));
+  EXPECT_EQ(table.answered_until(id, at(4)), at(2));
+  table.answered(id, told("k"));
+  table.failed(id, "no answer in time", at(5));
+  EXPECT_EQ(table.answered_until(id, at(6)), at(5));
+  table.failed(id, "connection refused");
+  EXPECT_FALSE(table.answered_until(id, at(6))) << "it is gone";
+  table.failed(id, "no answer in time", at(7));
+  EXPECT_FALSE(table.answered_until(id, at(8))) << "it is gone still";
+  EXPECT_FALSE(table.answered_until(id + 1, at(8))) << "there is none";
+}
+
 TEST(RouterTable, WhatIsServedIsTheWordOfTheFirstThatIsWell) {
   RouterTable table("f", "k");
   table.set(addresses(2));
