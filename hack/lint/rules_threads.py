@@ -4,8 +4,9 @@
 
 Where the fuzz targets are, which clang builds, every source of the programs is read by it.
 
-Verdicts are kept below build/lint, under a hash of all that they follow from. When many are
-missing, those headers of the standard library that many sources include are read once for all.
+Verdicts are kept for all checkouts, in $SIGHTLINE_CACHE (else below the user's cache directory),
+under a hash of all that they follow from. When many are missing, those headers of the standard
+library that many sources include are read once for all.
 """
 
 import collections
@@ -20,6 +21,7 @@ import shutil
 import subprocess
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 from tree import Finding
 
@@ -36,8 +38,7 @@ FLAGS = ["-std=c++20", "-I.", "-Wno-everything", "-Wthread-safety",
          "-DASIO_STANDALONE", "-DASIO_NO_DEPRECATED", "-DASIO_HAS_CO_AWAIT",
          "-DASIO_HAS_STD_COROUTINE", '-DSL_VERSION=""', '-DSL_SOURCE_DIR=""',
          '-DSL_BINARY_DIR=""', *("-isystem" + path for path in glob.glob(BLAKE3))]
-KEPT = "build/lint/thread-safety"
-KEPT_MAX = 2000  # verdicts; the oldest go first
+KEPT_MAX = 4000  # verdicts; the oldest go first
 PRECOMPILED_FROM = 20  # missing verdicts
 COMMON = 8  # a header is common that one of so many sources has
 
@@ -57,7 +58,7 @@ def check(tree):
         return
     version = subprocess.run([program, "--version"], capture_output=True, text=True,
                              check=True).stdout
-    _drop_old(tree)
+    _drop_old()
     # The largest first, so that no core waits for one that came last.
     sources.sort(key=lambda path: -len(_closure(tree, path)))
     kept = {path: _kept(tree, version, path) for path in sources}
@@ -121,7 +122,15 @@ def _kept(tree, version, path):
     digest = hashlib.sha256("\0".join([version, *FLAGS, _FINDING.pattern, path]).encode())
     for name in _closure(tree, path):
         digest.update(f"\0{name}\0{tree.text(name)}".encode())
-    return tree.root / KEPT / digest.hexdigest()
+    return _directory() / digest.hexdigest()
+
+
+def _directory():
+    chosen = os.environ.get("SIGHTLINE_CACHE")
+    if chosen:
+        return Path(chosen) / "thread-safety"
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "sightline-lint/thread-safety"
 
 
 def _verdict(tree, command, path, kept):
@@ -145,9 +154,8 @@ def _analyse(tree, command, path):
     return rows if rows or run.returncode == 0 else [(path, 1, run.stderr.strip()[:200])]
 
 
-def _drop_old(tree):
-    directory = tree.root / KEPT
-    kept = sorted(directory.iterdir(), key=lambda file: -file.stat().st_mtime) \
-        if directory.is_dir() else []
-    for file in kept[KEPT_MAX:]:
-        file.unlink(missing_ok=True)
+def _drop_old():
+    with contextlib.suppress(FileNotFoundError):  # none are kept, or another lint drops them too
+        kept = sorted(_directory().iterdir(), key=lambda file: -file.stat().st_mtime)
+        for file in kept[KEPT_MAX:]:
+            file.unlink()

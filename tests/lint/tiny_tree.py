@@ -2,6 +2,7 @@
 # Copyright The Sightline Authors
 """A small source tree that satisfies every rule; each test plants one violation in it."""
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -56,7 +57,8 @@ def lint(root):
     """(exit status, set of rules named, output)."""
     run = subprocess.run(
         ["/usr/bin/python3", str(REPOSITORY / "hack/lint"), "--root", str(root)],
-        capture_output=True, text=True, check=False)
+        capture_output=True, text=True, check=False,
+        env=os.environ | {"SIGHTLINE_CACHE": str(Path(root) / "build/cache")})
     rules = {line.split("[", 1)[1].split("]", 1)[0]
              for line in run.stdout.splitlines() if ": [" in line}
     return run.returncode, rules, run.stdout + run.stderr
