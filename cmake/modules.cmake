@@ -17,8 +17,8 @@ function(sl_add_modules)
 endfunction()
 
 # Headers of the standard library that most sources read, compiled once: a fifth of the time that
-# instrumented builds take. Only there: in the others a source that lacks an include fails.
-if(SL_SANITIZE AND NOT SL_FUZZ)
+# builds in batches take. In the others a source that lacks an include fails.
+if(SL_BATCHES)
   file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/no_code.cc CONTENT "")
   add_library(sl_module_headers OBJECT ${CMAKE_BINARY_DIR}/no_code.cc)
   target_link_libraries(sl_module_headers PRIVATE sl_warnings)

@@ -9,6 +9,8 @@ set(THREADS_PREFER_PTHREAD_FLAG ON)
 set(SL_SANITIZE "" CACHE STRING "Sanitizers: address;undefined or thread, empty for none")
 option(SL_FUZZ "Programs of libFuzzer in place of the replays of their corpora (needs clang)" OFF)
 
+option(SL_BATCHES "Compile up to ten sources of a target as one (cmake/unity.cmake)" OFF)
+
 find_program(SL_CCACHE ccache)
 if(SL_CCACHE AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
   # Paths relative to the source tree: all checkouts on a machine share what is cached.
@@ -57,13 +59,17 @@ target_compile_options(sl_warnings INTERFACE
     -Woverloaded-virtual -Wno-missing-field-initializers -Werror>
   # False positives of g++ 12 on operator+(const char*, std::string) (GCC bug 105651).
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
+if(SL_BATCHES AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # Of sources that are compiled together, g++ 12 takes all but the first for headers, and their
+  # constants for outer scopes. With a precompiled header it takes strings for as long as their type
+  # allows (GCC bug 105651).
+  target_compile_options(sl_warnings INTERFACE
+    -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread
+    $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage -Wno-shadow>)
+endif()
 if(SL_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # Instrumented, g++ 12 takes sound code for uses of uninitialised values, and the frames of
-  # Asio's coroutines for freed by another operator than they came from; with a precompiled header
-  # it takes strings for as long as their type allows (GCC bug 105651). Of sources that are compiled
-  # together it takes all but the first for headers, and their constants for outer scopes.
+  # Asio's coroutines for freed by another operator than they came from.
   target_compile_options(sl_warnings INTERFACE
-    -Wno-maybe-uninitialized -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread
-    $<$<COMPILE_LANGUAGE:CXX>:-Wno-mismatched-new-delete -Wno-subobject-linkage
-      -Wno-shadow>)
+    -Wno-maybe-uninitialized $<$<COMPILE_LANGUAGE:CXX>:-Wno-mismatched-new-delete>)
 endif()

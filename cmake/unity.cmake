@@ -1,6 +1,7 @@
-# Instrumented builds compile up to ten sources of a target as one: half of the time for products, a
-# third for tests, since templates are instantiated once. Other builds compile each source by
-# itself: an edit there costs one source, and a source that lacks an include fails.
+# With SL_BATCHES up to ten sources of a target are compiled as one: half of the time for products, a
+# third for tests, since templates are instantiated once. Presets for whole builds have it: release,
+# asan, tsan. Without it each source is compiled by itself: an edit costs one source, and a source
+# that lacks an include fails.
 set(SL_UNITY_BATCH 10)
 
 # sl_names_of(<source> <variable>): the names that a source defines unqualified at the start of a
@@ -22,13 +23,12 @@ function(sl_names_of source variable)
   set(${variable} ${names} PARENT_SCOPE)
 endfunction()
 
-# sl_batches(<target> <variable> source…): the sources to compile for a target. In instrumented
-# builds each goes into the first batch that has room and defines none of its names. A batch is a
-# file that includes its sources by their paths in the tree, so that all checkouts on a machine
-# share what ccache holds. A source with the property SKIP_UNITY_BUILD_INCLUSION is compiled by
-# itself.
+# sl_batches(<target> <variable> source…): the sources to compile for a target. With SL_BATCHES each
+# goes into the first batch that has room and defines none of its names. A batch is a file that
+# includes its sources by their paths in the tree, so that all checkouts on a machine share what
+# ccache holds. A source with the property SKIP_UNITY_BUILD_INCLUSION is compiled by itself.
 function(sl_batches target variable)
-  if(NOT SL_SANITIZE OR SL_FUZZ)
+  if(NOT SL_BATCHES)
     set(${variable} ${ARGN} PARENT_SCOPE)
     return()
   endif()
