@@ -23,6 +23,7 @@ from .api import Api
 
 WAIT_S = 60
 POLL_S = 0.1
+PAUSE_PER_LOOK = 2  # times as long as the look took
 LOG_LINES = 40
 PODS_SHOWN = 12
 RESTRICTED = {"pod-security.kubernetes.io/enforce": "restricted"}
@@ -120,13 +121,16 @@ class Namespace:
         """The first true value of is_so()."""
         deadline = time.monotonic() + seconds
         while True:
+            began = time.monotonic()
             value = is_so()
             if value:
                 return value
             if time.monotonic() > deadline:
                 raise AssertionError(
                     f"in {self.name}, after {seconds} s it is not so that {what}: {value!r}")
-            time.sleep(POLL_S)
+            # Each kubectl takes 0.1 s of a processor: a look that took long on a busy machine would
+            # otherwise be begun again almost without a pause, and keep the machine busy.
+            time.sleep(max(POLL_S, PAUSE_PER_LOOK * (time.monotonic() - began)))
 
     def exec(self, pod, *command):
         """What the command says in the pod (NAME, or NAME -c CONTAINER)."""
