@@ -254,6 +254,24 @@ def test_routers_that_are_all_slow_for_once_are_waited_for(build, logs, is_notic
         assert late.result().status == 200
 
 
+def test_of_silent_routers_the_one_that_answered_last_is_waited_for(build, logs):
+    with Parted(build, logs) as parted, concurrent.futures.ThreadPoolExecutor(1) as other, \
+            contextlib.ExitStack() as frozen_ones:
+        first = parted.home()
+        asked = metric(parted, "sightline_selection_failovers_total")
+        for count, i in enumerate((first, 1 - first), 1):
+            freeze(parted.routers[i].process)
+            frozen_ones.callback(thaw, parted.routers[i].process)
+            parted.wait_until(
+                lambda: metric(parted, 'sightline_routers_known{state="failed"}')
+                == count)  # noqa: B023
+        late = other.submit(post, parted.port, body("hello"))
+        parted.wait_until(
+            lambda: metric(parted, "sightline_selection_failovers_total") >= asked + 2)
+        thaw(parted.routers[1 - first].process)
+        assert late.result().status == 200
+
+
 def test_routers_that_stay_silent_are_waited_for_no_more(build, logs):
     with Parted(build, logs) as parted:
         assert post(parted.port, body("hello")).status == 200
