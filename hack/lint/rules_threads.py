@@ -56,8 +56,7 @@ def check(tree):
     if program is None:
         yield Finding("hack/packages.txt", 1, "thread-safety", f"no {COMPILER}: run hack/setup")
         return
-    version = subprocess.run([program, "--version"], capture_output=True, text=True,
-                             check=True).stdout
+    version = _versions(program)
     _drop_old()
     # The largest first, so that no core waits for one that came last.
     sources.sort(key=lambda path: -len(_closure(tree, path)))
@@ -69,6 +68,12 @@ def check(tree):
             lambda path: _verdict(tree, [program, *FLAGS, *common], path, kept[path]), sources)
         for path, line, message in sorted({tuple(row) for rows in results for row in rows}):
             yield Finding(path, line, "thread-safety", message)
+
+
+def _versions(program):
+    """Of the compiler, and of all packages whose headers it may read."""
+    return "".join(subprocess.run(command, capture_output=True, text=True, check=True).stdout
+                   for command in ([program, "--version"], ["dpkg-query", "-W", "*-dev"]))
 
 
 def _is_analysed(tree, path):
