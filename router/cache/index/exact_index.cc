@@ -23,6 +23,9 @@ constexpr std::size_t kStepBlocks = 512;
 constexpr std::size_t kSweepPerStored = 2;
 constexpr std::size_t kSweepPerStore = 64;
 
+// A list of holders that takes so many times more room than they need is made anew.
+constexpr std::size_t kSparseFactor = 4;
+
 constexpr std::uint32_t bit_of(Tier tier) { return 1U << static_cast<unsigned>(tier); }
 
 // A cache whose run of held blocks still goes on, and the slowest tier it has needed so far.
@@ -31,6 +34,12 @@ struct Walker {
   std::uint32_t life = 0;
   Tier slowest = Tier::Gpu;
 };
+
+// Where there is no memory for the smaller list, it stays as it is.
+template <class List>
+void give_room_back(List& list) {
+  if (list.capacity() >= kSparseFactor * list.size()) list.shrink_to_fit();
+}
 
 // Counts further blocks, all held on these tiers, on the tier they need.
 void advance(Walker& walker, std::uint32_t tiers, std::uint32_t blocks) {
@@ -160,7 +169,7 @@ std::size_t ExactIndex::store_some(const Holder& self, Tier tier,
   std::size_t count = 0;
   may_claim_ = true;
   bool may_make_room = true;  // looked for once a step
-  while (count < blocks.size() && !table_.take_has_grown()) {
+  while (count < blocks.size() && !table_.take_has_rehashed()) {
     const bool lacks_room = is_full() && needs_room(self, blocks[count]);
     if (lacks_room && sweep(kSweepBlocks)) break;  // there may be room yet
     const bool is_still_full = lacks_room && is_full();
@@ -193,8 +202,11 @@ void ExactIndex::remove(CacheId cache, Tier tier, std::span<const keys::BlockKey
     const Holder self{.cache = cache, .life = life_of(cache)};
     const auto contents = contents_.find(cache);
     if (self.life == kNoLife || contents == contents_.end()) return step.size();
-    for (const auto block : step) remove_one(self, tier, contents->second, block);
-    return step.size();
+    std::size_t count = 0;
+    while (count < step.size() && !table_.take_has_rehashed()) {
+      remove_one(self, tier, contents->second, step[count++]);
+    }
+    return count;
   });
 }
 
@@ -220,7 +232,11 @@ void ExactIndex::erase(const Held& held) {
   Holders& holders = held.entry.value();
   holders.erase(held.holder);
   --holders_;
-  if (holders.empty()) table_.erase(held.entry);
+  if (holders.empty()) {
+    table_.erase(held.entry);
+  } else {
+    give_room_back(holders);
+  }
   give_memory_back();
 }
 
@@ -245,10 +261,11 @@ void ExactIndex::drop_known(CacheId cache, std::span<const keys::BlockKey> block
   }
   if (gone.life == kNoLife) return;
   in_steps(blocks, [&](std::span<const keys::BlockKey> step) SL_REQUIRES(mutex_) {
-    for (const auto block : step) {
-      if (const auto held = find_held(gone, block)) erase(*held);
+    std::size_t count = 0;
+    while (count < step.size() && !table_.take_has_rehashed()) {
+      if (const auto held = find_held(gone, step[count++])) erase(*held);
     }
-    return step.size();
+    return count;
   });
 }
 
@@ -278,7 +295,9 @@ bool ExactIndex::sweep(std::size_t entries_max) {
     *all -= std::erase_if(holders, [swept](const Holder& holder) {
       return std::binary_search(swept->begin(), swept->end(), holder.life);
     });
-    return holders.empty() ? table->erase({&part, entry}) : std::next(entry);
+    if (holders.empty()) return table->erase_visited(part, entry);
+    give_room_back(holders);
+    return std::next(entry);
   };
   Table::walk(table_, swept_to_, entries_max, visit);
   give_memory_back();

@@ -11,10 +11,15 @@ namespace sightline::index {
 
 namespace {
 
-// What a key takes in the table, with its vector, and what each of its holders does: measured.
-constexpr std::size_t kKeyBytes = 80;
+// What a key takes in the table, with its vector, what each of its holders does, and each bucket of
+// the table: measured. There are one to two buckets a key, unless keys have gone.
+constexpr std::size_t kKeyBytes = 64;
 constexpr std::size_t kHolderBytes = 16;
+constexpr std::size_t kBucketBytes = sizeof(void*);
+constexpr std::size_t kBlockBytes = kKeyBytes + kHolderBytes + 2 * kBucketBytes;
 constexpr std::size_t kMemoryStepBytes = std::size_t{1} << 20U;
+// More than a step: what is stored and removed in turns would claim it again each time.
+constexpr std::size_t kUnusedBytesMax = kMemoryStepBytes + kMemoryStepBytes / 2;
 
 // A cache gives way when it holds its bound and so much of it more: engines are asked for their
 // room some seconds apart.
@@ -82,25 +87,24 @@ void ExactIndex::refuse(Contents& contents) {
 }
 
 std::size_t ExactIndex::memory_bytes() const {
-  return table_.size() * kKeyBytes + holders_ * kHolderBytes;
+  return table_.size() * kKeyBytes + holders_ * kHolderBytes + table_.buckets() * kBucketBytes;
 }
 
 std::size_t ExactIndex::capacity() const {
   const std::size_t bytes = memory_.bytes() - std::min(memory_.bytes(), memory_bytes());
-  const bool has_memory = bytes >= kKeyBytes + kHolderBytes || memory_.room() >= kMemoryStepBytes;
+  const bool has_memory = bytes >= kBlockBytes || memory_.room() >= kMemoryStepBytes;
   return has_memory ? blocks_max_ : table_.size();
 }
 
 bool ExactIndex::claim_memory() {
-  const std::size_t needed = memory_bytes() + kKeyBytes + kHolderBytes;
+  const std::size_t needed = memory_bytes() + kBlockBytes;
   if (needed <= memory_.bytes()) return true;
   may_claim_ = may_claim_ && memory_.add(kMemoryStepBytes);
   return may_claim_;
 }
 
-// Not to the last step: what is stored and removed in turns would claim it again each time.
 void ExactIndex::give_memory_back() {
-  while (memory_.bytes() >= memory_bytes() + 2 * kMemoryStepBytes) memory_.remove(kMemoryStepBytes);
+  while (memory_.bytes() >= memory_bytes() + kUnusedBytesMax) memory_.remove(kMemoryStepBytes);
 }
 
 void ExactIndex::set_bounds(const std::vector<Bound>& bounds) {
@@ -132,7 +136,7 @@ bool ExactIndex::has_room() const {
   const std::size_t least = std::max<std::size_t>(blocks_max_ / kFreeDivisor, 1);
   const std::size_t bytes = memory_.bytes() - std::min(memory_.bytes(), memory_bytes());
   return table_.size() + least <= blocks_max_ &&
-         memory_.room() + bytes >= std::min(least, kFreeBlocksMin) * (kKeyBytes + kHolderBytes);
+         memory_.room() + bytes >= std::min(least, kFreeBlocksMin) * kBlockBytes;
 }
 
 }  // namespace sightline::index

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <new>
 #include <optional>
+#include <type_traits>
 #include <unordered_map>
 #include <utility>
 
@@ -13,8 +15,9 @@
 
 namespace sightline::index {
 
-// A hash table by block key in many parts, which grow one at a time: with 16 M entries that takes a
-// millisecond or two, where one large table would take seconds. It can be walked in steps.
+// A hash table by block key in many parts, which grow and shrink one at a time: with 16 M entries
+// that takes a millisecond or two, where one large table would take seconds. It can be walked in
+// steps.
 // Thread safety: none.
 template <class Value>
 class PartedTable {
@@ -46,18 +49,25 @@ class PartedTable {
     const std::size_t buckets = part.bucket_count();
     const auto [entry, is_new] = part.try_emplace(key);
     size_ += is_new ? 1 : 0;
-    if (part.bucket_count() != buckets && part.size() > kQuickEntriesMax) has_grown_ = true;
+    note_buckets(part, buckets);
     return {&part, entry};
   }
-  // Returns the entry behind it in its part.
-  typename Part::iterator erase(const Found& found) {
+  void erase(const Found& found) {
     --size_;
-    return found.part->erase(found.entry);
+    found.part->erase(found.entry);
+    shrink(*found.part);
+  }
+  // Only for visitors of walk(). Returns the entry behind it in its part.
+  typename Part::iterator erase_visited(Part& part, typename Part::iterator entry) {
+    --size_;
+    return part.erase(entry);
   }
   [[nodiscard]] std::size_t size() const { return size_; }
+  // Of all parts: each takes a pointer.
+  [[nodiscard]] std::size_t buckets() const { return buckets_; }
 
-  // True if a large part has grown since the last call: that took as long as a step may.
-  bool take_has_grown() { return std::exchange(has_grown_, false); }
+  // True if a large part has grown or shrunk since the last call: that took as long as a step may.
+  bool take_has_rehashed() { return std::exchange(has_rehashed_, false); }
 
   // How far a walk has come.
   class Place {
@@ -73,7 +83,7 @@ class PartedTable {
 
   // Visits some entries from the place on and moves it. `visit` takes a part and an entry's
   // iterator and returns the one behind it. Entries that stay all the time are visited, of a part
-  // that grew between two steps, or lost the entry at the place, twice.
+  // that grew or shrank between two steps, or lost the entry at the place, twice.
   template <class Table, class Visitor>
   static void walk(Table& table, Place& place, std::size_t entries_max, Visitor visit) {
     for (std::size_t left = entries_max; left > 0 && !place.is_end(); --left) {
@@ -83,6 +93,7 @@ class PartedTable {
       if (entry == part.end()) entry = part.begin();
       for (; left > 1 && entry != part.end(); --left) entry = visit(part, entry);
       if (entry == part.end()) {
+        if constexpr (!std::is_const_v<Table>) table.shrink(part);
         ++place.part_;
         place.next_.reset();
       } else {
@@ -96,14 +107,35 @@ class PartedTable {
   static constexpr std::size_t kParts = 1'024;
   // A part of so many entries grows in some 0.1 ms.
   static constexpr std::size_t kQuickEntriesMax = 1'024;
+  // A part with so many times more buckets than entries shrinks to twice as many, so that it
+  // doubles before it grows again. One of few buckets stays as it is.
+  static constexpr std::size_t kSparseFactor = 8;
+  static constexpr std::size_t kSmallBuckets = 32;
 
   // Keys are as good as random.
   static std::size_t place_of(keys::BlockKey key) { return key.value % kParts; }
   Part& part_of(keys::BlockKey key) { return parts_[place_of(key)]; }
 
+  void note_buckets(const Part& part, std::size_t before) {
+    if (part.bucket_count() == before) return;
+    buckets_ += part.bucket_count() - before;  // modulo 2^64 where it has shrunk
+    if (part.size() > kQuickEntriesMax) has_rehashed_ = true;
+  }
+  void shrink(Part& part) {
+    const std::size_t buckets = part.bucket_count();
+    if (buckets <= kSmallBuckets || buckets / kSparseFactor < part.size()) return;
+    try {
+      part.rehash(2 * part.size());
+    } catch (const std::bad_alloc&) {
+      return;  // it stays as it is until the next entry is erased
+    }
+    note_buckets(part, buckets);
+  }
+
   std::array<Part, kParts> parts_;
   std::size_t size_ = 0;
-  bool has_grown_ = false;
+  std::size_t buckets_ = kParts;  // an empty part has one
+  bool has_rehashed_ = false;
 };
 
 }  // namespace sightline::index

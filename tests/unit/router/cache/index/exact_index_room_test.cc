@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
+#include <functional>
+
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include "common/base/byte_budget.h"
 
@@ -68,6 +71,67 @@ TEST(ExactIndexRoom, WithoutMemoryItIsFullAndGivesBackWhatItNoLongerNeeds) {
   index.drop(kA);
   index.drop(kB);
   EXPECT_GE(memory.room(), std::size_t{1} << 20U);
+}
+
+// Of the heap, as the allocator counts it.
+std::size_t heap_bytes() {
+  const auto used = mallinfo2();
+  return used.uordblks + used.hblkhd;
+}
+
+TEST(ExactIndexRoom, KeepsNoTableForBlocksThatAreGone) {
+  const auto blocks = chain(0, 500'000);  // their buckets take 4 to 8 MB
+  const std::vector<std::function<void(ExactIndex&)>> ways = {
+      [](ExactIndex& index) { index.drop(kA); },
+      [&](ExactIndex& index) { index.drop_known(kA, blocks); },
+      [&](ExactIndex& index) { index.remove(kA, Tier::Gpu, blocks); },
+  };
+  for (const auto& empty : ways) {
+    ByteBudget memory(std::size_t{1} << 30U);
+    ExactIndex index(1'000'000, &memory);
+    const std::size_t heap_before = heap_bytes();
+    index.store(kA, Tier::Gpu, blocks);
+    const std::size_t heap = heap_bytes() - heap_before;
+    EXPECT_LT(heap, memory.held() + memory.held() / 8) << "it is charged what it takes";
+    empty(index);
+    EXPECT_EQ(index.blocks_total(), 0U);
+    EXPECT_LT(heap_bytes(), heap_before + (std::size_t{1} << 20U));
+    EXPECT_LE(memory.held(), std::size_t{2} << 20U);
+  }
+}
+
+TEST(ExactIndexRoom, KeepsNoRoomForHoldersThatAreGone) {
+  constexpr std::uint32_t kEngines = 64;
+  const auto blocks = chain(0, 20'000);
+  const auto remove = [&](ExactIndex& index, CacheId cache) {
+    index.remove(cache, Tier::Gpu, blocks);
+  };
+  const auto drop = [](ExactIndex& index, CacheId cache) { index.drop(cache); };
+  for (const auto& leave : {std::function<void(ExactIndex&, CacheId)>(remove), {drop}}) {
+    ByteBudget memory(std::size_t{1} << 30U);
+    ExactIndex index(1'000'000, &memory);
+    const std::size_t heap_before = heap_bytes();
+    for (std::uint32_t i = 0; i < kEngines; ++i) index.store(CacheId{i}, Tier::Gpu, blocks);
+    for (std::uint32_t i = 1; i < kEngines; ++i) leave(index, CacheId{i});
+    EXPECT_EQ(index.held(CacheId{0}, Tier::Gpu), blocks);
+    EXPECT_LT(heap_bytes() - heap_before, memory.held());
+  }
+}
+
+TEST(ExactIndexRoom, ShrinksWhileMostOfABlockListGoesAndKeepsTheRest) {
+  const auto blocks = chain(0, 300'000);
+  ByteBudget memory(std::size_t{1} << 30U);
+  ExactIndex index(1'000'000, &memory);
+  index.store(kA, Tier::Gpu, blocks);
+  index.store(kB, Tier::Gpu, std::span{blocks}.first(20'000));
+  index.drop(kA);
+  EXPECT_EQ(index.held(kB, Tier::Gpu), chain(0, 20'000));
+  EXPECT_LE(memory.held(), std::size_t{5} << 20U);
+  index.store(kA, Tier::Gpu, blocks);
+  index.remove(kA, Tier::Gpu, std::span{blocks}.subspan(10'000));
+  EXPECT_EQ(index.held(kA, Tier::Gpu), chain(0, 10'000));
+  EXPECT_EQ(index.held(kB, Tier::Gpu), chain(0, 20'000));
+  EXPECT_LE(memory.held(), std::size_t{5} << 20U);
 }
 
 TEST(ExactIndexRoom, WhereNobodyIsBeyondItsBoundNobodyLosesAnything) {
