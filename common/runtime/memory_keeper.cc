@@ -22,11 +22,12 @@ namespace sightline::runtime {
 namespace {
 
 constexpr std::chrono::seconds kInterval{1};
-// Resident beyond what is charged, and beyond what stayed after the last time, before freed memory
-// is looked for: that takes each of the allocator's locks for a while.
-constexpr std::size_t kSlackBytes = std::size_t{24} << 20U;
-// Looks from one time to the next; sooner only where it is this part of what may be held.
-constexpr std::size_t kLooksBetween = 4;
+// To look for freed memory takes each of the allocator's locks for a while. It is worth it where
+// memory is resident beyond what is charged, and beyond what stayed after the last time: at least
+// so much, and summed over the looks since then so much more; 24 MiB wait for four looks. At once
+// where it is this part of what may be held.
+constexpr std::size_t kSlackBytes = std::size_t{8} << 20U;
+constexpr std::size_t kSummedBytes = std::size_t{96} << 20U;
 constexpr std::size_t kUrgentPart = 16;
 constexpr std::size_t kStatmBytesMax = 4096;
 // Address space only; it has no memory behind it.
@@ -81,7 +82,7 @@ struct MemoryKeeper::State {
   }
 
   const ByteBudget& whole;
-  std::size_t looks = 0;   // since the last time
+  std::size_t summed = 0;  // since the last time
   std::size_t stayed = 0;  // beyond what is held, when it was least lately
   Mutex mutex;
   StopCondVar changed;
@@ -93,10 +94,12 @@ void MemoryKeeper::State::look() {
   std::set_new_handler(give_way);
   const std::size_t before = beyond();
   stayed = stayed == 0 ? before : std::min(stayed, before);
-  if (before < stayed + kSlackBytes) return;
-  const bool is_urgent = before > stayed + std::max(kSlackBytes, whole.bytes_max() / kUrgentPart);
-  if (++looks < kLooksBetween && !is_urgent) return;
-  looks = 0;
+  const std::size_t grown = before - stayed;
+  if (grown < kSlackBytes) return;
+  summed += grown;
+  const bool is_urgent = grown > std::max(kSlackBytes, whole.bytes_max() / kUrgentPart);
+  if (summed < kSummedBytes && !is_urgent) return;
+  summed = 0;
   malloc_trim(0);
   stayed = beyond();
 }
