@@ -22,6 +22,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 BUILD = pathlib.Path(os.environ.get("SL_BUILD", ROOT / "build/release")).resolve()
 SEED = os.environ.get("SEED") or "1"
 LOG_BYTES = 8000
+# Of the operator, unless a module has another one: what depends on its looks alone comes soon.
+POLL_INTERVAL = "500ms"
 
 
 @pytest.hookimpl(wrapper=True)
@@ -66,13 +68,13 @@ def proxy(bed):
 
 
 @pytest.fixture(scope="module")
-def operator(bed, proxy):
-    """Looks often, so that what depends on its looks alone comes soon; a killed one must not wait
-    for a Lease to run out."""
+def operator(request, bed, proxy):
+    """A killed one must not wait for a Lease to run out."""
+    poll_interval = getattr(request.module, "POLL_INTERVAL", POLL_INTERVAL)
     kubeconfig = local_operator.write_kubeconfig(bed, proxy.server)
     with local_operator.LocalOperator(
             BUILD / "bin/sightline-operator", kubeconfig, bed.bed.logs / "operator.log",
-            "--leader-elect=false", "--poll-interval", "500ms") as running:
+            "--leader-elect=false", "--poll-interval", poll_interval) as running:
         yield running
 
 
