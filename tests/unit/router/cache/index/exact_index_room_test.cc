@@ -80,7 +80,7 @@ std::size_t heap_bytes() {
 }
 
 TEST(ExactIndexRoom, KeepsNoTableForBlocksThatAreGone) {
-  const auto blocks = chain(0, 500'000);  // their buckets take 4 to 8 MB
+  const auto blocks = chain(0, 200'000);  // their buckets take 2 to 3 MB
   const std::vector<std::function<void(ExactIndex&)>> ways = {
       [](ExactIndex& index) { index.drop(kA); },
       [&](ExactIndex& index) { index.drop_known(kA, blocks); },
@@ -102,7 +102,7 @@ TEST(ExactIndexRoom, KeepsNoTableForBlocksThatAreGone) {
 
 TEST(ExactIndexRoom, KeepsNoRoomForHoldersThatAreGone) {
   constexpr std::uint32_t kEngines = 64;
-  const auto blocks = chain(0, 20'000);
+  const auto blocks = chain(0, 5'000);
   const auto remove = [&](ExactIndex& index, CacheId cache) {
     index.remove(cache, Tier::Gpu, blocks);
   };
@@ -119,7 +119,7 @@ TEST(ExactIndexRoom, KeepsNoRoomForHoldersThatAreGone) {
 }
 
 TEST(ExactIndexRoom, ShrinksWhileMostOfABlockListGoesAndKeepsTheRest) {
-  const auto blocks = chain(0, 300'000);
+  const auto blocks = chain(0, 100'000);
   ByteBudget memory(std::size_t{1} << 30U);
   ExactIndex index(1'000'000, &memory);
   index.store(kA, Tier::Gpu, blocks);
