@@ -27,6 +27,21 @@ std::optional<BlockSizeConflict> conflict_among(std::uint32_t by_operator,
   return std::nullopt;
 }
 
+// Workers whose configured size is the same.
+struct Alike {
+  std::size_t workers = 0;
+  std::vector<std::uint32_t> known;  // tokens of those that do not guess, in their order
+};
+
+// Nothing: too few know.
+std::optional<std::uint32_t> guess_of(const Alike& alike, std::uint32_t in_force) {
+  const std::uint32_t most = common_block_size(alike.known, in_force);
+  if (in_force == 0 || most == in_force) return most;
+  const auto count = std::count(alike.known.begin(), alike.known.end(), most);
+  const bool is_majority = 2 * static_cast<std::size_t>(count) > alike.workers;
+  return is_majority ? std::optional(most) : std::nullopt;
+}
+
 bool is_guess(const BlockSize& size) {
   return size.source() != BlockSizeSource::Events && size.source() != BlockSizeSource::Operator;
 }
@@ -92,19 +107,32 @@ void BlockSize::forget_events() {
   conflict_.reset();
 }
 
-void guess_block_sizes(const std::vector<BlockSize*>& workers) {
-  std::map<std::uint32_t, std::uint32_t> known;  // by the configured size
+std::uint32_t block_size_in_force(std::span<const BlockSize* const> workers, std::uint32_t now) {
+  std::vector<std::uint32_t> known;
   for (const BlockSize* worker : workers) {
-    if (is_guess(*worker) || worker->configured() == 0) continue;
-    known.emplace(worker->configured(), worker->tokens());
+    if (!is_guess(*worker)) known.push_back(worker->tokens());
+  }
+  const std::uint32_t most = common_block_size(known, now);
+  const auto count = static_cast<std::size_t>(std::count(known.begin(), known.end(), most));
+  return now == 0 || 2 * count > workers.size() ? most : now;
+}
+
+void guess_block_sizes(std::span<BlockSize* const> workers, std::uint32_t in_force) {
+  std::map<std::uint32_t, Alike> groups;  // by the configured size
+  for (const BlockSize* worker : workers) {
+    if (worker->configured() == 0) continue;
+    Alike& alike = groups[worker->configured()];
+    ++alike.workers;
+    if (!is_guess(*worker)) alike.known.push_back(worker->tokens());
   }
   for (BlockSize* worker : workers) {
-    const auto alike = known.find(worker->configured());
-    if (is_guess(*worker) && alike != known.end()) worker->take_from_others(alike->second);
+    const auto alike = groups.find(worker->configured());
+    if (!is_guess(*worker) || alike == groups.end() || alike->second.known.empty()) continue;
+    worker->take_from_others(guess_of(alike->second, in_force).value_or(worker->configured()));
   }
 }
 
-std::uint32_t common_block_size(std::span<const std::uint32_t> workers) {
+std::uint32_t common_block_size(std::span<const std::uint32_t> workers, std::uint32_t in_force) {
   std::vector<std::pair<std::uint32_t, std::size_t>> counts;  // in the order of the workers
   for (const std::uint32_t tokens : workers) {
     if (tokens == 0) continue;
@@ -114,8 +142,9 @@ std::uint32_t common_block_size(std::span<const std::uint32_t> workers) {
     ++count->second;
   }
   const auto most =
-      std::max_element(counts.begin(), counts.end(),
-                       [](const auto& a, const auto& b) { return a.second < b.second; });
+      std::max_element(counts.begin(), counts.end(), [&](const auto& a, const auto& b) {
+        return a.second != b.second ? a.second < b.second : b.first == in_force;
+      });
   return most == counts.end() ? 0 : most->first;
 }
 

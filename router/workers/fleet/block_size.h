@@ -80,13 +80,20 @@ class BlockSize {
   std::optional<BlockSizeConflict> conflict_;
 };
 
-// Workers that only guess are taken to have what the first one has for sure whose configured size
-// is the same: workers are started alike. Others keep what they have.
-void guess_block_sizes(const std::vector<BlockSize*>& workers);
+// The size in force from now on, as workers have it for sure: what most of these have, of equally
+// many the one in force. Another one takes its place once more than half of so many workers have
+// it. Tokens; 0: none is known.
+std::uint32_t block_size_in_force(std::span<const BlockSize* const> workers, std::uint32_t now);
 
-// The size that most workers have, the first one's where as many have another; 0 if none is known.
-// Blocks of different sizes cannot be compared.
-std::uint32_t common_block_size(std::span<const std::uint32_t> workers);
+// Workers that only guess are taken to have what most of those have for sure whose configured size
+// is the same: workers are started alike. Where another size is in force, more than half of all
+// that are configured alike must have it: one engine that announces another size teaches nobody.
+// Others keep what they have.
+void guess_block_sizes(std::span<BlockSize* const> workers, std::uint32_t in_force);
+
+// The size that most workers have; of equally many the one in force, else the first; 0 if none is
+// known. Blocks of different sizes cannot be compared.
+std::uint32_t common_block_size(std::span<const std::uint32_t> workers, std::uint32_t in_force);
 
 // Why a worker with this size cannot be compared with most; empty: it can.
 std::string reason_unlike_most(const BlockSize& size, std::uint32_t common);

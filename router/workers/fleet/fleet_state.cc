@@ -99,16 +99,17 @@ void Fleet::State::count_names(Member& member, bool counts) {
 
 void Fleet::State::compare_block_sizes(Effects& effects) {
   std::vector<BlockSize*> sound;
+  std::vector<const BlockSize*> followed;
   for (Member& m : members) {
-    if (m.evidence.is_sound) sound.push_back(&m.view.block_size);
+    if (!m.evidence.is_sound) continue;
+    sound.push_back(&m.view.block_size);
+    if (m.view.first_feed() != nullptr) followed.push_back(&m.view.block_size);
   }
-  guess_block_sizes(sound);
+  known_block_size = block_size_in_force(followed, known_block_size);
+  guess_block_sizes(sound, known_block_size);
   std::vector<std::uint32_t> announced;
-  for (const Member& m : members) {
-    const bool counts = m.evidence.is_sound && m.view.first_feed() != nullptr;
-    if (counts) announced.push_back(m.view.block_size.tokens());
-  }
-  const std::uint32_t most = common_block_size(announced);
+  for (const BlockSize* size : followed) announced.push_back(size->tokens());
+  const std::uint32_t most = common_block_size(announced, known_block_size);
   const bool is_news = std::exchange(block_size_of_most, most) != most;
   for (Member& m : members) {
     const bool is_same = m.published && m.published->block_size == m.view.block_size;

@@ -44,6 +44,7 @@ class Fleet::State {
   SlowShare share SL_GUARDED_BY(mutex);
   bool slow_stay_routed SL_GUARDED_BY(mutex) = false;
   std::uint32_t block_size_of_most SL_GUARDED_BY(mutex) = 0;  // tokens, 0: none is known
+  std::uint32_t known_block_size SL_GUARDED_BY(mutex) = 0;    // in force, 0: none is known for sure
   std::shared_ptr<const AdapterNames> adapter_names SL_GUARDED_BY(mutex) =
       std::make_shared<const AdapterNames>();  // of the snapshots
   NameMeanings meanings SL_GUARDED_BY(mutex){options.base_names};

@@ -124,26 +124,74 @@ TEST(BlockSizes, WhoOnlyGuessesLearnsFromTheFirstWhoKnowsAndIsConfiguredAlike) {
   BlockSize first = with_events(told_by_server(16), {.tokens = 32});
   BlockSize second = with_events(told_by_server(16), {.tokens = 64});
   BlockSize by_operator(8);
-  guess_block_sizes({&guessing, &other, &unknown, &first, &second, &by_operator});
+  guess_block_sizes(std::vector{&guessing, &other, &unknown, &first, &second, &by_operator}, 0);
   EXPECT_EQ(guessing.tokens(), 32U);
   EXPECT_EQ(other.tokens(), 8U);
   EXPECT_EQ(unknown.tokens(), 0U);
   EXPECT_EQ(first.tokens(), 32U);
   EXPECT_EQ(second.tokens(), 64U);
   EXPECT_EQ(by_operator.tokens(), 8U);
-  guess_block_sizes({&guessing});
+  guess_block_sizes(std::vector{&guessing}, 0);
   EXPECT_EQ(guessing.tokens(), 32U) << "until its server tells again";
 }
 
 TEST(BlockSizes, MostWorkersDecideAndTheFirstOfEqualMany) {
   const auto common = [](const std::vector<std::uint32_t>& sizes) {
-    return common_block_size(sizes);
+    return common_block_size(sizes, 0);
   };
   EXPECT_EQ(common({}), 0U);
   EXPECT_EQ(common({0, 0}), 0U);
   EXPECT_EQ(common({16, 32, 32}), 32U);
   EXPECT_EQ(common({16, 32, 32, 16}), 16U);
   EXPECT_EQ(common({0, 0, 0, 8}), 8U);
+}
+
+TEST(BlockSizes, OfEquallyManyTheOneInForceStays) {
+  const std::vector<std::uint32_t> sizes = {8, 16, 16, 8, 32};
+  EXPECT_EQ(common_block_size(sizes, 16), 16U);
+  EXPECT_EQ(common_block_size(sizes, 8), 8U);
+  EXPECT_EQ(common_block_size(sizes, 32), 8U) << "which is not of the most";
+}
+
+TEST(BlockSizes, AnotherSizeIsInForceOnceMoreThanHalfHaveIt) {
+  const auto in_force = [](std::uint32_t now, const std::vector<std::uint32_t>& known) {
+    std::vector<BlockSize> workers;
+    for (const std::uint32_t tokens : known) {
+      workers.push_back(tokens == 0 ? told_by_server(16)
+                                    : with_events(told_by_server(16), {.tokens = tokens}));
+    }
+    std::vector<const BlockSize*> all;
+    for (const BlockSize& worker : workers) all.push_back(&worker);
+    return block_size_in_force(all, now);
+  };
+  EXPECT_EQ(in_force(0, {0, 0}), 0U) << "what servers tell is a guess";
+  EXPECT_EQ(in_force(0, {0, 64, 0}), 64U);
+  EXPECT_EQ(in_force(16, {8, 0, 0, 0}), 16U);
+  EXPECT_EQ(in_force(16, {8, 8, 16, 16}), 16U);
+  EXPECT_EQ(in_force(16, {8, 8, 8, 16}), 8U);
+  EXPECT_EQ(in_force(16, {8}), 8U);
+  EXPECT_EQ(in_force(16, {}), 16U) << "while all restart";
+}
+
+TEST(BlockSizes, OneThatAnnouncesAnotherSizeTeachesNobody) {
+  const auto guesses = [](std::uint32_t in_force, const std::vector<std::uint32_t>& known) {
+    BlockSize guessing = told_by_server(16);
+    std::vector<BlockSize> workers;
+    for (const std::uint32_t tokens : known) {
+      workers.push_back(with_events(told_by_server(16), {.tokens = tokens}));
+    }
+    std::vector<BlockSize*> all = {&guessing};
+    for (BlockSize& worker : workers) all.push_back(&worker);
+    guess_block_sizes(all, in_force);
+    return guessing.tokens();
+  };
+  EXPECT_EQ(guesses(16, {8}), 16U);
+  EXPECT_EQ(guesses(16, {8, 16}), 16U);
+  EXPECT_EQ(guesses(16, {8, 16, 16}), 16U);
+  EXPECT_EQ(guesses(16, {8, 8}), 8U) << "two of three have it";
+  EXPECT_EQ(guesses(64, {64}), 64U) << "after a restart";
+  EXPECT_EQ(guesses(64, {8, 64}), 64U);
+  EXPECT_EQ(guesses(0, {64}), 64U) << "nothing else was known";
 }
 
 TEST(BlockSizes, AWorkerUnlikeMostSaysSo) {

@@ -26,6 +26,25 @@ inline std::vector<EventSource> one_source() {
       {.rank = 0, .enabled = true, .endpoint = "tcp://*:5557", .replay_endpoint = "tcp://*:5657"}};
 }
 
+inline Probe healthy_probe() {
+  return {.health = Done{},
+          .models = std::vector<ServedModel>{{"m", "", 4096}, {"ad", "m", 0}},
+          .sources = one_source(),
+          .load = ServerLoad{.running = 1,
+                             .waiting = 2,
+                             .kv_usage = 0.5,
+                             .block_size = 16,
+                             .ranks = {{0, 1, 2, 0.5}}}};
+}
+
+inline Probe failed_probe(bool refused) {
+  Probe probe;
+  probe.health = refused ? worker_error(ErrorCode::Unavailable, "connection refused", true)
+                         : worker_error(ErrorCode::Timeout, "no answer in time", true);
+  probe.refused = refused;
+  return probe;
+}
+
 // A fleet probed every five seconds, the feeds that it announced, and what the tests say of them.
 class FleetFixture : public testing::Test {
  protected:

@@ -5,25 +5,6 @@
 namespace sightline::fleet {
 namespace {
 
-Probe healthy_probe() {
-  return {.health = Done{},
-          .models = std::vector<ServedModel>{{"m", "", 4096}, {"ad", "m", 0}},
-          .sources = one_source(),
-          .load = ServerLoad{.running = 1,
-                             .waiting = 2,
-                             .kv_usage = 0.5,
-                             .block_size = 16,
-                             .ranks = {{0, 1, 2, 0.5}}}};
-}
-
-Probe failed_probe(bool refused) {
-  Probe probe;
-  probe.health = refused ? worker_error(ErrorCode::Unavailable, "connection refused", true)
-                         : worker_error(ErrorCode::Timeout, "no answer in time", true);
-  probe.refused = refused;
-  return probe;
-}
-
 class FleetTest : public FleetFixture {
  protected:
   void start(const std::string& text = "name=w,url=http://h:1") {
@@ -495,6 +476,22 @@ TEST_F(FleetTest, WhereEventsTellOtherSizesThanMetricsOneWorkerTeachesItOfAll) {
   tell_block_size(cache_of("c"), 16);
   EXPECT_EQ(state("c"), WorkerState::Excluded);
   EXPECT_EQ(state("a"), WorkerState::Ready);
+}
+
+TEST_F(FleetTest, OneThatAnnouncesAnotherSizeExcludesNobodyWhileAnotherRestarts) {
+  const std::vector specs{spec_of("name=odd,url=http://a:1"), spec_of("name=b,url=http://b:1"),
+                          spec_of("name=c,url=http://c:1"), spec_of("name=d,url=http://d:1")};
+  start_all(specs);
+  for (const char* name : {"b", "c", "d"}) tell_block_size(cache_of(name), 16);
+  tell_block_size(cache_of("odd"), 8);
+  EXPECT_EQ(state("odd"), WorkerState::Excluded);
+  for (const std::size_t restarting : {1U, 2U}) {
+    fleet_.apply_probe(specs[restarting], failed_probe(true));
+    fleet_.apply_probe(specs[restarting], healthy_probe());
+    EXPECT_EQ(state("odd"), WorkerState::Excluded);
+    EXPECT_EQ(worker("b")->block_size.tokens(), 16U);
+    for (const char* name : {"b", "c", "d"}) EXPECT_EQ(state(name), WorkerState::Ready) << name;
+  }
 }
 
 TEST_F(FleetTest, OddEventsDoNotOutvoteWorkersThatWereToldAnotherSize) {
