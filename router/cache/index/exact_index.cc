@@ -147,6 +147,13 @@ void ExactIndex::in_steps(std::span<const keys::BlockKey> blocks, Visitor visit)
   }
 }
 
+template <class Visitor>
+std::size_t ExactIndex::until_rehashed(std::span<const keys::BlockKey> blocks, Visitor visit) {
+  std::size_t count = 0;
+  while (count < blocks.size() && !table_.take_has_rehashed()) visit(blocks[count++]);
+  return count;
+}
+
 std::uint32_t ExactIndex::begin_life(CacheId cache) {
   const UniqueLock lock(mutex_);
   const auto [life, is_new] = lives_.try_emplace(cache, next_life_);
@@ -202,11 +209,9 @@ void ExactIndex::remove(CacheId cache, Tier tier, std::span<const keys::BlockKey
     const Holder self{.cache = cache, .life = life_of(cache)};
     const auto contents = contents_.find(cache);
     if (self.life == kNoLife || contents == contents_.end()) return step.size();
-    std::size_t count = 0;
-    while (count < step.size() && !table_.take_has_rehashed()) {
-      remove_one(self, tier, contents->second, step[count++]);
-    }
-    return count;
+    return until_rehashed(step, [&](keys::BlockKey block) SL_REQUIRES(mutex_) {
+      remove_one(self, tier, contents->second, block);
+    });
   });
 }
 
@@ -261,11 +266,9 @@ void ExactIndex::drop_known(CacheId cache, std::span<const keys::BlockKey> block
   }
   if (gone.life == kNoLife) return;
   in_steps(blocks, [&](std::span<const keys::BlockKey> step) SL_REQUIRES(mutex_) {
-    std::size_t count = 0;
-    while (count < step.size() && !table_.take_has_rehashed()) {
-      if (const auto held = find_held(gone, step[count++])) erase(*held);
-    }
-    return count;
+    return until_rehashed(step, [&](keys::BlockKey block) SL_REQUIRES(mutex_) {
+      if (const auto held = find_held(gone, block)) erase(*held);
+    });
   });
 }
 

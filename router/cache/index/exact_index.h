@@ -128,6 +128,10 @@ class ExactIndex : public IndexReader, public IndexWriter, public IndexStatistic
   // many of those it was given it has taken.
   template <class Visitor>
   void in_steps(std::span<const keys::BlockKey> blocks, Visitor visit);
+  // Visits blocks one by one, until a part of the table has taken a step's time. Returns how many.
+  template <class Visitor>
+  std::size_t until_rehashed(std::span<const keys::BlockKey> blocks, Visitor visit)
+      SL_REQUIRES(mutex_);
   // Stores the first ones and returns how many.
   std::size_t store_some(const Holder& self, Tier tier, std::span<const keys::BlockKey> blocks)
       SL_REQUIRES(mutex_);
