@@ -2,8 +2,6 @@
 // Copyright The Sightline Authors
 #include "router/roles/router_role.h"
 
-#include <algorithm>
-#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -37,18 +35,6 @@ namespace sightline::roles {
 namespace {
 
 constexpr char kNoAgentsHeard[] = "its agent cannot be heard: --nats is not given";
-
-// Tokens of a block at most workers that know it; 0: none does.
-std::uint32_t common_block_size(const fleet::FleetSnapshot& fleet) {
-  std::map<std::uint32_t, std::size_t> workers;
-  for (const auto& worker : fleet.workers) {
-    if (worker->block_size.tokens() > 0) ++workers[worker->block_size.tokens()];
-  }
-  const auto most =
-      std::max_element(workers.begin(), workers.end(),
-                       [](const auto& a, const auto& b) { return a.second < b.second; });
-  return most == workers.end() ? 0 : most->first;
-}
 
 }  // namespace
 
@@ -275,7 +261,7 @@ void RouterRole::Parts::take_facts(CacheId cache, const operations::CacheFacts& 
 
 void RouterRole::Parts::tell_block_size() {
   membership::Membership& members = shared.replicas->membership();
-  const std::uint32_t tokens = common_block_size(*fleet->snapshot());
+  const std::uint32_t tokens = fleet->snapshot()->block_size;
   if (tokens == 0 || members.mine().block_size == tokens) return;
   members.update([tokens](membership::Announcement& mine) { mine.block_size = tokens; });
 }

@@ -30,16 +30,21 @@ std::optional<BlockSizeConflict> conflict_among(std::uint32_t by_operator,
 // Workers whose configured size is the same.
 struct Alike {
   std::size_t workers = 0;
-  std::vector<std::uint32_t> known;  // tokens of those that do not guess, in their order
+  std::vector<std::uint32_t> known = {};  // tokens of those that do not guess, in their order
+  std::uint32_t guess = 0;                // tokens; 0: nobody knows
 };
 
-// Nothing: too few know.
-std::optional<std::uint32_t> guess_of(const Alike& alike, std::uint32_t in_force) {
+bool is_of_more_than_half(std::uint32_t tokens, std::span<const std::uint32_t> known,
+                          std::size_t workers) {
+  const auto count = std::count(known.begin(), known.end(), tokens);
+  return 2 * static_cast<std::size_t>(count) > workers;
+}
+
+std::uint32_t guess_of(std::uint32_t configured, const Alike& alike, std::uint32_t in_force) {
   const std::uint32_t most = common_block_size(alike.known, in_force);
-  if (in_force == 0 || most == in_force) return most;
-  const auto count = std::count(alike.known.begin(), alike.known.end(), most);
-  const bool is_majority = 2 * static_cast<std::size_t>(count) > alike.workers;
-  return is_majority ? std::optional(most) : std::nullopt;
+  const bool is_taught = most == 0 || in_force == 0 || most == in_force ||
+                         is_of_more_than_half(most, alike.known, alike.workers);
+  return is_taught ? most : configured;
 }
 
 bool is_guess(const BlockSize& size) {
@@ -113,8 +118,7 @@ std::uint32_t block_size_in_force(std::span<const BlockSize* const> workers, std
     if (!is_guess(*worker)) known.push_back(worker->tokens());
   }
   const std::uint32_t most = common_block_size(known, now);
-  const auto count = static_cast<std::size_t>(std::count(known.begin(), known.end(), most));
-  return now == 0 || 2 * count > workers.size() ? most : now;
+  return now == 0 || is_of_more_than_half(most, known, workers.size()) ? most : now;
 }
 
 void guess_block_sizes(std::span<BlockSize* const> workers, std::uint32_t in_force) {
@@ -125,10 +129,11 @@ void guess_block_sizes(std::span<BlockSize* const> workers, std::uint32_t in_for
     ++alike.workers;
     if (!is_guess(*worker)) alike.known.push_back(worker->tokens());
   }
+  for (auto& [configured, alike] : groups) alike.guess = guess_of(configured, alike, in_force);
   for (BlockSize* worker : workers) {
     const auto alike = groups.find(worker->configured());
-    if (!is_guess(*worker) || alike == groups.end() || alike->second.known.empty()) continue;
-    worker->take_from_others(guess_of(alike->second, in_force).value_or(worker->configured()));
+    if (!is_guess(*worker) || alike == groups.end() || alike->second.guess == 0) continue;
+    worker->take_from_others(alike->second.guess);
   }
 }
 

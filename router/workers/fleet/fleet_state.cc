@@ -111,6 +111,7 @@ void Fleet::State::compare_block_sizes(Effects& effects) {
   for (const BlockSize* size : followed) announced.push_back(size->tokens());
   const std::uint32_t most = common_block_size(announced, known_block_size);
   const bool is_news = std::exchange(block_size_of_most, most) != most;
+  is_changed |= is_news;
   for (Member& m : members) {
     const bool is_same = m.published && m.published->block_size == m.view.block_size;
     if (is_news || !is_same) settle_one(m, effects);
@@ -168,6 +169,7 @@ void Fleet::State::publish() {
   auto next = std::make_shared<FleetSnapshot>();
   next->revision = ++revision;
   next->served_revision = served_revision;
+  next->block_size = block_size_of_most;
   next->adapter_names = adapter_names;
   for (const Member& member : members) next->workers.push_back(member.published);
   snapshot.publish(std::move(next));

@@ -22,6 +22,7 @@ struct FleetSnapshot {
   // never was one.
   std::uint64_t served_revision = 0;
   std::vector<std::shared_ptr<const Worker>> workers;  // in the order of the configuration
+  std::uint32_t block_size = 0;  // tokens, of most workers whose events are followed; 0: not known
   // Names that stand for adapters, as most workers list them; not null.
   std::shared_ptr<const AdapterNames> adapter_names = std::make_shared<const AdapterNames>();
 

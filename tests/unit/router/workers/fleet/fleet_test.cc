@@ -485,6 +485,7 @@ TEST_F(FleetTest, OneThatAnnouncesAnotherSizeExcludesNobodyWhileAnotherRestarts)
   for (const char* name : {"b", "c", "d"}) tell_block_size(cache_of(name), 16);
   tell_block_size(cache_of("odd"), 8);
   EXPECT_EQ(state("odd"), WorkerState::Excluded);
+  EXPECT_EQ(fleet_.snapshot()->block_size, 16U);
   for (const std::size_t restarting : {1U, 2U}) {
     fleet_.apply_probe(specs[restarting], failed_probe(true));
     fleet_.apply_probe(specs[restarting], healthy_probe());
