@@ -14,6 +14,7 @@
 #include "router/prompt/chat/chat_template.h"
 #include "tests/fuzz/input.h"
 #include "tests/fuzz/target.h"
+#include "tests/support/paths.h"
 
 namespace sightline::fuzz {
 namespace {
@@ -27,7 +28,7 @@ constexpr std::array kFamilies = {"qwen2_vl",  "qwen3_vl",   "deepseek_v3", "dee
 std::vector<chat::ChatTemplate> read_templates() {
   std::vector<chat::ChatTemplate> templates;
   for (const std::string family : kFamilies) {
-    std::ifstream file(SL_SOURCE_DIR "/tests/data/templates/" + family + ".jinja");
+    std::ifstream file(test::in_sources("tests/data/templates/") + family + ".jinja");
     SL_CHECK(file.good());
     const std::string source{std::istreambuf_iterator<char>(file), {}};
     auto chat_template = chat::ChatTemplate::create(

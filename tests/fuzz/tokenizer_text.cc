@@ -9,6 +9,7 @@
 
 #include "tests/fuzz/target.h"
 #include "tests/fuzz/tokenizer_reading.h"
+#include "tests/support/paths.h"
 
 namespace sightline::fuzz {
 namespace {
@@ -19,7 +20,7 @@ struct Both {
 };
 
 Both read_both() {
-  std::ifstream file(SL_BINARY_DIR "/test-data/tokenizers/qwen3.tokenizer.json");
+  std::ifstream file(test::in_build("test-data/tokenizers/qwen3.tokenizer.json"));
   SL_CHECK(file.good());
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   auto tokenizer = tokenizer::Tokenizer::create(text);

@@ -11,6 +11,8 @@
 #include "common/base/check.h"
 #include "common/base/json.h"
 
+#include "tests/support/paths.h"
+
 namespace sightline::test {
 
 namespace {
@@ -51,7 +53,8 @@ void for_each_line(std::string_view session, std::string_view file, Visit visit)
 }
 
 bool has_file(std::string_view session, std::string_view file) {
-  return std::filesystem::exists(std::filesystem::path(SL_CAPTURES_DIR) / session / file);
+  return std::filesystem::exists(std::filesystem::path(in_build("test-data/captures")) / session /
+                                 file);
 }
 
 CapturedMessage read_message(const Value& line) {
@@ -129,7 +132,8 @@ std::optional<json::Document> document_with_usage(const std::string& body) {
 }  // namespace
 
 std::string read_capture_file(std::string_view session, std::string_view file) {
-  std::ifstream in(std::filesystem::path(SL_CAPTURES_DIR) / session / file, std::ios::binary);
+  std::ifstream in(std::filesystem::path(in_build("test-data/captures")) / session / file,
+                   std::ios::binary);
   SL_CHECK(in.good());
   std::ostringstream content;
   content << in.rdbuf();

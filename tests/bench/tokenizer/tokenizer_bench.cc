@@ -15,6 +15,7 @@
 #include "common/base/rng.h"
 
 #include "router/prompt/tokenizer/tokenizer.h"
+#include "tests/support/paths.h"
 
 // Method: Qwen3's tokenizer, one thread, warm: 2 MB of other text of the kind go first, then each
 // iteration encodes the next stretch of a text of 8 MB. English and CJK are words of the
@@ -33,7 +34,7 @@ std::string read_file(const std::filesystem::path& path) {
 
 const std::string& model_file() {
   static const std::string text =
-      read_file(SL_BINARY_DIR "/test-data/tokenizers/qwen3.tokenizer.json");
+      read_file(test::in_build("test-data/tokenizers/qwen3.tokenizer.json"));
   return text;
 }
 
@@ -120,7 +121,7 @@ std::string code_text() {
   std::vector<std::filesystem::path> paths;
   for (const char* directory : {"/common", "/router"}) {
     for (const auto& entry :
-         std::filesystem::recursive_directory_iterator(std::string(SL_SOURCE_DIR) + directory)) {
+         std::filesystem::recursive_directory_iterator(test::in_sources(directory))) {
       if (entry.path().extension() == ".cc" || entry.path().extension() == ".h") {
         paths.push_back(entry.path());
       }

@@ -6,6 +6,7 @@
 
 #include "router/prompt/model/expand.h"
 #include "router/prompt/model/image_tokens.h"
+#include "tests/support/paths.h"
 
 namespace sightline::golden {
 namespace {
@@ -86,7 +87,7 @@ std::string disagreement(const json::Value& row, const model::ModelProfile& prof
 
 model::ModelProfile profile_of(const std::string& model) {
   const std::filesystem::path directory =
-      std::filesystem::path(SL_SOURCE_DIR "/tests/data/models") / model;
+      std::filesystem::path(test::in_sources("tests/data/models")) / model;
   model::ModelFiles files;
   files.config = content_or_nothing(directory / model::kConfigFile);
   files.tokenizer_config = content_or_nothing(directory / model::kTokenizerConfigFile);

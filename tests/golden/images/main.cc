@@ -5,6 +5,7 @@
 
 #include "tests/golden/images/counts.h"
 #include "tests/golden/images/image_files.h"
+#include "tests/support/paths.h"
 
 namespace sightline::golden {
 namespace {
@@ -21,7 +22,7 @@ const FamilyTable kFamilies[] = {{"qwen2_vl", "qwen2-vl", "qwen2-vl-12845056"},
                                  {"qwen3_vl", "qwen3-vl", "qwen3-vl"}};
 
 std::unique_ptr<const tokenizer::Tokenizer> tokenizer_of(const std::string& model) {
-  const std::filesystem::path built = SL_BINARY_DIR "/models";
+  const std::filesystem::path built = test::in_build("models");
   auto tokenizer = tokenizer::Tokenizer::create(content_of(built / model / "tokenizer.json"));
   SL_CHECK(tokenizer.ok());
   return std::move(*tokenizer);

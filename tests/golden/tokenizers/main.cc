@@ -12,6 +12,7 @@
 
 #include "router/prompt/tokenizer/tokenizer.h"
 #include "tests/golden/images/table.h"
+#include "tests/support/paths.h"
 
 namespace sightline::golden {
 namespace {
@@ -33,7 +34,7 @@ std::string digest_of(const std::vector<TokenId>& ids) {
 
 Tally check_family(const std::filesystem::path& tables, const std::string& family,
                    const Texts& texts) {
-  const std::filesystem::path built = SL_BINARY_DIR "/test-data/tokenizers";
+  const std::filesystem::path built = test::in_build("test-data/tokenizers");
   const auto tokenizer =
       tokenizer::Tokenizer::create(content_of(built / (family + ".tokenizer.json")));
   SL_CHECK(tokenizer.ok());

@@ -11,6 +11,7 @@
 #include "simulator/cluster/simulated_cluster.h"
 #include "tests/integration/cluster/http_ask.h"
 #include "tests/support/eventually.h"
+#include "tests/support/paths.h"
 
 namespace sightline::cluster {
 namespace {
@@ -22,7 +23,7 @@ SimulateSettings settings_of_one() {
   SimulateSettings settings;
   settings.engines = 1;
   settings.base_port = settings.events_base_port = settings.replay_base_port = 0;
-  settings.model_path = SL_MODELS "/qwen2-vl";
+  settings.model_path = test::in_build(SL_MODELS "/qwen2-vl");
   settings.served_model_name = "sim";
   return settings;
 }

@@ -14,6 +14,7 @@
 #include "simulator/cluster/simulated_cluster.h"
 #include "tests/integration/cluster/http_ask.h"
 #include "tests/integration/core/recorded_events.h"
+#include "tests/support/paths.h"
 
 namespace sightline::cluster {
 namespace {
@@ -93,7 +94,7 @@ TEST(PublishedEvents, AddUpToTheBlocksThatTheEngineHolds) {
   SimulateSettings settings;
   settings.engines = 1;
   settings.base_port = settings.events_base_port = settings.replay_base_port = 0;
-  settings.model_path = SL_MODELS "/qwen2-vl";
+  settings.model_path = test::in_build(SL_MODELS "/qwen2-vl");
   settings.served_model_name = "sim";
   settings.blocks = 60;
   auto cluster = SimulatedCluster::start(settings);

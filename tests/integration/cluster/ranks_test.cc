@@ -8,6 +8,7 @@
 
 #include "simulator/cluster/simulated_cluster.h"
 #include "tests/integration/cluster/http_ask.h"
+#include "tests/support/paths.h"
 
 namespace sightline::cluster {
 namespace {
@@ -17,7 +18,7 @@ SimulateSettings settings_of(std::uint32_t ranks) {
   settings.engines = 1;
   settings.data_parallel_size = ranks;
   settings.base_port = settings.events_base_port = settings.replay_base_port = 0;
-  settings.model_path = SL_MODELS "/qwen2-vl";
+  settings.model_path = test::in_build(SL_MODELS "/qwen2-vl");
   settings.served_model_name = "sim";
   return settings;
 }

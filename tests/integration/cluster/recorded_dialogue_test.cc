@@ -12,6 +12,7 @@
 #include "simulator/cluster/simulated_cluster.h"
 #include "tests/integration/cluster/http_ask.h"
 #include "tests/support/captures.h"
+#include "tests/support/paths.h"
 
 namespace sightline::cluster {
 namespace {
@@ -22,7 +23,7 @@ std::unique_ptr<SimulatedCluster> start_tiny() {
   SimulateSettings settings;
   settings.engines = 1;
   settings.base_port = settings.events_base_port = settings.replay_base_port = 0;
-  settings.model_path = std::string(SL_BINARY_DIR) + "/models/tiny-qwen2-vl";
+  settings.model_path = test::in_build("models/tiny-qwen2-vl");
   settings.served_model_name = "tiny";
   settings.block_size = 32;
   auto cluster = SimulatedCluster::start(settings);

@@ -8,13 +8,14 @@
 #include "common/base/check.h"
 
 #include "tests/golden/images/counts.h"
+#include "tests/support/paths.h"
 
 namespace sightline::test {
 
 std::vector<ModelPair> all_models() {
   std::vector<ModelPair> models;
   for (const auto& entry :
-       std::filesystem::directory_iterator(SL_SOURCE_DIR "/tests/data/models")) {
+       std::filesystem::directory_iterator(test::in_sources("tests/data/models"))) {
     if (!entry.is_directory()) continue;
     auto engine = processor::read_checkpoint(entry.path().string());
     SL_CHECK(engine.ok());

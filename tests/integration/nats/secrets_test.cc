@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/integration/nats/peer.h"
+#include "tests/support/paths.h"
 
 namespace sightline::nats {
 namespace {
@@ -44,7 +45,8 @@ class Secrets {
     std::string name = (std::filesystem::temp_directory_path() / "secrets-XXXXXX").string();
     if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary directory");
     directory_ = name;
-    const std::string make = "python3 " SL_SOURCE_DIR "/tests/support/nats_secrets.py " + name;
+    const std::string make =
+        "python3 " + test::in_sources("tests/support/nats_secrets.py") + " " + name;
     if (std::system(make.c_str()) != 0) throw std::runtime_error("nats_secrets.py has failed");
   }
   std::string directory_;

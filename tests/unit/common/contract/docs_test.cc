@@ -13,6 +13,8 @@
 #include "common/contract/metric_table.h"
 #include "common/contract/serve_settings.h"
 
+#include "tests/support/paths.h"
+
 // The tables of docs/configuration.md and docs/metrics.md are made from the code here and compared
 // with the files. On a difference the wanted table is written into the build directory's docs/.
 namespace sightline::contract {
@@ -69,9 +71,8 @@ std::string metrics_markdown() {
 }
 
 void expect_table_in(const std::string& name, const std::string& table) {
-  const auto built = std::filesystem::path(SL_BINARY_DIR) / "docs";
-  const std::string document =
-      content_of(std::filesystem::path(SL_SOURCE_DIR) / "docs" / name) + "\n\n";
+  const std::filesystem::path built = test::in_build("docs");
+  const std::string document = content_of(test::in_sources("docs/" + name)) + "\n\n";
   if (document.find("\n\n" + table + "\n") != std::string::npos) return;
   std::filesystem::create_directories(built);
   std::ofstream(built / name) << table;
@@ -106,8 +107,8 @@ TEST(Docs, TheMetricsTableIsThatOfTheCode) { expect_table_in("metrics.md", metri
 TEST(MetricTable, EveryMetricOfTheHeadersIsInTheTable) {
   const std::string declaration = "constexpr MetricSpec k";
   std::size_t count = 0;
-  for (const auto& file : std::filesystem::directory_iterator(std::filesystem::path(SL_SOURCE_DIR) /
-                                                              "common/contract")) {
+  for (const auto& file :
+       std::filesystem::directory_iterator(test::in_sources("common/contract"))) {
     if (!file.path().filename().string().starts_with("metric")) continue;
     const std::string header = content_of(file.path());
     for (std::size_t at = 0; (at = header.find(declaration, at)) != std::string::npos; ++at)

@@ -12,11 +12,12 @@
 #include <yaml-cpp/yaml.h>
 
 #include "operator/crd/describe.h"
+#include "tests/support/paths.h"
 
 namespace sightline::crd {
 namespace {
 
-constexpr const char* kFile = SL_SOURCE_DIR "/crds/sightline.dev_multimodalrouters.yaml";
+const std::string kFile = test::in_sources("crds/sightline.dev_multimodalrouters.yaml");
 
 YAML::Node schema() {
   return YAML::LoadFile(kFile)["spec"]["versions"][0]["schema"]["openAPIV3Schema"];

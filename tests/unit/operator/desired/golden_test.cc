@@ -11,6 +11,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/paths.h"
 #include "tests/unit/operator/desired/scenes.h"
 
 // What is rendered of golden/NAME.spec.json stands in golden/NAME.json: all objects in their order.
@@ -25,8 +26,8 @@ namespace {
 namespace fs = std::filesystem;
 using object::Value;
 
-const fs::path kGoldens = fs::path(SL_SOURCE_DIR) / "tests/unit/operator/desired/golden";
-const fs::path kRendered = fs::path(SL_BINARY_DIR) / "golden/desired";
+const fs::path kGoldens = sightline::test::in_sources("tests/unit/operator/desired/golden");
+const fs::path kRendered = sightline::test::in_build("golden/desired");
 constexpr std::string_view kSpecSuffix = ".spec.json";
 constexpr const char* kSmall = "small";
 constexpr std::size_t kColumnsMax = 120;

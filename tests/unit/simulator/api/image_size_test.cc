@@ -11,10 +11,12 @@
 #include "common/base/json.h"
 #include "common/base/rng.h"
 
+#include "tests/support/paths.h"
+
 namespace sightline::api {
 namespace {
 
-const std::string kFiles = std::string(SL_SOURCE_DIR) + "/tests/data/image-files/";
+const std::string kFiles = test::in_sources("tests/data/image-files/");
 
 std::string read(const std::string& path) {
   std::ifstream file(path, std::ios::binary);

@@ -11,6 +11,8 @@
 
 #include "common/contract/load_settings.h"
 
+#include "tests/support/paths.h"
+
 namespace sightline::cluster {
 namespace {
 
@@ -81,10 +83,10 @@ TEST(SimulateSettings, TheConfigurationTableIsThatOfTheCode) {
            << (row.default_text.empty() ? "" : "`" + row.default_text + "`") << " | " << row.range
            << " | " << row.text.help << " |\n";
   }
-  std::ifstream file(std::string(SL_SOURCE_DIR) + "/docs/configuration.md", std::ios::binary);
+  std::ifstream file(test::in_sources("docs/configuration.md"), std::ios::binary);
   const std::string document{std::istreambuf_iterator<char>(file), {}};
   if (document.find(wanted.str()) != std::string::npos) return;
-  const auto built = std::filesystem::path(SL_BINARY_DIR) / "docs";
+  const std::filesystem::path built = test::in_build("docs");
   std::filesystem::create_directories(built);
   std::ofstream(built / "simulate.md") << wanted.str();
   ADD_FAILURE() << "docs/configuration.md differs from the code: put the table of "

@@ -8,12 +8,13 @@
 #include <gtest/gtest.h>
 
 #include "router/prompt/tokenizer/tokenizer.h"
+#include "tests/support/paths.h"
 
 namespace sightline::core {
 namespace {
 
 std::unique_ptr<const tokenizer::Tokenizer> qwen_tokenizer() {
-  std::ifstream file(std::string(SL_BINARY_DIR) + "/models/qwen2-vl/tokenizer.json");
+  std::ifstream file(test::in_build("models/qwen2-vl/tokenizer.json"));
   std::ostringstream json;
   json << file.rdbuf();
   auto created = tokenizer::Tokenizer::create(json.str());

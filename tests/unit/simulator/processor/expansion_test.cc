@@ -7,6 +7,7 @@
 #include "router/prompt/tokenizer/tokenizer.h"
 #include "simulator/processor/checkpoint.h"
 #include "tests/golden/images/table.h"
+#include "tests/support/paths.h"
 
 namespace sightline::processor {
 namespace {
@@ -50,13 +51,13 @@ TEST(Expansion, EveryIdIsThatOfTheHuggingFaceProcessors) {
                                                         {"qwen2_5_vl", "qwen2_5-vl"},
                                                         {"qwen3_vl", "qwen3-vl"}};
   for (const auto& [table, model] : tables) {
-    const std::string directory = SL_BINARY_DIR "/models/" + std::string(model);
+    const std::string directory = test::in_build("models/") + std::string(model);
     const auto checkpoint = read_checkpoint(directory);
     const auto tokenizer =
         tokenizer::Tokenizer::create(golden::content_of(directory + "/tokenizer.json"));
     ASSERT_TRUE(checkpoint.ok() && tokenizer.ok());
     std::size_t compared = 0;
-    const std::string path = SL_SOURCE_DIR "/tests/data/image-counts/" + std::string(table);
+    const std::string path = test::in_sources("tests/data/image-counts/") + std::string(table);
     for (const json::Document& document : golden::rows_of(path + ".jsonl.gz")) {
       const json::Value row = document.root();
       if (row.find("error")) continue;

@@ -6,14 +6,15 @@
 
 #include "simulator/processor/checkpoint.h"
 #include "tests/golden/images/table.h"
+#include "tests/support/paths.h"
 
 namespace sightline::processor {
 namespace {
 
-const std::string kTables = SL_SOURCE_DIR "/tests/data/image-counts/";
+const std::string kTables = test::in_sources("tests/data/image-counts/");
 
 ImageSettings settings_of(const std::string& model) {
-  const auto checkpoint = read_checkpoint(SL_SOURCE_DIR "/tests/data/models/" + model);
+  const auto checkpoint = read_checkpoint(test::in_sources("tests/data/models/") + model);
   EXPECT_TRUE(checkpoint.ok() && checkpoint->images) << model;
   return *checkpoint->images;
 }

@@ -10,12 +10,13 @@
 #include <gtest/gtest.h>
 
 #include "router/engine/family/endpoints.h"
+#include "tests/support/paths.h"
 
 namespace sightline::sglang {
 namespace {
 
 std::string recorded(const std::string& name) {
-  std::ifstream file(std::string(SL_SOURCE_DIR) + "/tests/data/fleet/sglang-" + name);
+  std::ifstream file(test::in_sources("tests/data/fleet/sglang-") + name);
   EXPECT_TRUE(file.good()) << name;
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }

@@ -17,6 +17,7 @@
 
 #include "tests/fakes/manual_clock.h"
 #include "tests/fakes/run_task.h"
+#include "tests/support/paths.h"
 #include "tests/support/selector_apart.h"
 
 namespace sightline::proxy {
@@ -149,7 +150,7 @@ relay::Forwarded failed(retry::Outcome ending, ErrorCode code = ErrorCode::Unava
 
 const std::shared_ptr<const prepare::LoadedModel>& model() {
   static const std::shared_ptr<const prepare::LoadedModel> kModel = [] {
-    auto loaded = prepare::load_model(std::string(SL_BINARY_DIR) + "/models/tiny-qwen2-vl");
+    auto loaded = prepare::load_model(test::in_build("models/tiny-qwen2-vl"));
     EXPECT_TRUE(loaded.ok());
     return std::shared_ptr<const prepare::LoadedModel>(std::move(*loaded));
   }();

@@ -8,6 +8,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/paths.h"
+
 namespace sightline::chat {
 namespace {
 
@@ -20,7 +22,7 @@ constexpr std::string_view kPartsMirror =
     "{{ messages | tojson }}";
 
 std::string golden_source(const std::string& family) {
-  std::ifstream file(std::string(SL_SOURCE_DIR) + "/tests/data/templates/" + family + ".jinja");
+  std::ifstream file(test::in_sources("tests/data/templates/") + family + ".jinja");
   std::ostringstream text;
   text << file.rdbuf();
   return text.str();

@@ -7,13 +7,14 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/paths.h"
 #include "tests/support/template_goldens.h"
 
 namespace sightline::chat {
 namespace {
 
 TEST(TemplateCall, RendersEveryGoldenConversationAsTransformersDoes) {
-  const std::filesystem::path folder = std::string(SL_SOURCE_DIR) + "/tests/data/templates";
+  const std::filesystem::path folder = test::in_sources("tests/data/templates");
   const test::TemplateGoldens goldens(folder / "conversations.jsonl", folder);
   ASSERT_EQ(goldens.families().size(), 16U);
   for (const std::string& family : goldens.families()) {

@@ -12,12 +12,13 @@
 #include "common/base/rng.h"
 
 #include "tests/golden/images/image_files.h"
+#include "tests/support/paths.h"
 #include "tests/unit/router/prompt/image/built_images.h"
 
 namespace sightline::image {
 namespace {
 
-const std::filesystem::path kFiles = SL_SOURCE_DIR "/tests/data/image-files";
+const std::filesystem::path kFiles = test::in_sources("tests/data/image-files");
 
 std::vector<std::string> recorded_files() {
   std::vector<std::string> contents;
@@ -42,7 +43,8 @@ TEST(ImageHeader, MeasuresThePicturesOfTheRecordedSessions) {
       {"h_84x84_palette.png", "png 84x84"},  {"i_84x84_rgba.png", "png 84x84"},
       {"j_84x84_gray.png", "png 84x84"}};
   for (const auto& [name, size] : want) {
-    EXPECT_EQ(seen(golden::content_of(SL_SOURCE_DIR "/tests/data/images/" + name)), size) << name;
+    EXPECT_EQ(seen(golden::content_of(test::in_sources("tests/data/images/") + name)), size)
+        << name;
   }
 }
 

@@ -7,6 +7,7 @@
 #include "common/base/rng.h"
 
 #include "tests/golden/images/counts.h"
+#include "tests/support/paths.h"
 
 namespace sightline::model {
 namespace {
@@ -36,12 +37,12 @@ TEST(Expand, EveryIdOfEveryRecordedExpansionIsTheSame) {
                                                         {"qwen2_5_vl", "qwen2_5-vl"},
                                                         {"qwen3_vl", "qwen3-vl"}};
   for (const auto& [table, model] : tables) {
-    const std::string directory = SL_BINARY_DIR "/models/" + std::string(model);
+    const std::string directory = test::in_build("models/") + std::string(model);
     const auto tokenizer =
         tokenizer::Tokenizer::create(golden::content_of(directory + "/tokenizer.json"));
     ASSERT_TRUE(tokenizer.ok());
     const auto tally = golden::check_expansions(
-        SL_SOURCE_DIR "/tests/data/image-counts/" + std::string(table) + ".jsonl.gz",
+        test::in_sources("tests/data/image-counts/") + std::string(table) + ".jsonl.gz",
         golden::profile_of(model), **tokenizer);
     EXPECT_EQ(tally.failures, std::vector<std::string>{}) << table;
     EXPECT_EQ(tally.passed, 108U) << table;

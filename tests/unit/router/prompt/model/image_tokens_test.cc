@@ -5,11 +5,12 @@
 #include <gtest/gtest.h>
 
 #include "tests/golden/images/counts.h"
+#include "tests/support/paths.h"
 
 namespace sightline::model {
 namespace {
 
-const std::filesystem::path kTables = SL_SOURCE_DIR "/tests/data/image-counts";
+const std::filesystem::path kTables = test::in_sources("tests/data/image-counts");
 
 std::uint32_t tokens(const std::string& model, ImageSize size) {
   const auto count = count_image_tokens(golden::profile_of(model), size);

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "router/prompt/prepare/model.h"
+#include "tests/support/paths.h"
 
 namespace sightline::prepare {
 namespace {
@@ -26,7 +27,7 @@ class ModelCopy {
   explicit ModelCopy(const std::string& name)
       : path_(fs::path(testing::TempDir()) / ("sightline-digest-" + name)) {
     fs::remove_all(path_);
-    fs::copy(SL_MODELS "/tiny-qwen2-vl", path_, fs::copy_options::recursive);
+    fs::copy(test::in_build("models/tiny-qwen2-vl"), path_, fs::copy_options::recursive);
   }
   ~ModelCopy() { fs::remove_all(path_); }
   ModelCopy(const ModelCopy&) = delete;
@@ -45,11 +46,11 @@ TEST(FilesDigest, IsThatOfTheContentsWhereverTheyLie) {
   const ModelCopy copy("place");
   const std::string digest = digest_of(copy.path());
   EXPECT_EQ(digest.size(), 64U);
-  EXPECT_EQ(digest, digest_of(SL_MODELS "/tiny-qwen2-vl"));
+  EXPECT_EQ(digest, digest_of(test::in_build("models/tiny-qwen2-vl")));
 }
 
 TEST(FilesDigest, IsAnotherAfterAByteMoreInAnyFileThatIsRead) {
-  const std::string before = digest_of(SL_MODELS "/tiny-qwen2-vl");
+  const std::string before = digest_of(test::in_build("models/tiny-qwen2-vl"));
   for (const std::string_view file :
        {model::kConfigFile, model::kTokenizerFile, model::kTokenizerConfigFile,
         model::kTemplateFile, model::kPreprocessorFile}) {

@@ -15,6 +15,7 @@
 #include "common/contract/identity_key.h"
 
 #include "router/prompt/prepare/prepare.h"
+#include "tests/support/paths.h"
 #include "tests/support/playback.h"
 
 namespace sightline::prepare {
@@ -27,7 +28,7 @@ using test::Playback;
 
 const LoadedModel& tiny_model() {
   static const auto model = [] {
-    auto loaded = load_model(SL_MODELS "/tiny-qwen2-vl");
+    auto loaded = load_model(test::in_build("models/tiny-qwen2-vl"));
     EXPECT_TRUE(loaded.ok()) << loaded.error().message;
     return std::move(loaded).value();
   }();
@@ -36,7 +37,7 @@ const LoadedModel& tiny_model() {
 
 // The recorded media server served this one picture under all its URLs.
 std::shared_ptr<const Bytes> served_picture() {
-  std::ifstream stream(SL_SOURCE_DIR "/tests/data/images/b_224x168.png", std::ios::binary);
+  std::ifstream stream(test::in_sources("tests/data/images/b_224x168.png"), std::ios::binary);
   const std::string content((std::istreambuf_iterator<char>(stream)), {});
   EXPECT_FALSE(content.empty());
   return std::make_shared<const Bytes>(content.begin(), content.end());

@@ -11,6 +11,8 @@
 
 #include "common/base/rng.h"
 
+#include "tests/support/paths.h"
+
 namespace sightline::prepare {
 namespace {
 
@@ -22,7 +24,7 @@ constexpr std::uint64_t kRoomyBytes = 64U << 20U;
 
 const Tokenizer& qwen() {
   static const auto tokenizer = [] {
-    std::ifstream file(SL_MODELS "/tiny-qwen2-vl/tokenizer.json", std::ios::binary);
+    std::ifstream file(test::in_build("models/tiny-qwen2-vl/tokenizer.json"), std::ios::binary);
     const std::string text((std::istreambuf_iterator<char>(file)), {});
     auto created = Tokenizer::create(text);
     EXPECT_TRUE(created.ok());

@@ -13,12 +13,12 @@
 #include "common/base/json.h"
 
 #include "router/prompt/tokenizer/model_file.h"
+#include "tests/support/paths.h"
 
 namespace sightline::tokenizer {
 
 std::string read_test_file(std::string_view name) {
-  std::ifstream file(std::string(SL_BINARY_DIR "/test-data/tokenizers/").append(name),
-                     std::ios::binary);
+  std::ifstream file(test::in_build("test-data/tokenizers/") + std::string(name), std::ios::binary);
   EXPECT_TRUE(file.good()) << name;
   return {std::istreambuf_iterator<char>(file), {}};
 }

@@ -9,12 +9,13 @@
 
 #include "router/engine/family/models.h"
 #include "router/engine/vllm/server_answers.h"
+#include "tests/support/paths.h"
 
 namespace sightline::fleet {
 namespace {
 
 std::string recorded(const std::string& name) {
-  std::ifstream file(std::string(SL_SOURCE_DIR) + "/tests/data/fleet/" + name, std::ios::binary);
+  std::ifstream file(test::in_sources("tests/data/fleet/") + name, std::ios::binary);
   EXPECT_TRUE(file.good()) << name;
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
