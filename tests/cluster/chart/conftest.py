@@ -38,6 +38,8 @@ def pods_bed():
         commands.up("--pods")
         commands.must("images", "--build", BUILD)
         commands.kubectl("apply", "--server-side", "-f", binaries.kinds("monitoring"))
+        # kubectl validates with it, and waits 32 s for it: too short at first where all is busy.
+        commands.kubectl("get", "--raw", "/openapi/v2")
         yield commands
     finally:
         commands.down()
