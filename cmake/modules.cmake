@@ -97,13 +97,15 @@ function(sl_test_starts_no_thread target variable)
   endif()
 endfunction()
 
-# sl_test(<name> DEPS module… [LIBS …] [LABELS …] [SOURCES …] [SINGLE_THREAD] [THREADED source…]):
+# sl_test(<name> DEPS module… [LIBS …] [LABELS …] [SOURCES …] [SINGLE_THREAD] [LONG]
+#         [THREADED source…]):
 # one GoogleTest binary `test_<name>` from all *_test.cc below the calling directory. A skipped test
 # fails the run: a test that can not run here must be registered elsewhere, not skipped.
 # SINGLE_THREAD: it starts no thread, which is checked, so that ThreadSanitizer can find nothing.
+# LONG: it runs longer than it compiles: optimised with AddressSanitizer as well, which halves that.
 # THREADED: the only tests of it that start threads; under ThreadSanitizer it has no others.
 function(sl_test name)
-  cmake_parse_arguments(ARG "SINGLE_THREAD" "" "DEPS;LIBS;LABELS;SOURCES;THREADED" ${ARGN})
+  cmake_parse_arguments(ARG "SINGLE_THREAD;LONG" "" "DEPS;LIBS;LABELS;SOURCES;THREADED" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS *_test.cc)
   if(ARG_THREADED AND SL_SANITIZE MATCHES "thread")
     set(sources ${ARG_THREADED})
@@ -117,7 +119,11 @@ function(sl_test name)
   if(CMAKE_CURRENT_SOURCE_DIR MATCHES "/(operator|kube|fakes)")
     target_compile_options(${target} PRIVATE ${SL_OPERATOR_OPTIONS})
   endif()
-  target_precompile_headers(${target} REUSE_FROM sl_test_headers)
+  if(ARG_LONG AND SL_SANITIZE MATCHES "address")
+    target_compile_options(${target} PRIVATE -O1)
+  else()
+    target_precompile_headers(${target} REUSE_FROM sl_test_headers)
+  endif()
   foreach(dep IN LISTS ARG_DEPS)
     target_link_libraries(${target} PRIVATE sightline::${dep})
   endforeach()
