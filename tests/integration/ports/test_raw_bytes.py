@@ -8,9 +8,9 @@ import socket
 import time
 
 import pytest
+from empty_api_server import EmptyApiServer
 from fake_engine import FakeEngine, answer_ok
 from nats_server import free_port
-from nowhere import KUBECONFIG
 from stack import SLOWDOWN, Program, Stack
 
 PORTS = ["client", "admin", "selection", "agent", "operator"]
@@ -79,9 +79,10 @@ def request(method, path, *fields, body=b""):
 def ports(build, shared_logs):
     logs = shared_logs / "ports"
     logs.mkdir(parents=True, exist_ok=True)
-    (logs / "kubeconfig").write_text(KUBECONFIG)
     found = Ports()
     with contextlib.ExitStack() as programs:
+        api_server = programs.enter_context(EmptyApiServer())
+        (logs / "kubeconfig").write_text(api_server.kubeconfig)
         engine = programs.enter_context(FakeEngine("a", answer_ok))
         stack = programs.enter_context(Stack(
             build, workers=[engine.worker], ready_states=("unverified",), logs=logs,
