@@ -70,7 +70,7 @@ def down(bed, keep_logs=None):
         found = _remains(bed)
         processes.kill_all(lambda: _remains(bed))
         mounts.remove_below(bed.directory)
-        mounts.remove_control_groups(real_node.control_groups(bed))
+        mounts.remove_control_groups(real_node.control_groups(bed), real_node.CONTAINERS)
         real_node.release(bed)
         was_there = bool(found) or bed.directory.exists()
         if keep_logs is not None and bed.logs.exists():

@@ -14,6 +14,14 @@ CONTROL_GROUPS = pathlib.Path("/sys/fs/cgroup")
 BUSY_S = 10
 
 
+def are_of(pid, directory):
+    """Whether any mount that the process sees has to do with the directory."""
+    with contextlib.suppress(OSError):
+        seen = pathlib.Path(f"/proc/{pid}/mountinfo").read_text(encoding="utf-8", errors="replace")
+        return f"{directory}/" in seen
+    return False
+
+
 def below(directory):
     """Mount points there, innermost first."""
     rows = pathlib.Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()
@@ -36,8 +44,15 @@ def control_group_directories(group):
     return [place for place in places if place.is_dir() and not place.parent.is_symlink()]
 
 
-def remove_control_groups(groups):
-    """The processes in them have ended, but the kernel may need a moment to notice."""
+def names_of_control_groups(parent):
+    """Of its children in any hierarchy."""
+    return {group.name for place in control_group_directories(parent) for group in place.iterdir()
+            if group.is_dir()}
+
+
+def remove_control_groups(groups, parent):
+    """The processes in them have ended, but the kernel may need a moment to notice. Then also the
+    one that holds them all, if it is empty."""
     for top in (directory for group in groups for directory in control_group_directories(group)):
         deadline = time.monotonic() + BUSY_S
         while top.is_dir():
@@ -48,6 +63,6 @@ def remove_control_groups(groups):
                 raise BedError(f"the control group {top} cannot be removed")
             if top.is_dir():
                 time.sleep(0.02)
-        # The one that holds those of all pods, if it is empty now.
+    for place in control_group_directories(parent):
         with contextlib.suppress(OSError):
-            top.parent.rmdir()
+            place.rmdir()

@@ -114,6 +114,18 @@ def in_control_groups(groups):
     return found
 
 
+def by_control_group(parent):
+    """{name of a child of that control group: processes in or below it that live}."""
+    found = {}
+    for pid in filter(start_of, _all_pids()):
+        with contextlib.suppress(OSError):
+            lines = pathlib.Path(f"/proc/{pid}/cgroup").read_text(encoding="ascii").splitlines()
+            for group in {line.split(":", 2)[2] for line in lines}:
+                if group.startswith(f"/{parent}/"):
+                    found.setdefault(group.split("/")[2], []).append(pid)
+    return found
+
+
 def kill_all(find_them):
     """Kills what find_them() returns until it returns nothing more, and waits for their end."""
     deadline = time.monotonic() + GONE_S

@@ -13,13 +13,15 @@ import pathlib
 import subprocess
 
 from . import bed as beds
-from . import dns, fake_nodes, images, processes, small_requests
+from . import dns, fake_nodes, images, mounts, processes, small_requests
 from .api import Api, call
 from .services import Service, ensure
 
 NAME = "real-0"
 LABEL = "type=real"
 CLAIM = pathlib.Path("/run/sightline-testbed-pods")
+# Where containerd puts the groups of containers whose kubelet names no place.
+CONTAINERS = "k8s.io"
 # Directories of libcni and of the kubelet's device plugins, which have no setting: covered by a
 # tmpfs, so they must exist.
 COVERED = (pathlib.Path("/var/lib/cni"), pathlib.Path("/var/lib/kubelet"))
@@ -83,10 +85,17 @@ def release(bed):
 
 
 def control_groups(bed):
-    """Those of all pods' containers. containerd notes a container before it makes its group."""
+    """Those of all pods' containers: what containerd has noted, as it does before it makes a group,
+    and what it no longer notes. Of a container that is removed on a busy machine the group, or even
+    a process, may stay behind."""
     notes = bed.directory / "containerd/io.containerd.grpc.v1.cri"
-    return [f"k8s.io/{note.name}" for kind in ("sandboxes", "containers")
-            for note in (notes / kind).glob("*")]
+    noted = {note.name for kind in ("sandboxes", "containers") for note in (notes / kind).glob("*")}
+    stray = set()
+    if owner() == bed.directory:
+        inside = processes.by_control_group(CONTAINERS)
+        stray = {name for name in mounts.names_of_control_groups(CONTAINERS)
+                 if all(mounts.are_of(pid, bed.directory) for pid in inside.get(name, []))}
+    return [f"{CONTAINERS}/{name}" for name in noted | stray]
 
 
 def owner():

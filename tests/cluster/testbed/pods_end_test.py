@@ -5,12 +5,16 @@
 import contextlib
 import os
 import pathlib
+import shutil
 import signal
 
 import pytest
 
 from testbed import pods, processes, real_node
+from testbed.bed import ROOT
+from testbed.mounts import control_group_directories
 
+BUILD = pathlib.Path(os.environ.get("SL_BUILD", ROOT / "build/release"))
 pytestmark = pytest.mark.ends_pods
 
 PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok",
@@ -56,6 +60,27 @@ def test_down_after_everything_was_killed_leaves_nothing(
             os.kill(process.pid, signal.SIGKILL)
     assert traces_of(pods_bed)
     assert "is gone" in pods_bed.down()
+    assert traces_of(pods_bed) == []
+    assert processes_in_network(network) == []
+
+
+def test_down_ends_a_container_that_containerd_has_no_note_of(
+        pods_bed, make_namespace, traces_of, processes_in_network):
+    pods_bed.up("--pods")
+    pods_bed.must("images", "--build", BUILD)
+    namespace = make_namespace()
+    namespace.apply(pods.pod("web", pods.server()))
+    namespace.wait("pod/web", "Ready")
+    bed = pods_bed.bed
+    network = os.stat(bed.network_namespace).st_ino
+    web = namespace.get("pod", "web")["status"]["containerStatuses"][0]["containerID"]
+    for name in ("kubelet", "containerd"):
+        os.kill(processes.find(bed.directory, name).pid, signal.SIGKILL)
+    shutil.rmtree(bed.directory / "containerd/io.containerd.grpc.v1.cri/containers"
+                  / web.removeprefix("containerd://"))
+    for place in control_group_directories(real_node.CONTAINERS):
+        (place / "without-processes").mkdir()
+    pods_bed.down()
     assert traces_of(pods_bed) == []
     assert processes_in_network(network) == []
 
