@@ -11,6 +11,7 @@ import urllib.request
 from .bed import BedError
 
 TIMEOUT_S = 20
+JSON = "application/json"
 APPLY = "application/apply-patch+yaml"
 
 
@@ -20,10 +21,10 @@ class Api:
         self._tls = ssl.create_default_context(cafile=bed.pki / "ca.crt")
         self._tls.load_cert_chain(bed.pki / "admin.crt", bed.pki / "admin.key")
 
-    def call(self, path, method="GET", body=None, media_type="application/json"):
+    def call(self, path, method="GET", body=None, media_type=JSON, **more):
         """(status, body); status 0 while nobody answers."""
-        return call(self._server + path, method, self._tls,
-                    body=None if body is None else json.dumps(body), media_type=media_type)
+        return call(self._server + path, method, self._tls, media_type=media_type,
+                    body=None if body is None else json.dumps(body), **more)
 
     def get(self, path):
         """The object; None if there is none or nobody answers."""
@@ -57,17 +58,17 @@ class LastingApi(Api):
         return json.loads(body) if answer.status == 200 else None
 
 
-def call(url, method="GET", tls=None, **what):
+def call(url, method="GET", tls=None, timeout_s=TIMEOUT_S, **what):
     """(status, text) of any URL; status 0 while nobody answers."""
     body = what.get("body")
     request = urllib.request.Request(
         url, method=method, data=None if body is None else body.encode(),
-        headers={"content-type": what.get("media_type", "application/json")})
+        headers={"content-type": what.get("media_type", JSON), "accept": what.get("accept", "*/*")})
     handlers = [urllib.request.ProxyHandler({})]
     if tls is not None:
         handlers.append(urllib.request.HTTPSHandler(context=tls))
     try:
-        with urllib.request.build_opener(*handlers).open(request, timeout=TIMEOUT_S) as answer:
+        with urllib.request.build_opener(*handlers).open(request, timeout=timeout_s) as answer:
             return answer.status, answer.read().decode(errors="replace")
     except urllib.error.HTTPError as error:
         return error.code, error.read().decode(errors="replace")

@@ -20,9 +20,10 @@ import time
 
 from . import network
 from .api import Api
+from .resources import Resources
 
 WAIT_S = 60
-POLL_S = 0.1
+POLL_S = 0.2
 PAUSE_PER_LOOK = 2  # times as long as the look took
 LOG_LINES = 40
 PODS_SHOWN = 12
@@ -46,6 +47,7 @@ class Namespace:
         words = re.sub(r"[^a-z0-9]+", "-", title.lower().removeprefix("test_")).strip("-")
         self.name = f"{words[:30].strip('-')}-{PROCESS}{next(_numbers)}"
         self.bed = bed
+        self._resources = Resources(bed, self.name)
         self._labels = labels or {}
         self._volumes = []
 
@@ -59,11 +61,13 @@ class Namespace:
 
     def __exit__(self, *_):
         _alive.remove(self)
-        # Pods first, as their graces may be long; nobody waits for the rest of the clearing up.
-        self.try_kubectl("delete", "pods", "--all", "--grace-period=1", "--wait=false")
-        self.try_kubectl("delete", "namespace", self.name, "--wait=false")
-        for volume in self._volumes:
-            self.try_kubectl("delete", "persistentvolume", volume, "--wait=false")
+        # Pods first, as their graces may be long; nobody waits for the rest of the clearing up. A
+        # test may have ended the bed.
+        with contextlib.suppress(AssertionError):
+            self._resources.delete("pods", grace_s=1)
+            self._resources.delete("namespace", self.name)
+            for volume in self._volumes:
+                self._resources.delete("persistentvolume", volume)
 
     def begin(self, program, *arguments, **options):
         """kubectl or helm in this namespace, or anything else that takes -n, as a process that goes
@@ -96,11 +100,19 @@ class Namespace:
         return self._must("helm", arguments)
 
     def apply(self, *things):
-        self.kubectl("apply", "--server-side", "-f", "-", given={
-            "apiVersion": "v1", "kind": "List", "items": list(things)})
+        for thing in things:
+            self._resources.apply(thing)
 
     def get(self, *arguments):
-        """The object or list."""
+        """The object or list, as `kubectl get`. A plain question ("pods", "pod", "web" or "pods",
+        "-l", "app=web") takes no kubectl: most are asked many times."""
+        match arguments:
+            case (str(kind),) if kind.isalpha():
+                return self._resources.get(kind)
+            case (str(kind), "-l", str(labels)) if kind.isalpha():
+                return self._resources.get(kind, labels=labels)
+            case (str(kind), str(name)) if kind.isalpha():
+                return self._resources.get(kind, name)
         return json.loads(self.kubectl("get", "-o", "json", *arguments))
 
     def read(self, path):
@@ -128,8 +140,8 @@ class Namespace:
             if time.monotonic() > deadline:
                 raise AssertionError(
                     f"in {self.name}, after {seconds} s it is not so that {what}: {value!r}")
-            # Each kubectl takes 0.1 s of a processor: a look that took long on a busy machine would
-            # otherwise be begun again almost without a pause, and keep the machine busy.
+            # A look that took long on a busy machine would otherwise be begun again almost without
+            # a pause, and keep the machine busy.
             time.sleep(max(POLL_S, PAUSE_PER_LOOK * (time.monotonic() - began)))
 
     def exec(self, pod, *command):
