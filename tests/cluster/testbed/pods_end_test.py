@@ -26,7 +26,7 @@ def mounts():
 
 
 def test_a_second_bed_with_pods_is_refused(pods_bed, make_bed, traces_of):
-    second = make_bed("test-second")
+    second = make_bed("test-other-pods")
     status, _, errors = second.run("up", "--pods")
     assert (status, f"hack/testbed down --name {pods_bed.name}" in errors) == (1, True), errors
     assert traces_of(second) == []
