@@ -45,8 +45,8 @@ class Resources:
         self._must(f"{path}?{WRITER}", "PATCH", thing, APPLY)
 
     def delete(self, kind, name=None, grace_s=None):
-        """The named one, or all of the kind in the namespace, without waiting for their end. What
-        is not there is no error."""
+        """The named one, or all of the kind in the namespace, without waiting for their end. A
+        refusal is ignored: this clears up after a test."""
         query = {"propagationPolicy": "Background"}
         if grace_s is not None:
             query["gracePeriodSeconds"] = grace_s
