@@ -3,6 +3,8 @@
 #include "router/openai/usage.h"
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include "common/base/json.h"
 
@@ -20,28 +22,43 @@ std::optional<std::uint64_t> count(const json::Value& object, std::string_view n
   return static_cast<std::uint64_t>(*integer);
 }
 
-bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
+constexpr std::string_view kBlanks = " \t\n\r";
+constexpr std::string_view kEmptyArray = "[]";
 
-bool is_empty_array(std::string text) {
-  std::erase_if(text, is_blank);
-  return text == "[]";
+// Bytes outside of strings that the reader acts on.
+constexpr std::array<bool, 256> kMarks = [] {
+  std::array<bool, 256> marks{};
+  for (const unsigned char c : std::string_view("\"{}[],:")) marks[c] = true;
+  return marks;
+}();
+
+bool is_mark(char c) { return kMarks[static_cast<unsigned char>(c)]; }
+
+// An odd number of backslashes at the end escapes the byte that follows.
+bool ends_with_escape(std::string_view text) {
+  if (!text.ends_with('\\')) return false;
+  const std::size_t backslashes = text.size() - (text.find_last_not_of('\\') + 1);
+  return backslashes % 2 == 1;
 }
 
 }  // namespace
 
+// The closing quote of the string that goes on at `at`, or the end of the piece.
+std::size_t UsageReader::find_end(std::string_view piece, std::size_t at) {
+  if (is_escaped_) ++at;
+  for (;; ++at) {
+    const std::size_t quote = std::min(piece.find('"', at), piece.size());
+    is_escaped_ = ends_with_escape(piece.substr(at, quote - at));
+    in_string_ = is_escaped_ || quote == piece.size();
+    if (!is_escaped_ || quote == piece.size()) return quote;
+    at = quote;
+  }
+}
+
 // Behind the string that begins or goes on at `at`, or the end of the piece.
 std::size_t UsageReader::pass_string(std::string_view piece, std::size_t at) {
   const std::size_t begin = at;
-  for (; at < piece.size(); ++at) {
-    if (is_escaped_) {
-      is_escaped_ = false;
-    } else if (piece[at] == '\\') {
-      is_escaped_ = true;
-    } else if (piece[at] == '"') {
-      in_string_ = false;
-      break;
-    }
-  }
+  at = find_end(piece, at);
   // One byte more than the longest name of interest tells that it is none.
   if (is_name_ && name_.size() <= kChoices.size()) {
     name_ += piece.substr(begin, std::min(at - begin, kChoices.size() + 1));
@@ -57,16 +74,29 @@ void UsageReader::begin_member(std::size_t value_at) {
 }
 
 void UsageReader::keep(std::string_view part) {
-  if (member_ == Member::Other) return;
-  // One byte above the limit tells that it was passed.
-  value_ += part.substr(0, kMemberBytesMax + 1 - std::min(value_.size(), kMemberBytesMax + 1));
+  if (member_ == Member::Usage) {
+    // One byte above the limit tells that it was passed.
+    value_ += part.substr(0, kMemberBytesMax + 1 - std::min(value_.size(), kMemberBytesMax + 1));
+  }
+  if (member_ == Member::Choices) keep_marks(part);
+}
+
+// Of `choices` the first bytes that are not blank: one more than an empty array has.
+void UsageReader::keep_marks(std::string_view part) {
+  std::size_t at = 0;
+  while (value_.size() <= kEmptyArray.size()) {
+    at = part.find_first_not_of(kBlanks, at);
+    if (at == std::string_view::npos) return;
+    value_ += part[at++];
+  }
 }
 
 void UsageReader::end_member(std::string_view part) {
   keep(part);
-  const bool is_whole = value_.size() <= kMemberBytesMax;
-  if (member_ == Member::Usage) usage_ = is_whole ? std::move(value_) : std::string();
-  if (member_ == Member::Choices) has_no_choices_ = is_whole && is_empty_array(std::move(value_));
+  if (member_ == Member::Usage) {
+    usage_ = value_.size() <= kMemberBytesMax ? std::move(value_) : std::string();
+  }
+  if (member_ == Member::Choices) has_no_choices_ = value_ == kEmptyArray;
   member_ = Member::Other;
   value_.clear();
   name_.clear();
@@ -108,8 +138,10 @@ void UsageReader::read(std::string_view piece) {
       at = pass_string(piece, at);
       continue;
     }
-    in_string_ = piece[at] == '"';
-    if (!in_string_) pass_mark(piece, at);
+    if (is_mark(piece[at])) {
+      in_string_ = piece[at] == '"';
+      if (!in_string_) pass_mark(piece, at);
+    }
     ++at;
   }
   keep(piece.substr(kept_from_));

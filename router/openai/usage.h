@@ -22,8 +22,8 @@ struct Usage {
 };
 
 // Reads the usage of one JSON object, an answer's body or a stream's chunk, that comes in pieces.
-// It keeps the members "usage" and "choices" of the object only, and no more of them than
-// kMemberBytesMax: a body of any size takes no memory, and about a nanosecond a byte. Of duplicate
+// It keeps the member "usage" of the object, up to kMemberBytesMax, and of "choices" only whether
+// it is empty: a body of any size takes no memory, and less than a nanosecond a byte. Of duplicate
 // members the last one counts; names written with escapes are not recognised. The text is what an
 // engine sent, so anything malformed is nothing.
 // Thread safety: none.
@@ -39,10 +39,12 @@ class UsageReader {
  private:
   enum class Member : std::uint8_t { Other, Usage, Choices };
 
+  [[nodiscard]] std::size_t find_end(std::string_view piece, std::size_t at);
   [[nodiscard]] std::size_t pass_string(std::string_view piece, std::size_t at);
   void pass_mark(std::string_view piece, std::size_t at);
   void begin_member(std::size_t value_at);
   void keep(std::string_view part);
+  void keep_marks(std::string_view part);
   void end_member(std::string_view part);
 
   std::uint32_t depth_ = 0;
