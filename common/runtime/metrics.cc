@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <sstream>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -60,6 +61,16 @@ namespace {
 
 using Labels = std::vector<std::string>;
 
+// Compares label values without a copy of them: requests look up a dozen series each.
+struct LabelsLess {
+  using is_transparent = void;
+
+  bool operator()(const auto& a, const auto& b) const {
+    return std::ranges::lexicographical_compare(
+        a, b, [](std::string_view x, std::string_view y) { return x < y; });
+  }
+};
+
 // Which of its labels names a worker.
 std::optional<std::size_t> worker_label_of(const MetricSpec& spec) {
   const auto label = std::find(spec.labels.begin(), spec.labels.end(), contract::kWorkerLabel);
@@ -69,7 +80,7 @@ std::optional<std::size_t> worker_label_of(const MetricSpec& spec) {
 
 struct Family {
   const MetricSpec* spec = nullptr;
-  std::map<Labels, std::shared_ptr<MetricCell>> series;
+  std::map<Labels, std::shared_ptr<MetricCell>, LabelsLess> series;
 };
 
 prometheus::MetricType type_of(MetricType type) {
@@ -128,7 +139,7 @@ prometheus::MetricFamily family_of(const Family& family) {
 
 struct Metrics::State {
   Mutex mutex;
-  std::map<std::string_view, Family> families SL_GUARDED_BY(mutex);  // not their cells
+  std::unordered_map<std::string_view, Family> families SL_GUARDED_BY(mutex);  // not their cells
   std::vector<std::function<void()>> refreshes SL_GUARDED_BY(mutex);
   Mutex refreshing;  // held while they run: one scrape's after the other's
 
@@ -141,13 +152,13 @@ struct Metrics::State {
                      std::span<const std::string_view> label_values) {
     SL_CHECK(spec.type == type);
     SL_CHECK(spec.label_count() == label_values.size());
-    Labels labels(label_values.begin(), label_values.end());
     const MutexLock lock(mutex);
     Family& family = families[spec.name];
     family.spec = &spec;
-    auto found = family.series.find(labels);
-    const bool is_overflow =
-        found == family.series.end() && family.series.size() >= kMetricSeriesMax;
+    auto found = family.series.find(label_values);
+    if (found != family.series.end()) return {found->second};
+    const bool is_overflow = family.series.size() >= kMetricSeriesMax;
+    Labels labels(label_values.begin(), label_values.end());
     if (is_overflow) {
       labels.assign(labels.size(), "other");
       found = family.series.find(labels);
@@ -258,6 +269,7 @@ std::string Metrics::scrape() const {
       if (!family.series.empty()) families.push_back(family_of(family));
     }
   }
+  std::ranges::sort(families, {}, &prometheus::MetricFamily::name);
   std::ostringstream text;
   prometheus::TextSerializer().Serialize(text, families);
   return text.str();
