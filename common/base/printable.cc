@@ -31,6 +31,8 @@ struct Character {
   std::size_t bytes = 0;  // 0: the first byte is no UTF-8
 };
 
+bool is_printable_ascii(char c) { return c >= ' ' && c < 0x7F; }
+
 // Of text that is not empty.
 Character first_of(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(text[i]); };
@@ -45,11 +47,10 @@ Character first_of(std::string_view text) {
 bool is_printable(const Character& character) {
   if (character.bytes == 0) return false;
   const std::uint32_t code = character.code;
-  if (code < 0x7F) return code >= ' ';
-  return code != 0x7F &&
-         std::none_of(kUnprintable.begin(), kUnprintable.end(), [code](const Range& range) {
-           return range.first <= code && code <= range.last;
-         });
+  if (code < 0x80) return is_printable_ascii(static_cast<char>(code));
+  return std::none_of(kUnprintable.begin(), kUnprintable.end(), [code](const Range& range) {
+    return range.first <= code && code <= range.last;
+  });
 }
 
 void append_escaped(std::string& out, char first, const Character& character) {
@@ -78,7 +79,11 @@ bool is_printable(std::string_view text) {
 }
 
 void append_printable(std::string& out, std::string_view text) {
-  while (!text.empty()) {
+  while (true) {
+    const auto plain_end = std::find_if_not(text.begin(), text.end(), is_printable_ascii);
+    out.append(text.begin(), plain_end);
+    text.remove_prefix(static_cast<std::size_t>(plain_end - text.begin()));
+    if (text.empty()) return;
     const Character character = first_of(text);
     const std::size_t bytes = std::max<std::size_t>(character.bytes, 1);
     if (is_printable(character)) {
