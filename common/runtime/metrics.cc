@@ -78,10 +78,7 @@ std::optional<std::size_t> worker_label_of(const MetricSpec& spec) {
   return static_cast<std::size_t>(label - spec.labels.begin());
 }
 
-struct Family {
-  const MetricSpec* spec = nullptr;
-  std::map<Labels, std::shared_ptr<MetricCell>, LabelsLess> series;
-};
+using Family = std::map<Labels, std::shared_ptr<MetricCell>, LabelsLess>;
 
 prometheus::MetricType type_of(MetricType type) {
   if (type == MetricType::Counter) return prometheus::MetricType::Counter;
@@ -124,13 +121,11 @@ prometheus::ClientMetric metric_of(const MetricSpec& spec, const Labels& labels,
   return metric;
 }
 
-prometheus::MetricFamily family_of(const Family& family) {
-  prometheus::MetricFamily text{std::string(family.spec->name),
-                                std::string(family.spec->help),
-                                type_of(family.spec->type),
-                                {}};
-  for (const auto& [labels, cell] : family.series) {
-    text.metric.push_back(metric_of(*family.spec, labels, *cell));
+prometheus::MetricFamily family_of(const MetricSpec& spec, const Family& family) {
+  prometheus::MetricFamily text{
+      std::string(spec.name), std::string(spec.help), type_of(spec.type), {}};
+  for (const auto& [labels, cell] : family) {
+    text.metric.push_back(metric_of(spec, labels, *cell));
   }
   return text;
 }
@@ -139,7 +134,8 @@ prometheus::MetricFamily family_of(const Family& family) {
 
 struct Metrics::State {
   Mutex mutex;
-  std::unordered_map<std::string_view, Family> families SL_GUARDED_BY(mutex);  // not their cells
+  // By address: requests look up a dozen. Not their cells.
+  std::unordered_map<const MetricSpec*, Family> families SL_GUARDED_BY(mutex);
   std::vector<std::function<void()>> refreshes SL_GUARDED_BY(mutex);
   Mutex refreshing;  // held while they run: one scrape's after the other's
 
@@ -153,18 +149,17 @@ struct Metrics::State {
     SL_CHECK(spec.type == type);
     SL_CHECK(spec.label_count() == label_values.size());
     const MutexLock lock(mutex);
-    Family& family = families[spec.name];
-    family.spec = &spec;
-    auto found = family.series.find(label_values);
-    if (found != family.series.end()) return {found->second};
-    const bool is_overflow = family.series.size() >= kMetricSeriesMax;
+    Family& family = families[&spec];
+    auto found = family.find(label_values);
+    if (found != family.end()) return {found->second};
+    const bool is_overflow = family.size() >= kMetricSeriesMax;
     Labels labels(label_values.begin(), label_values.end());
     if (is_overflow) {
       labels.assign(labels.size(), "other");
-      found = family.series.find(labels);
+      found = family.find(labels);
     }
-    if (found == family.series.end()) {
-      found = family.series.emplace(std::move(labels), std::make_shared<MetricCell>(spec)).first;
+    if (found == family.end()) {
+      found = family.emplace(std::move(labels), std::make_shared<MetricCell>(spec)).first;
     }
     return {found->second, is_overflow};
   }
@@ -231,20 +226,19 @@ void Metrics::begin_worker(std::span<const MetricSpec* const> specs, std::string
 
 void Metrics::remove_worker(std::string_view worker) {
   const MutexLock lock(state_->mutex);
-  for (auto& [name, family] : state_->families) {
-    const auto label = worker_label_of(*family.spec);
+  for (auto& [spec, family] : state_->families) {
+    const auto label = worker_label_of(*spec);
     if (!label) continue;
     const std::size_t index = *label;
-    std::erase_if(family.series,
-                  [&](const auto& series) { return series.first.at(index) == worker; });
+    std::erase_if(family, [&](const auto& series) { return series.first.at(index) == worker; });
   }
 }
 
 void Metrics::remove(const MetricSpec& spec, std::initializer_list<std::string_view> label_values) {
   const MutexLock lock(state_->mutex);
-  const auto family = state_->families.find(spec.name);
+  const auto family = state_->families.find(&spec);
   if (family == state_->families.end()) return;
-  family->second.series.erase(Labels(label_values.begin(), label_values.end()));
+  family->second.erase(Labels(label_values.begin(), label_values.end()));
 }
 
 void Metrics::before_scrape(std::function<void()> refresh) {
@@ -265,8 +259,8 @@ std::string Metrics::scrape() const {
   std::vector<prometheus::MetricFamily> families;
   {
     const MutexLock lock(state_->mutex);
-    for (const auto& [name, family] : state_->families) {
-      if (!family.series.empty()) families.push_back(family_of(family));
+    for (const auto& [spec, family] : state_->families) {
+      if (!family.empty()) families.push_back(family_of(*spec, family));
     }
   }
   std::ranges::sort(families, {}, &prometheus::MetricFamily::name);

@@ -55,8 +55,9 @@ class Histogram {
   std::shared_ptr<MetricCell> cell_;
 };
 
-// All series of the process. Label values are given in the order of the spec's labels; a wrong
-// count or the wrong type of metric is a bug and stops the process.
+// All series of the process. A spec is known by its address: it lives as long as the process, and
+// there is one for a name. Label values are given in the order of its labels; a wrong count or the
+// wrong type of metric is a bug and stops the process.
 // Thread safety: all methods from any thread.
 class Metrics {
  public:
