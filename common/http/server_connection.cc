@@ -284,10 +284,8 @@ Task<bool> ServerConnection::read_known_body(std::size_t bytes) {
     if (io != Io::Done) co_return co_await refuse_slow(io, "the request's body");
   }
   while (body.size() < bytes) {
-    if (body.size() >= kTrustedBodyBytes && body.capacity() < bytes + kSpareBytes) {
-      const auto io = co_await make_room(bytes, pace);
-      if (io != Io::Done) co_return co_await refuse_slow(io, "the request's body");
-    }
+    const bool is_room = body.capacity() >= bytes + kSpareBytes;
+    if (body.size() >= kTrustedBodyBytes && !is_room) co_await make_room(bytes);
     const auto before = body.size();
     const auto part =
         before < kTrustedBodyBytes ? std::min(bytes, kTrustedBodyBytes) - before : bytes - before;
@@ -300,16 +298,11 @@ Task<bool> ServerConnection::read_known_body(std::size_t bytes) {
   co_return true;
 }
 
-Task<Io> ServerConnection::make_room(std::size_t bytes, Pace& pace) {
-  // To copy what has come takes as long as to receive it.
-  const auto begin = system_clock().now();
-  auto io = co_await wire_->next_turn(patience(pace.patience()));
-  if (io == Io::Done) {
-    request_.body.reserve(bytes + kSpareBytes);
-    io = co_await wire_->next_turn(patience(pace.patience()));
-  }
-  pace.add(system_clock().now() - begin, 0);
-  co_return io;
+// To copy what has come takes as long as to receive it.
+Task<void> ServerConnection::make_room(std::size_t bytes) {
+  co_await wire_->give_way();
+  request_.body.reserve(bytes + kSpareBytes);
+  co_await wire_->give_way();
 }
 
 Task<bool> ServerConnection::read_chunked_body() {

@@ -118,7 +118,7 @@ class ServerConnection {
   // Waits for more of the body, at the pace that it has to come.
   Task<Io> more_body(Pace& pace);
   // Makes the body's memory so large, between two turns.
-  Task<Io> make_room(std::size_t bytes, Pace& pace);
+  Task<void> make_room(std::size_t bytes);
   [[nodiscard]] Pace body_pace() const;
   Task<bool> expect_continue();
   Task<void> answer();

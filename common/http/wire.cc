@@ -10,6 +10,7 @@
 
 #include <asio/buffer.hpp>
 #include <asio/error.hpp>
+#include <asio/post.hpp>
 #include <asio/redirect_error.hpp>
 #include <poll.h>
 #include <sys/socket.h>
@@ -20,9 +21,10 @@
 namespace sightline::http {
 namespace {
 
-// What a connection sends or receives before the others of its thread have their turn: a tenth to
-// half of a millisecond.
-constexpr std::size_t kTurnBytesMax = 256 * 1024;
+// What a connection sends or receives before the others of its thread have their turn: a fifth to
+// half of a millisecond. Smaller turns mix the bodies of many connections, which then leave the
+// processor's cache between them: a quarter of the size takes 8 % more time for a body of 900 KB.
+constexpr std::size_t kTurnBytesMax = 1024 * 1024;
 // Receiving into a string first clears its new bytes: in steps that stay in the cache.
 // Small ones at first, so that a body that trickles in takes no more memory than it has bytes.
 constexpr std::size_t kReceiveStepBytesMin = 16 * 1024;
@@ -181,10 +183,11 @@ Task<Io> Wire::wait_for(asio::socket_base::wait_type direction, Duration stall) 
   co_return code ? Io::Closed : Io::Done;
 }
 
-Task<Io> Wire::next_turn(Duration stall) {
-  SL_CHECK(!listening_);
+// By the thread's queue: to wait for the socket takes a system call and a poll.
+Task<void> Wire::give_way() {
   turn_bytes_ = 0;
-  co_return co_await wait_for(asio::socket_base::wait_read, stall);
+  deadline_.clear();
+  co_await asio::post(socket_.get_executor(), use_task);
 }
 
 Task<Io> Wire::receive_some(std::string& out, std::size_t bytes_max, Duration stall) {
@@ -192,8 +195,8 @@ Task<Io> Wire::receive_some(std::string& out, std::size_t bytes_max, Duration st
   for (;;) {
     if (ended_) co_return Io::Closed;
     if (turn_bytes_ >= kTurnBytesMax) {
-      const auto waited = co_await next_turn(stall);
-      if (waited != Io::Done) co_return waited;
+      co_await give_way();
+      continue;
     }
     const auto old_size = out.size();
     const auto step =
@@ -207,7 +210,8 @@ Task<Io> Wire::receive_some(std::string& out, std::size_t bytes_max, Duration st
       ended_ = true;
       co_return Io::Closed;
     }
-    const auto waited = co_await next_turn(stall);
+    turn_bytes_ = 0;
+    const auto waited = co_await wait_for(asio::socket_base::wait_read, stall);
     if (waited != Io::Done) co_return waited;
   }
 }
@@ -243,6 +247,10 @@ Task<Io> Wire::send(std::span<const std::string_view> pieces, Pace& pace) {
     const bool took_all =
         pieces_before - unsent.pieces.size() >= std::min(pieces_before, kPiecesMax);
     if (took_all) continue;
+    if (*sent == kTurnBytesMax) {
+      co_await give_way();
+      continue;
+    }
     const Instant begin = system_clock().now();
     const auto waited = co_await wait_for(asio::socket_base::wait_write, pace.patience());
     pace.add(system_clock().now() - begin, 0);

@@ -76,9 +76,8 @@ class Wire : public std::enable_shared_from_this<Wire> {
   // `stall` for them. Touches little more of out's memory than it fills. Only while not listening
   // and with nothing in received().
   Task<Io> receive_some(std::string& out, std::size_t bytes_max, Duration stall);
-  // Gives the others of the thread their turn. Then waits at most `stall` until the peer has sent
-  // more. Only while not listening.
-  Task<Io> next_turn(Duration stall);
+  // Returns after everything else that is ready on this thread has run. Clears the deadline.
+  Task<void> give_way();
   // Makes the buffer at least so large; only while not listening.
   void reserve(std::size_t bytes);
   // Bytes of the buffer.
@@ -137,7 +136,7 @@ class Wire : public std::enable_shared_from_this<Wire> {
   std::size_t capacity_max_;
   std::size_t begin_ = 0;
   std::size_t end_ = 0;
-  std::size_t turn_bytes_ = 0;  // received by receive_some() since it waited
+  std::size_t turn_bytes_ = 0;  // received by receive_some() since it gave way
   bool listening_ = false;
   bool waiting_ = false;
   bool ended_ = false;
