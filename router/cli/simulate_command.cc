@@ -2,6 +2,7 @@
 // Copyright The Sightline Authors
 #include "common/base/log.h"
 #include "common/command/command.h"
+#include "common/runtime/memory_keeper.h"
 
 #include "router/cli/commands.h"
 #include "router/process/open_files.h"
@@ -49,6 +50,7 @@ int simulate_command(const Invocation& invocation) {
   if (begun.status) return *begun.status;
   const auto logging = start_log("info");
   if (!logging.ok()) return fail(command, logging.error().message, 2);
+  runtime::tune_allocator();
   process::check_open_files(process::raise_open_files(), settings.engines);
   const auto status = cluster::run_simulate(settings);
   if (!status.ok()) {
