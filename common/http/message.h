@@ -57,6 +57,7 @@ class Headers {
   [[nodiscard]] Iterator end() const { return {this, entries_.size()}; }
 
  private:
+  friend Headers end_to_end(const Headers& headers);
   struct Entry {
     std::uint32_t offset;
     std::uint32_t name_bytes;
