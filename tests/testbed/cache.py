@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""A directory outside the clone for what is costly to make. A thing in it is whole or not there."""
+"""A directory outside the clone for files that take long to make. It never has a partial file."""
 
 import contextlib
 import fcntl
@@ -16,7 +16,7 @@ TELL_S = 2
 
 
 def directory():
-    """SIGHTLINE_CACHE, else the user's cache directory."""
+    """Returns $SIGHTLINE_CACHE, or a directory below the user's cache directory."""
     chosen = os.environ.get("SIGHTLINE_CACHE")
     if chosen:
         return pathlib.Path(chosen).resolve()
@@ -26,15 +26,15 @@ def directory():
 
 @contextlib.contextmanager
 def file_lock(path, waits_for):
-    """Holds a lock on this file, which is made if need be. The kernel frees it when its holder
-    ends, however that is. Says what it waits for when another process holds it."""
+    """Holds a lock on this file, and creates the file if necessary. The kernel releases the lock at
+    the end of the process, even after a crash. Prints why it waits if another process holds it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     began, has_told = time.monotonic(), False
     while True:
         file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # The one who held it may have removed the file: then this lock excludes nobody.
+            # The previous holder may have removed the file. Then this lock excludes no process.
             if path.exists() and os.path.samestat(os.fstat(file), path.stat()):
                 break
         except (BlockingIOError, FileNotFoundError):
@@ -51,8 +51,8 @@ def file_lock(path, waits_for):
 
 
 def once(name, make):
-    """The path of cache/NAME. If it is not there, make(path) writes a file or a directory to
-    another path first, which then gets the name: one process at a time, nothing half made."""
+    """Returns the path of cache/NAME. If it does not exist, make(path) writes a file or a directory
+    to another path, which then gets the name. Only one process does this at a time."""
     target = directory() / name
     if target.exists():
         return target

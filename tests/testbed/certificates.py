@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Keys, certificates and kubeconfigs of a bed, by openssl. All or none are there."""
+"""Makes the keys, certificates and kubeconfigs of a bed with openssl, all or nothing."""
 
 import json
 import shutil
@@ -9,7 +9,7 @@ import subprocess
 from . import bed as beds
 
 DAYS = "3650"
-# name -> subject; what a program may do follows from its name and organisation.
+# name -> subject. The name and organisation of the subject decide a program's permissions.
 CLIENTS = {
     "admin": "/O=system:masters/CN=admin",
     "kwok": "/O=system:masters/CN=kwok",
@@ -68,7 +68,7 @@ def _certificate(directory, name, subject, options):
 
 
 def _openssl(*arguments):
-    # With a configuration of a few words: the machine's own would add extensions a second time.
+    # The machine's own configuration would add extensions a second time, so this one has none.
     config = b"[req]\ndistinguished_name=dn\n[dn]\n"
     if arguments[0] == "req":
         arguments += ("-config", "/dev/stdin")
@@ -79,7 +79,7 @@ def _openssl(*arguments):
 
 
 def _kubeconfig(bed, name):
-    """A kubeconfig of JSON, which YAML contains."""
+    """Returns a kubeconfig in JSON, which is valid YAML."""
     return {
         "apiVersion": "v1", "kind": "Config", "current-context": f"testbed-{bed.name}",
         "clusters": [{"name": "testbed", "cluster": {

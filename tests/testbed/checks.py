@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""What a machine needs for a test bed, and what to do where it lacks something."""
+"""Checks the needs of a test bed on this machine, and says how to fix missing ones."""
 
 import dataclasses
 import os
@@ -35,7 +35,7 @@ def _program(name, package, part):
 
 
 def _has_venv():
-    """What installs a Go where there is none."""
+    """toolchain.py needs venv and ensurepip to install a Go."""
     return subprocess.run(["python3", "-c", "import ensurepip, venv"], capture_output=True,
                           check=False).returncode == 0
 
@@ -62,7 +62,8 @@ def _works(*command):
 
 
 def _has_control_groups():
-    """Version 1: a hierarchy for each controller that can be written; version 2: all in one."""
+    """Checks for writable control groups. Version 1 has a hierarchy for each controller, version 2
+    has one for all."""
     top = pathlib.Path("/sys/fs/cgroup")
     unified = top / "cgroup.controllers"
     if unified.exists():
@@ -123,12 +124,12 @@ def needs():
 
 
 def lacking():
-    """[(what, fix)] of all needs that are not met."""
+    """Returns [(what, fix)] of all needs that are not met."""
     return [(need.what, need.fix) for need in needs() if not need.is_met()]
 
 
 def check(tell):
-    """Tells a line for each need. True if all are met."""
+    """Calls `tell` with a line for each need. Returns whether all are met."""
     is_all_met, part = True, None
     for need in needs():
         if need.part != part:

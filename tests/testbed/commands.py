@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""One bed as its user sees it: by hack/testbed, in processes of their own."""
+"""Uses a bed in the same way as a user: each call runs hack/testbed in its own process."""
 
 import json
 import subprocess
@@ -16,7 +16,7 @@ class Commands:
 
     @property
     def bed(self):
-        """As it is now: another process makes it."""
+        """The bed's present state, read again each time because another process changes it."""
         return Bed(self.name)
 
     @property
@@ -29,7 +29,7 @@ class Commands:
             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     def run(self, command, *arguments):
-        """(status, output, errors)"""
+        """Returns (status, output, errors)."""
         process = self.begin(command, *arguments)
         output, errors = process.communicate()
         return process.returncode, output, errors
@@ -46,7 +46,7 @@ class Commands:
         return self.must("down")
 
     def kubectl(self, *arguments, given=None):
-        """`given`, a text or an object, is its standard input."""
+        """Runs kubectl. `given` is its standard input, a text or an object."""
         text = given if given is None or isinstance(given, str) else json.dumps(given)
         answer = subprocess.run(
             [TESTBED, "shell", "--name", self.name, "kubectl", *map(str, arguments)], text=True,

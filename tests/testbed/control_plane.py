@@ -9,8 +9,8 @@ from . import fake_nodes
 from .api import Api, anonymous_tls, call
 from .services import Service, ensure, wait_until
 
-# Who wrote what: without the programs of the control plane and the administrator. Of our own kinds
-# also what was written, so that a status can be followed.
+# The audit log shows each writer, except the programs of the control plane and the administrator.
+# For our own kinds it also has the written object, because tests follow its status.
 AUDIT_POLICY = {
     "apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"],
     "rules": [
@@ -26,7 +26,7 @@ AUDIT_POLICY = {
 
 
 def start(bed, programs):
-    """Starts what does not run, in order. Returns the names of what was started."""
+    """Starts the programs that do not run, in order. Returns the names of the started ones."""
     beds.write_whole(bed.pki / "audit-policy.json", json.dumps(AUDIT_POLICY))
     fake_nodes.write_stages(bed)
     api = Api(bed)
@@ -51,7 +51,7 @@ def _etcd(bed, programs):
     peers = f"http://127.0.0.1:{bed.ports['etcd-peer']}"
     return Service("etcd", [
         programs["etcd"], "--data-dir", bed.directory / "etcd", "--name", "testbed",
-        # A crash of the machine may cost the data: nobody keeps a test bed over that.
+        # A crash of the machine may lose the data. No test bed has to survive that.
         "--unsafe-no-fsync", "--log-level", "warn",
         "--listen-client-urls", clients, "--advertise-client-urls", clients,
         "--listen-peer-urls", peers, "--initial-advertise-peer-urls", peers,
@@ -72,7 +72,7 @@ def _apiserver(bed, programs, api):
         "--service-account-issuer", "https://kubernetes.default.svc",
         "--service-cluster-ip-range", beds.SERVICE_CIDR, "--authorization-mode", "Node,RBAC",
         "--enable-admission-plugins", "NodeRestriction",
-        # Without these, controllers and scheduler log an error every 20 seconds.
+        # Without these flags, the controllers and the scheduler log an error every 20 seconds.
         "--requestheader-client-ca-file", pki / "ca.crt",
         "--requestheader-allowed-names", "front-proxy-client",
         "--requestheader-username-headers", "X-Remote-User",
@@ -93,7 +93,7 @@ def _addresses(bed):
     if not bed.with_pods:
         return ["--bind-address", "127.0.0.1", "--advertise-address", "127.0.0.1",
                 "--endpoint-reconciler-type", "none"]
-    # Pods reach it by its Service, which needs an address that is not loopback behind it.
+    # Pods reach the API server through its Service. A Service needs an address outside loopback.
     return ["--bind-address", "0.0.0.0", "--advertise-address", beds.NODE_IP,
             "--endpoint-reconciler-type", "lease"]
 
@@ -111,7 +111,7 @@ def _controller_manager(bed, programs):
         programs[name], *_with_kubeconfig(bed, name), "--use-service-account-credentials=true",
         "--service-account-private-key-file", bed.pki / "service-accounts.key",
         "--root-ca-file", bed.pki / "ca.crt",
-        # Its controllers wait for each other's requests at the default of 20 a second.
+        # With the default of 20 requests a second, its controllers would wait for each other.
         "--kube-api-qps", "500", "--kube-api-burst", "1000",
         "--cluster-signing-cert-file", bed.pki / "ca.crt",
         "--cluster-signing-key-file", bed.pki / "ca.key",

@@ -22,7 +22,7 @@ COREFILE = """\
 
 
 def service(bed, programs):
-    """Listens on all addresses of the bed's network, the node's among them."""
+    """Returns the service of CoreDNS, which listens on all addresses of the bed's network."""
     corefile = bed.directory / "Corefile"
     beds.write_whole(corefile, COREFILE.format(
         ready=READY, domain=DOMAIN, kubeconfig=bed.pki / "coredns.kubeconfig",

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Nodes without a machine: kwok answers for them, and stages say what becomes of their pods."""
+"""Nodes without a machine: kwok reports their status, and stages set the status of their pods."""
 
 from . import bed as beds
 from . import binaries
@@ -11,7 +11,7 @@ SELECTOR = "=".join(ANNOTATION)
 TAINT = "testbed/fake"
 ROOM = {"cpu": "64", "memory": "512Gi", "pods": "110", "nvidia.com/gpu": "8"}
 
-# What a pod may ask for by annotations: to become ready later ("5s"), and another fate than to run.
+# With annotations a pod can become ready later ("5s"), complete or crash.
 DELAY = """\
   delay:
     durationMilliseconds: 0
@@ -117,7 +117,7 @@ def write_stages(bed):
 
 
 def make(api, is_alone):
-    """Beside a real node, which is to get the pods, only those come that tolerate it."""
+    """Makes the fake nodes. Beside a real node they have a taint, so other pods go to that node."""
     for i, name in enumerate(NAMES):
         api.apply(f"/api/v1/nodes/{name}", {
             "apiVersion": "v1", "kind": "Node",

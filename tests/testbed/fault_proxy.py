@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Stands before a bed's API server, with its certificate, and does to single requests what networks
-and API servers do: rules say which requests, what is done, and how often.
+"""A proxy before a bed's API server, with the server's certificate. It injects the faults of
+networks and API servers into single requests. Rules select the requests, the fault and how often.
 
     with FaultProxy(bed) as proxy:
         rule = proxy.add(Rule("429", "PATCH", r"/deployments/", times=3))
@@ -25,18 +25,23 @@ ANSWER_S = 60
 CHUNK_BYTES = 65536
 WORDS = {"409": "Conflict", "429": "TooManyRequests", "500": "InternalError",
          "503": "ServiceUnavailable"}
-# Without an answer: before the API server has the request, and after it has done it.
+# Faults without an answer. drop: the API server never gets the request. lose: it has processed it.
 SILENT = ("drop", "lose")
 ALL = (*SILENT, "delay", "truncate", "cut", *WORDS)
-# Of one hop, and set anew by http.client.
+# Headers of one connection, which http.client sets itself.
 OF_HOP = {"connection", "transfer-encoding", "host", "content-length", "keep-alive"}
 
 
 @dataclasses.dataclass
 class Rule:
-    """`fault`: a status of WORDS; drop, lose: see SILENT; delay: 3 s; truncate: half of the body;
-    cut: a watch ends in the middle of its first event. `path` is a pattern for the path with its
-    query. `times`: of the first so many requests that fit; None: of all."""
+    """Which requests get which fault.
+    fault: a status of WORDS
+      drop, lose: see SILENT
+      delay: 3 s
+      truncate: half of the body
+      cut: a watch ends in the middle of its first event
+    path: a pattern for the path with its query
+    times: how many matching requests get the fault (None: all)"""
     fault: str
     method: str
     path: str
@@ -63,8 +68,8 @@ class FaultProxy:
         self._lock = threading.Lock()
         self._rules = []
         self._sockets = set()
-        # Called before a request goes on and, unless it is a watch, once it is done; true: it ends
-        # there, without an answer.
+        # The proxy calls it before it forwards a request, and again after the API server's answer
+        # unless the request is a watch. If it returns true, the connection ends without an answer.
         self.on_request = lambda method, path, is_done: False
         tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         tls.load_cert_chain(bed.pki / "kube-apiserver.crt", bed.pki / "kube-apiserver.key")
@@ -95,7 +100,7 @@ class FaultProxy:
             self._rules = []
 
     def cut_all(self):
-        """Ends every connection to the API server, and with it the client's."""
+        """Ends every connection to the API server. This also ends the clients' connections."""
         with self._lock:
             sockets = list(self._sockets)
         for one in sockets:
@@ -103,7 +108,7 @@ class FaultProxy:
                 one.shutdown(socket.SHUT_RDWR)
 
     def take(self, method, path):
-        """The fault of this request; None if there is none."""
+        """Returns the fault of this request, or None."""
         with self._lock:
             rule = next((one for one in self._rules if one.fits(method, path)), None)
             if rule is None:
@@ -113,7 +118,7 @@ class FaultProxy:
 
     @contextlib.contextmanager
     def connection(self):
-        """To the API server, without a certificate of its own: clients have tokens."""
+        """Connects to the API server without a client certificate, because clients send tokens."""
         connection = http.client.HTTPSConnection(
             self._bed.server.partition("://")[2], context=self._upstream_tls, timeout=ANSWER_S)
         connection.connect()
@@ -134,11 +139,11 @@ class _Server(http.server.ThreadingHTTPServer):
     proxy = tls = None
 
     def handle_error(self, request, client_address):
-        """A client that is gone, or a connection that was cut."""
+        """Ignores errors of closed clients and cut connections."""
 
 
 class _Cut(Exception):
-    """The connection ends here."""
+    """Ends the connection."""
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
@@ -162,7 +167,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.request.close()
 
     def log_message(self, *_):
-        """Tests say what they want to be seen."""
+        """Prints no log. Tests print their own output."""
 
     def _serve(self):
         proxy = self.server.proxy
@@ -214,7 +219,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.flush()
 
     def _stream(self, answer, is_cut):
-        # An idle watch lasts as long as its two ends.
+        # An idle watch has no timeout.
         self.upstream.sock.settimeout(None)
         self._begin(answer.status, answer.getheaders())
         self.wfile.flush()

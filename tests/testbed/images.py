@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Container images without a registry: a tar of an OCI layout, made of a directory; and what a node
-must do to run them."""
+"""Makes container images without a registry, as a tar of an OCI layout from a directory. Loads them
+into a node."""
 
 import contextlib
 import hashlib
@@ -24,7 +24,8 @@ from .services import wait_until  # noqa: E402
 
 PAUSE = "testbed/pause:1"
 SOCKET = "/run/containerd/containerd.sock"
-# Keeps a pod's namespaces: ends when told to, and buries the dead of a shared process namespace.
+# The pause program keeps a pod's namespaces. It ends on a signal, and reaps the dead processes of a
+# shared process namespace.
 PAUSE_SOURCE = """\
 #include <signal.h>
 #include <stdlib.h>
@@ -39,12 +40,13 @@ int main(void) {
   for (;;) pause();
 }
 """
-# What containerd takes an image's name from, and how it marks those that the kubelet may run.
+# containerd reads an image's name from this annotation, and marks the images that the kubelet may
+# run with this label.
 NAME, MANAGED = "io.containerd.image.name", "io.cri-containerd.image=managed"
 
 
 def qualified(name):
-    """As the kubelet asks for it: a name without a registry means docker's."""
+    """Returns the name that the kubelet requests. A name without a registry means docker's."""
     name = name if ":" in name.rpartition("/")[2] else f"{name}:latest"
     first, slash, _ = name.partition("/")
     if slash and ("." in first or ":" in first or first == "localhost"):
@@ -53,13 +55,13 @@ def qualified(name):
 
 
 def of_directory(archive, name, directory, run=None):
-    """Writes an image of that name; see oci.of_directory()."""
+    """Writes an image with that name. See oci.of_directory()."""
     oci.of_directory(archive, directory, {NAME: qualified(name)}, run)
     return archive
 
 
 def pause():
-    """The archive of the image that every pod needs."""
+    """Returns the archive of the image that every pod needs."""
     key = hashlib.sha256(PAUSE_SOURCE.encode()).hexdigest()[:16]
     return cache.once(f"images/pause-{key}.tar", _make_pause)
 
@@ -76,8 +78,8 @@ def _make_pause(part):
 
 
 def load(bed, archive, inside):
-    """Into the bed's containerd, unless it has this image; `inside` is the beginning of a command
-    in its mount namespace."""
+    """Loads the image into the bed's containerd, unless it has it. `inside` is the beginning of a
+    command that runs in containerd's mount namespace."""
     with tarfile.open(archive) as outer:
         images = json.load(outer.extractfile("index.json"))["manifests"]
     if not all(NAME in image.get("annotations", {}) for image in images):
@@ -88,12 +90,12 @@ def load(bed, archive, inside):
         answer = _ctr(inside, "import", "-", stdin=file)
     if answer.returncode != 0:
         raise BedError(f"{archive} cannot be loaded into '{bed.name}':\n{answer.stderr}")
-    # containerd tells its own part for the kubelet of a new image, which takes a moment.
+    # containerd passes a new image to its CRI plugin, which takes a moment.
     wait_until(lambda: all(_has(inside, image) for image in images), f"{archive} can be run")
 
 
 def name_too(name, other, inside):
-    """Gives an image that is there another name as well."""
+    """Gives a loaded image a second name."""
     answer = _ctr(inside, "tag", "--force", qualified(name), qualified(other))
     if answer.returncode != 0:
         raise BedError(f"{name} cannot be named {other}:\n{answer.stderr}")
@@ -113,7 +115,8 @@ def _ctr(inside, *arguments, **options):
 
 
 def snapshotter(bed):
-    """overlayfs, unless the bed is on a file system that cannot carry one, such as another."""
+    """Returns overlayfs, or native if the bed's file system cannot carry an overlay. Another
+    overlay, for example, cannot."""
     place = bed.directory / "overlay-probe"
     parts = {name: place / name for name in ("lower", "upper", "work", "merged")}
     for part in parts.values():

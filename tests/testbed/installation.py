@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""The product installed in a bed with real pods, as docs/operator.md says, of the build tree."""
+"""Installs the product of the build tree in a bed with real pods, as docs/operator.md says."""
 
 import re
 
@@ -8,14 +8,14 @@ from .bed import ROOT
 
 SYSTEM = "sightline-system"
 INSTALLED = "config/default"
-# Images that the manifests name, and those that `hack/testbed images` loads.
+# Names of images in the manifests, and the images that `hack/testbed images` loads for them.
 IMAGES = {"sightline-operator": "sightline-operator:testbed", "sightline": "sightline:testbed",
           "nats": "nats:testbed"}
 READY_S = 120
 
 
 def with_own_images(manifests):
-    """They are named by themselves (image: NAME:TAG) and in flags (--router-image=NAME:TAG)."""
+    """Replaces image names in fields (image: NAME:TAG) and flags (--router-image=NAME:TAG)."""
     for name, ours in IMAGES.items():
         manifests, found = re.subn(rf"(?<=[ =]){name}:[\w.-]+$", ours, manifests, flags=re.M)
         assert found, f"the manifests name no image {name}"
@@ -23,7 +23,8 @@ def with_own_images(manifests):
 
 
 def install(kubectl):
-    """`kubectl(*arguments, given=None)` takes a text as standard input. Returns when it runs."""
+    """Installs the operator and returns when it runs. `kubectl(*arguments, given=None)` runs
+    kubectl with the text `given` as its standard input."""
     manifests = with_own_images(kubectl("kustomize", ROOT / INSTALLED))
     kubectl("apply", "-f", "-", given=manifests)
     kubectl("-n", SYSTEM, "rollout", "status", "deployment/sightline-operator",

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""up and down of a bed. Both may be repeated, and come after any crash of each other."""
+"""Starts (up) and ends (down) a bed. Both can run repeatedly, and after a crash of either."""
 
 import contextlib
 import os
@@ -15,7 +15,7 @@ LINKED = ("kubectl", "helm")
 
 
 def up(bed, with_pods=False):
-    """Returns the names of the programs that had to be started."""
+    """Starts the programs of a bed that do not run, and returns their names."""
     programs = binaries.binaries(binaries.CONTROL_PLANE + (binaries.PODS if with_pods else ()))
     binaries.stages()
     with bed.lock():
@@ -42,7 +42,7 @@ def up(bed, with_pods=False):
 def _claim(bed, is_new):
     owner = real_node.owner()
     if owner not in (None, bed.directory) and not (owner / "bed.json").exists():
-        # Its clone was removed by hand: nobody is left to take it down.
+        # The owner's clone was removed by hand, so no other process can take its bed down.
         down(Bed(owner.name, owner.parent))
     try:
         real_node.claim(bed)
@@ -63,10 +63,10 @@ def _link(bed, programs):
 
 
 def down(bed, keep_logs=None):
-    """Ends all programs and pods of the bed and removes what it has made; its logs go to the
-    directory `keep_logs` first if one is given. True if there was anything."""
+    """Ends all programs and pods of the bed and removes its files. Copies its logs to the directory
+    `keep_logs` first, if it is set. Returns whether the bed existed."""
     with bed.lock():
-        # All at once and without a farewell: nothing of their data is kept.
+        # Kills all programs together and without notice, because no data is kept.
         found = _remains(bed)
         processes.kill_all(lambda: _remains(bed))
         mounts.remove_below(bed.directory)
@@ -89,7 +89,7 @@ def _remains(bed):
 
 
 def _remove(directory):
-    """The kernel may still write for a moment where a program has just been killed."""
+    """Retries, because the kernel may still write files of a killed program for a moment."""
     for _ in range(50):
         try:
             cache.remove(directory)
@@ -100,7 +100,7 @@ def _remove(directory):
 
 
 def running(bed):
-    """{name: resident bytes} of the bed's programs, children included."""
+    """Returns {name: resident bytes} of the bed's programs and their children."""
     sizes = {}
     for process in processes.of_bed(bed.directory):
         with contextlib.suppress(OSError):
@@ -110,7 +110,8 @@ def running(bed):
 
 
 def shell(bed, arguments):
-    """Becomes the command, or the user's shell, with the bed's kubeconfig and programs."""
+    """Replaces this process with the command or the user's shell. It gets the bed's kubeconfig and
+    programs."""
     if not bed.read() or not bed.kubeconfig.exists():
         raise BedError(f"there is no test bed '{bed.name}': "
                        f"hack/testbed up{'' if bed.name == 'default' else f' --name {bed.name}'}")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""The operator of the build tree as a process beside a bed, with the rights that config/default
-gives it: it may be killed at any point, and reach the API server through anything."""
+"""Runs the operator of the build tree as a process beside a bed, with the rights of config/default.
+Tests can kill it at any point, and put a proxy between it and the API server."""
 
 import json
 import os
@@ -18,7 +18,7 @@ ENDS_S = 60
 
 
 def install(commands):
-    """The kinds and the rights, without what runs. `commands` is the bed by its commands."""
+    """Applies the kinds and the rights, but no workloads. `commands` is a Commands of the bed."""
     rendered = commands.kubectl("kustomize", ROOT / INSTALLED)
     rest = "---\n".join(document for document in rendered.split("---\n")
                         if not any(f"\nkind: {kind}\n" in f"\n{document}" for kind in WORKLOADS))
@@ -27,7 +27,7 @@ def install(commands):
 
 
 def write_kubeconfig(commands, server, name="operator"):
-    """For the operator's service account, at this address; the file."""
+    """Writes a kubeconfig of the operator's service account for this address, and returns it."""
     bed = commands.bed
     token = bed.pki / f"{name}.token"
     write_whole(token, commands.kubectl("-n", SYSTEM, "create", "token", ACCOUNT, "--duration",
@@ -43,7 +43,7 @@ def write_kubeconfig(commands, server, name="operator"):
 
 
 class LocalOperator:
-    """One process at a time; its log goes on in one file."""
+    """Runs one process at a time. All processes append to one log file."""
 
     def __init__(self, program, kubeconfig, log, *flags):
         self._command = [str(program), "--kubeconfig", str(kubeconfig), "--admin-host", "127.0.0.1",
@@ -59,11 +59,11 @@ class LocalOperator:
         return self
 
     def kill(self):
-        """At once. Also of one that has just ended."""
+        """Kills the process without notice. It may have ended already."""
         self._process.send_signal(signal.SIGKILL)
 
     def wait(self):
-        """Its status, once it has ended."""
+        """Waits for its end and returns its status."""
         return self._process.wait(ENDS_S)
 
     def is_running(self):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Mounts, control groups and empty directories that a killed bed leaves in the kernel's hands."""
+"""Finds and removes mounts and control groups that a killed bed leaves in the kernel."""
 
 import contextlib
 import os
@@ -15,7 +15,7 @@ BUSY_S = 10
 
 
 def are_of(pid, directory):
-    """Whether any mount that the process sees has to do with the directory."""
+    """Returns whether any mount of the process is below the directory, or comes from there."""
     with contextlib.suppress(OSError):
         seen = pathlib.Path(f"/proc/{pid}/mountinfo").read_text(encoding="utf-8", errors="replace")
         return f"{directory}/" in seen
@@ -23,9 +23,9 @@ def are_of(pid, directory):
 
 
 def below(directory):
-    """Mount points there, innermost first."""
+    """Returns the mount points below the directory, innermost first."""
     rows = pathlib.Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()
-    # The kernel writes blanks and their like as octal numbers.
+    # The kernel writes blanks and similar characters as octal numbers.
     points = [row.split()[4].encode().decode("unicode_escape") for row in rows]
     return sorted((p for p in points if p.startswith(f"{directory}/")), reverse=True)
 
@@ -39,20 +39,21 @@ def remove_below(directory):
 
 
 def control_group_directories(group):
-    """Of all hierarchies: one for each controller in version 1, one in all in version 2."""
+    """Returns the group's directories in all hierarchies. Version 1 has a hierarchy for each
+    controller, version 2 has one for all."""
     places = [CONTROL_GROUPS / group, *CONTROL_GROUPS.glob(f"*/{group}")]
     return [place for place in places if place.is_dir() and not place.parent.is_symlink()]
 
 
 def names_of_control_groups(parent):
-    """Of its children in any hierarchy."""
+    """Returns the names of the group's children in all hierarchies."""
     return {group.name for place in control_group_directories(parent) for group in place.iterdir()
             if group.is_dir()}
 
 
 def remove_control_groups(groups, parent):
-    """The processes in them have ended, but the kernel may need a moment to notice. Then also the
-    one that holds them all, if it is empty."""
+    """Removes these groups, and then their parent if it is empty. Their processes have ended, but
+    the kernel may need a moment to notice."""
     for top in (directory for group in groups for directory in control_group_directories(group)):
         deadline = time.monotonic() + BUSY_S
         while top.is_dir():

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""A namespace of a running bed for one test, with what a test does in it.
+"""A namespace of a running bed for one test, with the actions of a test in it.
 
     with Namespace(bed, "routes") as namespace:
         namespace.apply(pod("web"), service("web"))
         namespace.wait("pod/web", "Ready")
 
-What is in it goes with it. While a test fails, `describe_all()` says what happened there."""
+At its end, the namespace and its objects are deleted. After a failure, `describe_all()` returns the
+state and events of the namespaces."""
 
 import contextlib
 import itertools
@@ -24,12 +25,12 @@ from .resources import Resources
 
 WAIT_S = 60
 POLL_S = 0.2
-PAUSE_PER_LOOK = 2  # times as long as the look took
+PAUSE_PER_LOOK = 2  # times the duration of a look
 LOG_LINES = 40
 PODS_SHOWN = 12
 RESTRICTED = {"pod-security.kubernetes.io/enforce": "restricted"}
 
-# Of several that run tests in one bed, as pytest-xdist names them.
+# The name that pytest-xdist gives this process. Several processes may run tests in one bed.
 PROCESS = os.environ.get("PYTEST_XDIST_WORKER", "")
 
 _numbers = itertools.count(1)
@@ -37,13 +38,13 @@ _alive = []
 
 
 def describe_all():
-    """[(title, text)] of all namespaces that are there, of this process."""
+    """Returns [(title, text)] of all existing namespaces of this process."""
     return [(f"namespace {one.name}", one.describe()) for one in _alive]
 
 
 class Namespace:
     def __init__(self, bed, title, labels=None):
-        """`title` may be any words, such as a test's name."""
+        """`title` may be any text, for example the name of a test."""
         words = re.sub(r"[^a-z0-9]+", "-", title.lower().removeprefix("test_")).strip("-")
         self.name = f"{words[:30].strip('-')}-{PROCESS}{next(_numbers)}"
         self.bed = bed
@@ -55,14 +56,14 @@ class Namespace:
         _alive.append(self)
         self.apply({"apiVersion": "v1", "kind": "Namespace",
                     "metadata": {"name": self.name, "labels": self._labels}})
-        # Until then, pods are refused.
+        # The API server refuses pods until the service account exists.
         self.until(lambda: self.read("/serviceaccounts/default"), "it has its service account")
         return self
 
     def __exit__(self, *_):
         _alive.remove(self)
-        # Pods first, as their graces may be long; nobody waits for the rest of the clearing up. A
-        # test may have ended the bed.
+        # Deletes pods first, because their grace periods may be long, and waits for no deletion.
+        # A test may have ended the bed.
         with contextlib.suppress(AssertionError):
             self._resources.delete("pods", grace_s=1)
             self._resources.delete("namespace", self.name)
@@ -70,8 +71,8 @@ class Namespace:
                 self._resources.delete("persistentvolume", volume)
 
     def begin(self, program, *arguments, **options):
-        """kubectl or helm in this namespace, or anything else that takes -n, as a process that goes
-        on; it sees the bed's network."""
+        """Starts kubectl, helm or another program that takes -n in this namespace. It runs in the
+        bed's network. Does not wait for its end."""
         command = self.bed.command([shutil.which(program, path=self.bed.bin) or program,
                                     "-n", self.name, *arguments])
         return subprocess.Popen(command, env=self.bed.environment(), text=True, **options)
@@ -89,11 +90,12 @@ class Namespace:
         return output
 
     def try_kubectl(self, *arguments, given=None):
-        """(status, output, errors). `given`, an object, is its standard input."""
+        """Runs kubectl and returns (status, output, errors). `given` is an object for its standard
+        input."""
         return self._run("kubectl", arguments, given)
 
     def kubectl(self, *arguments, given=None):
-        """Its output. An error unless it ends well."""
+        """Runs kubectl and returns its output. Raises an error unless the status is 0."""
         return self._must("kubectl", arguments, given)
 
     def helm(self, *arguments):
@@ -104,8 +106,8 @@ class Namespace:
             self._resources.apply(thing)
 
     def get(self, *arguments):
-        """The object or list, as `kubectl get`. A plain question ("pods", "pod", "web" or "pods",
-        "-l", "app=web") takes no kubectl: most are asked many times."""
+        """Returns the object or list that `kubectl get` prints. Calls like get("pods"),
+        get("pod", "web") and get("pods", "-l", "app=web") need no kubectl, as tests repeat them."""
         match arguments:
             case (str(kind),) if kind.isalpha():
                 return self._resources.get(kind)
@@ -116,21 +118,21 @@ class Namespace:
         return json.loads(self.kubectl("get", "-o", "json", *arguments))
 
     def read(self, path):
-        """As get(), at once and by the core API's path below this namespace; None if there is
-        none."""
+        """Like get(), but takes a path of the core API below this namespace, and needs no
+        discovery. Returns None if the object does not exist."""
         with network.inside(self.bed):
             return Api(self.bed).get(f"/api/v1/namespaces/{self.name}{path}")
 
     def wait(self, resource, condition, seconds=WAIT_S):
-        """Until it has the condition ("Ready"), or what else `kubectl wait --for` knows
-        ("delete", "jsonpath=…")."""
+        """Waits until the resource has the condition ("Ready"). `condition` may also be another
+        value of `kubectl wait --for` ("delete", "jsonpath=…")."""
         if re.fullmatch("[A-Z][A-Za-z]*", condition):
             condition = f"condition={condition}"
         names = resource if isinstance(resource, (list, tuple)) else [resource]
         self.kubectl("wait", f"--for={condition}", f"--timeout={seconds}s", *names)
 
     def until(self, is_so, what, seconds=WAIT_S):
-        """The first true value of is_so()."""
+        """Waits for a true value of is_so() and returns it."""
         deadline = time.monotonic() + seconds
         while True:
             began = time.monotonic()
@@ -140,18 +142,17 @@ class Namespace:
             if time.monotonic() > deadline:
                 raise AssertionError(
                     f"in {self.name}, after {seconds} s it is not so that {what}: {value!r}")
-            # A look that took long on a busy machine would otherwise be begun again almost without
-            # a pause, and keep the machine busy.
+            # A slow look means a busy machine. A short pause would keep it busy.
             time.sleep(max(POLL_S, PAUSE_PER_LOOK * (time.monotonic() - began)))
 
     def exec(self, pod, *command):
-        """What the command says in the pod (NAME, or NAME -c CONTAINER)."""
+        """Returns the output of the command in the pod (NAME, or NAME -c CONTAINER)."""
         return self.kubectl("exec", *pod.split(), "--", *command)
 
     @contextlib.contextmanager
     def forward(self, resource, port):
-        """A connection to the port of a pod or Service through the API server, as by
-        kubectl port-forward."""
+        """Connects to the port of a pod or Service with `kubectl port-forward`, through the API
+        server."""
         process = self.begin("kubectl", "port-forward", resource, f":{port}",
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         try:
@@ -169,8 +170,8 @@ class Namespace:
             process.communicate()
 
     def mount_directory(self, claim, directory):
-        """A claim by which pods mount a directory of this machine, which pods that may not name a
-        path themselves can do. /run and /var/log are not the machine's there."""
+        """Makes a claim for a directory of this machine. With it, pods that may not use hostPath
+        can mount the directory. On the node, /run and /var/log are not the machine's."""
         volume = f"{self.name}-{claim}"
         self._volumes.append(volume)
         modes, storage = ["ReadWriteMany"], {"storage": "1Gi"}
@@ -184,7 +185,7 @@ class Namespace:
                       "resources": {"requests": storage}}})
 
     def describe(self):
-        """What is there, what happened and what the pods said."""
+        """Returns the namespace's objects, its events and the logs of its pods."""
         parts = [self._said("get", "all,pvc,pdb", "-o", "wide"),
                  self._said("get", "events", "--sort-by=.metadata.creationTimestamp", "-o",
                             "custom-columns=AT:.metadata.creationTimestamp,WHY:.reason,"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""The network namespace of a bed with real pods: all its programs are in there, since a kubelet
-takes no loopback address; a bridge stands for the machine's network."""
+"""The network namespace of a bed with real pods. All its programs run in there, because a kubelet
+accepts no loopback address. A bridge replaces the machine's network."""
 
 import contextlib
 import ctypes
@@ -23,14 +23,15 @@ def _run(*command):
 
 
 def _join(file):
-    """This thread, and the programs and threads that it starts from now on."""
+    """Moves this thread into the network of the file. Programs and threads that it starts later
+    are in the same network."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.setns(file.fileno(), NEW_NETWORK) != 0:
         raise beds.BedError(f"a network cannot be entered: {os.strerror(ctypes.get_errno())}")
 
 
 def enter(bed):
-    """For good. Makes the network if need be."""
+    """Moves this thread into the bed's network for good. Makes the network if necessary."""
     network = bed.network_namespace
     if str(network) not in mounts.below(bed.directory):
         network.touch()
@@ -48,7 +49,7 @@ def enter(bed):
 
 @contextlib.contextmanager
 def inside(bed):
-    """A socket that this thread opens meanwhile reaches the bed's pods and Services, also later."""
+    """Sockets that this thread opens inside reach the bed's pods and Services, even afterwards."""
     if not bed.with_pods:
         yield
         return

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Objects for tests with real pods: of the image client:testbed, with web servers of one page."""
+"""Objects for tests with real pods. They use the image client:testbed, for example as web servers
+with one page."""
 
 CLIENT = "client:testbed"
 PORT = 8080
-# A web server whose only page is a text; the pod's name where the shell is asked for it.
+# A web server whose only page is a text. The shell replaces $HOSTNAME in it with the pod's name.
 SERVER = f"""\
 trap exit TERM
 mkdir -p /tmp/www && cd /tmp/www && echo $TEXT > index.html
@@ -16,7 +17,7 @@ RESTRICTED = {
 
 
 def container(name, script=None, **more):
-    """One that waits, or runs a shell's script."""
+    """Returns a container that waits, or runs a shell script."""
     made = {"name": name, "image": CLIENT, "imagePullPolicy": "Never"} | more
     if script is not None:
         made["command"] = ["sh", "-c", script]
@@ -24,7 +25,7 @@ def container(name, script=None, **more):
 
 
 def server(text="$HOSTNAME", port=PORT, **more):
-    """Says the text, when it is Ready."""
+    """Returns a container that serves the text. It is Ready once it answers."""
     return container("server", SERVER.replace("$TEXT", text).replace(str(PORT), str(port)), **{
         "readinessProbe": {"httpGet": {"path": "/", "port": port}, "periodSeconds": 1}} | more)
 
@@ -49,7 +50,7 @@ def service(name, **spec):
 
 
 def evict(namespace, name):
-    """(status, output, errors); refused while a budget allows none."""
+    """Evicts a pod and returns (status, output, errors). A PodDisruptionBudget may refuse it."""
     return namespace.try_kubectl(
         "create", "--raw", f"/api/v1/namespaces/{namespace.name}/pods/{name}/eviction", "-f", "-",
         given={"apiVersion": "policy/v1", "kind": "Eviction",
@@ -57,8 +58,8 @@ def evict(namespace, name):
 
 
 def fetch(namespace, client, url):
-    """What curl gets in the pod, as soon as it gets anything: a Service needs a moment to learn of
-    its pods."""
+    """Returns the output of curl in the pod. Retries until curl succeeds, because a Service needs a
+    moment to find its pods."""
     def ask():
         status, output, _ = namespace.try_kubectl("exec", client, "--", "curl", "-sS", "-m", "10",
                                                   url)

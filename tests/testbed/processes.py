@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""The programs of a bed as processes.
+"""Finds, starts and kills the programs of a bed.
 
-Nobody writes process ids down: each program carries its bed and its name in its environment, which
-its children inherit, so that whatever a bed has started is found also when `up` was killed before
-it could note anything. A signal goes through a handle that was opened before the environment was
-read: never to another process that has got the number since."""
+No file has process ids. Each program carries its bed and its name in its environment, and its
+children inherit it. So all processes of a bed are found, even if `up` was killed early. A signal
+goes through a pidfd, which is opened before the process is checked again. So it never reaches
+another process with the same number."""
 
 import contextlib
 import os
@@ -23,8 +23,8 @@ GONE_S = 20
 
 
 class Process:
-    """One that lived when it was found. `start` is when it began, in ticks since boot: with the
-    number it names the process for ever."""
+    """A process that lived when it was found. `start` is its start time, in ticks since boot. The
+    number and the start time together identify a process for ever."""
 
     def __init__(self, pid, start, program):
         self.pid, self.start, self.program = pid, start, program
@@ -47,9 +47,9 @@ class Process:
 
 
 def start_of(pid):
-    """None for a process that is gone, and for one that is dead and only waits to be reaped."""
+    """Returns the start time of a process. Returns None if it does not exist or is a zombie."""
     try:
-        # The name, in parentheses, may contain anything.
+        # The name is in parentheses and may contain any character.
         fields = pathlib.Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
     except OSError:
         return None
@@ -74,7 +74,7 @@ def _program_of(pid, directory):
 
 
 def of_bed(directory):
-    """All processes of this bed, children of its programs included."""
+    """Returns all processes of this bed, with the children of its programs."""
     found = []
     for pid in _all_pids():
         start, program = start_of(pid), _program_of(pid, directory)
@@ -84,7 +84,7 @@ def of_bed(directory):
 
 
 def find(directory, program):
-    """The process that runs this program itself, not one that it has started; None if none."""
+    """Returns the process that runs this program itself, not one of its children, or None."""
     for process in of_bed(directory):
         if process.program == program and process.executable == program:
             return process
@@ -92,7 +92,8 @@ def find(directory, program):
 
 
 def start(bed, program, arguments):
-    """Output goes to the bed's logs. Outlives its starter and the terminal."""
+    """Starts a program. Its output goes to the bed's logs. It goes on after the end of this process
+    and of the terminal."""
     bed.logs.mkdir(parents=True, exist_ok=True)
     environment = {"PATH": PATH, "HOME": str(bed.directory), MARK: f"{program}@{bed.directory}"}
     with open(bed.logs / f"{program}.log", "ab") as log:
@@ -102,7 +103,7 @@ def start(bed, program, arguments):
 
 
 def in_control_groups(groups):
-    """Those in one of these control groups, under any version of control groups."""
+    """Returns the processes in these control groups, with version 1 or 2 of control groups."""
     wanted, found = {f"/{group}" for group in groups}, []
     for pid in _all_pids():
         began = start_of(pid)
@@ -115,7 +116,7 @@ def in_control_groups(groups):
 
 
 def by_control_group(parent):
-    """{name of a child of that control group: processes in or below it that live}."""
+    """Returns {name of a child of that control group: living processes in or below it}."""
     found = {}
     for pid in filter(start_of, _all_pids()):
         with contextlib.suppress(OSError):
@@ -127,7 +128,7 @@ def by_control_group(parent):
 
 
 def kill_all(find_them):
-    """Kills what find_them() returns until it returns nothing more, and waits for their end."""
+    """Kills the processes that find_them() returns, until it returns none. Waits for their end."""
     deadline = time.monotonic() + GONE_S
     while True:
         found = find_them()
@@ -137,7 +138,7 @@ def kill_all(find_them):
             raise BedError(f"these do not end although killed: {found}")
         handles = [handle for handle in map(_kill, found) if handle is not None]
         for handle in handles:
-            # Readable as soon as the process has ended, reaped or not.
+            # The handle becomes readable when the process ends, even before it is reaped.
             select.select([handle], [], [], 1)
             os.close(handle)
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""The images that pods of tests run: the product's programs from a build tree, with the files that
-released ones have, NATS, and a client with curl and busybox. An archive is made once for each
+"""Makes the images for pods of tests: the product's programs from a build tree, with the same files
+as released images, NATS, and a client with curl and busybox. The cache has one archive for each
 content."""
 
 import dataclasses
@@ -22,10 +22,10 @@ from product_files import PROGRAMS, USER
 from .bed import BedError
 from .progress import step
 
-DAEMONS = "/usr/sbin"  # Not on everybody's PATH.
+DAEMONS = "/usr/sbin"  # Not in every user's PATH.
 UNUSED_S = 24 * 3600
-# Ends at once when told to: a program that is the first of its pod gets no signal that it has not
-# asked for.
+# Ends immediately on SIGTERM. The first process of a container gets only signals that it handles,
+# so the shell needs the trap.
 WAITING = ["sh", "-c", "trap exit TERM; sleep 1000000 & wait"]
 
 
@@ -38,7 +38,7 @@ class Image:
 
 
 def of_build(build):
-    """The images for this build tree; of the product, those whose program is there."""
+    """Yields the images for this build tree. It skips product images without their program."""
     for name in ("sightline", "sightline-operator"):
         program = pathlib.Path(build, "bin", name)
         if program.exists():
@@ -61,7 +61,7 @@ def _applets(busybox):
 
 
 def archive(image):
-    """The path of the image's archive."""
+    """Returns the path of the image's archive."""
     name = image.name.partition(":")[0]
     made = cache.once(f"images/{name}-{_key(image)}.tar", lambda part: make(part, image))
     os.utime(made)

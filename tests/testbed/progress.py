@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Lines on standard error for what takes longer than two seconds."""
+"""Prints lines to standard error about steps that take longer than two seconds."""
 
 import contextlib
 import sys
@@ -17,7 +17,7 @@ def say(text):
 
 @contextlib.contextmanager
 def step(text):
-    """Names the step once it has lasted two seconds, and again from time to time until its end."""
+    """Prints the step's name after two seconds, every 20 seconds after that, and at its end."""
     began = time.monotonic()
     is_over = threading.Event()
 

@@ -2,9 +2,9 @@
 # Copyright The Sightline Authors
 """A node that runs pods: containerd, kubelet, kube-proxy and cluster DNS, as the node `real-0`.
 
-All of it, the control plane included, is in a network namespace of its own. containerd and the
-kubelet also have a mount namespace of their own, so that what they mount ends with them. One bed of
-a machine has this at a time."""
+All these programs and the control plane run in a network namespace of the bed. containerd and the
+kubelet also have a mount namespace. It removes their mounts when they end. Only one bed of a
+machine can have this node at a time."""
 
 import contextlib
 import json
@@ -20,13 +20,13 @@ from .services import Service, ensure
 NAME = "real-0"
 LABEL = "type=real"
 CLAIM = pathlib.Path("/run/sightline-testbed-pods")
-# Where containerd puts the groups of containers whose kubelet names no place.
+# containerd's parent control group for containers, if the kubelet names no other.
 CONTAINERS = "k8s.io"
-# Directories of libcni and of the kubelet's device plugins, which have no setting: covered by a
-# tmpfs, so they must exist.
+# Directories of libcni and of the kubelet's device plugins. No setting changes them, so a tmpfs
+# covers them. They must exist for that.
 COVERED = (pathlib.Path("/var/lib/cni"), pathlib.Path("/var/lib/kubelet"))
 CNI_PLUGINS = "/usr/lib/cni"
-# In the mount namespace, where /run is empty and short: a socket's path has 107 bytes.
+# In the mount namespace, /run is empty. The path is short, because Linux allows a socket 107 bytes.
 SOCKET = images.SOCKET
 KUBE_PROXY_HEALTH, KUBE_PROXY_METRICS, KUBELET_HEALTH = 10256, 10249, 10248
 
@@ -51,8 +51,8 @@ disabled_plugins = ["io.containerd.internal.v1.opt"]
     bin_dir = "{plugins}"
     conf_dir = "{networks}"
 """
-# Private first: nothing that is mounted from here on is seen outside. Then shared, as the kubelet's
-# mounts must reach the containers.
+# unshare makes the mounts private first, so later mounts are not visible outside. This script makes
+# them shared, because the kubelet's mounts must reach the containers.
 MOUNTS = """\
 set -e
 mount --make-rshared /
@@ -63,7 +63,7 @@ exec "$@"
 
 
 def claim(bed):
-    """Makes this bed the machine's one with real pods."""
+    """Makes this bed the machine's only bed with real pods."""
     if os.geteuid() != 0:
         raise beds.BedError("real pods need root; hack/testbed check says what else")
     try:
@@ -85,9 +85,9 @@ def release(bed):
 
 
 def control_groups(bed):
-    """Those of all pods' containers: what containerd has noted, as it does before it makes a group,
-    and what it no longer notes. Of a container that is removed on a busy machine the group, or even
-    a process, may stay behind."""
+    """Returns the control groups of all containers of the bed. containerd's notes name most of
+    them, because containerd writes a note before it makes a group. On a busy machine, the group or
+    a process of a removed container may remain without a note. This function finds these too."""
     notes = bed.directory / "containerd/io.containerd.grpc.v1.cri"
     noted = {note.name for kind in ("sandboxes", "containers") for note in (notes / kind).glob("*")}
     stray = set()
@@ -106,18 +106,19 @@ def owner():
 
 
 def start(bed, programs):
-    """Starts what does not run. Returns the names of what was started."""
+    """Starts the programs that do not run. Returns the names of the started ones."""
     api = Api(bed)
     small_requests.apply(api)
     started = ensure(bed, _containerd(bed))
     images.load(bed, images.pause(), mount_namespace(bed))
-    # Side by side: kube-proxy waits for the node to be there.
+    # These start together, because kube-proxy waits until the node exists.
     return started + ensure(bed, _kubelet(bed, programs, api), _kube_proxy(bed, programs),
                             dns.service(bed, programs))
 
 
 def mount_namespace(bed):
-    """A command's beginning, to see what containerd and the kubelet see."""
+    """Returns the beginning of a command that runs in the mount namespace of containerd and the
+    kubelet."""
     inside = _mount_namespace_of_any(bed)
     if inside is None:
         raise beds.BedError(f"containerd of the test bed '{bed.name}' does not run: "
@@ -126,7 +127,8 @@ def mount_namespace(bed):
 
 
 def _mount_namespace_of_any(bed):
-    """None if no process is in there. It outlives containerd: pods and the kubelet stay inside."""
+    """Like mount_namespace(), but returns None if no process is in there. The namespace outlives
+    containerd: pods and the kubelet stay inside."""
     for process in sorted(processes.of_bed(bed.directory), key=_is_not_containerd):
         with contextlib.suppress(OSError):
             theirs = f"/proc/{process.pid}/ns/mnt"
@@ -147,8 +149,8 @@ def _containerd(bed):
     beds.write_whole(config, CONTAINERD.format(
         root=bed.directory / "containerd", socket=SOCKET, pause=images.PAUSE,
         plugins=CNI_PLUGINS, networks=networks, snapshotter=images.snapshotter(bed)))
-    # Each pod has a link of its own: on a bridge, a pod that reaches its neighbour by a Service is
-    # answered past the translation of addresses, unless the kernel filters bridges.
+    # Each pod has its own link. On a bridge, the answer of a neighbour behind a Service would
+    # bypass the address translation, unless the kernel filters bridges.
     beds.write_whole(networks / "10-testbed.conflist", json.dumps({
         "cniVersion": "0.4.0", "name": "testbed", "plugins": [{
             "type": "ptp",
@@ -176,11 +178,11 @@ def _kube_proxy(bed, programs):
         "apiVersion": "kubeproxy.config.k8s.io/v1alpha1", "kind": "KubeProxyConfiguration",
         "clientConnection": {"kubeconfig": str(bed.pki / "kube-proxy.kubeconfig")},
         "mode": "nftables", "hostnameOverride": NAME, "clusterCIDR": beds.REAL_POD_CIDR,
-        # A second by default, for which a Service knows nothing of a pod that is Ready.
+        # With the default of one second, a Service finds a Ready pod only after this time.
         "nftables": {"minSyncPeriod": "100ms"}, "conntrack": {"maxPerCore": 0},
         "healthzBindAddress": f"{beds.NODE_IP}:{KUBE_PROXY_HEALTH}",
         "metricsBindAddress": f"127.0.0.1:{KUBE_PROXY_METRICS}"}))
-    # Its health page on the node's address wants more, such as an API server that answers.
+    # The health endpoint on the node's address also depends on, for example, the API server.
     return Service("kube-proxy", [programs["kube-proxy"], "--config", config],
                    lambda: call(f"http://127.0.0.1:{KUBE_PROXY_METRICS}/healthz")[0] == 200)
 
@@ -211,9 +213,9 @@ def _kubelet_configuration(bed):
         "tlsCertFile": str(bed.pki / "kubelet-serving.crt"),
         "tlsPrivateKeyFile": str(bed.pki / "kubelet-serving.key"),
         "healthzPort": KUBELET_HEALTH, "clusterDNS": [beds.NODE_IP], "clusterDomain": dns.DOMAIN,
-        # A pod's groups are then containerd's own, and control_groups() knows their names.
+        # With these, containerd names the control groups of pods, and control_groups() finds them.
         "cgroupDriver": "cgroupfs", "cgroupsPerQOS": False, "enforceNodeAllocatable": [],
-        # The machine's own limits are none of the bed's business.
+        # The bed ignores the machine's own limits.
         "failCgroupV1": False, "failSwapOn": False, "oomScoreAdj": 0,
         "evictionHard": {"memory.available": "0%", "nodefs.available": "0%",
                          "imagefs.available": "0%", "nodefs.inodesFree": "0%"},

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Objects of a bed's API server by the names that kubectl takes, without a kubectl: each of those
-needs 0.1 s of a processor, and most calls of a test ask whether something is so yet."""
+"""Reads and writes objects of a bed's API server under the names that kubectl takes, but without
+kubectl. Each run of kubectl takes 0.1 s of processor time, and tests mostly poll."""
 
 import json
 import threading
@@ -10,14 +10,14 @@ import urllib.parse
 from . import network
 from .api import APPLY, Api
 
-# All groups and their resources, in two answers (Kubernetes 1.30, aggregated discovery).
+# Aggregated discovery (Kubernetes 1.30) returns all groups and their resources in two answers.
 DISCOVERY = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 ANSWER_S = 120  # kubectl has no limit
 WRITER = "fieldManager=kubectl&fieldValidation=Strict"
 
 
 class Resources:
-    """Of one namespace. Threads may share it."""
+    """The objects of one namespace. Threads may share it."""
 
     def __init__(self, bed, namespace):
         self._bed = bed
@@ -27,7 +27,7 @@ class Resources:
         self._by_name = {}
 
     def get(self, kind, name=None, labels=None):
-        """As `kubectl get -o json`."""
+        """Returns the result of `kubectl get -o json`."""
         root, found = self._find(kind)
         query = {} if labels is None else {"labelSelector": labels}
         thing = json.loads(self._must(self._place(root, found, name, query)))
@@ -38,15 +38,15 @@ class Resources:
         return thing
 
     def apply(self, thing):
-        """As `kubectl apply --server-side`."""
+        """Does the same as `kubectl apply --server-side`."""
         root, found = self._find(thing["kind"], thing["apiVersion"])
         namespace = thing["metadata"].get("namespace")
         path = self._place(root, found, thing["metadata"]["name"], namespace=namespace)
         self._must(f"{path}?{WRITER}", "PATCH", thing, APPLY)
 
     def delete(self, kind, name=None, grace_s=None):
-        """The named one, or all of the kind in the namespace, without waiting for their end. A
-        refusal is ignored: this clears up after a test."""
+        """Deletes the named object, or all objects of the kind in the namespace. Does not wait for
+        their end. Ignores errors, because it cleans up after a test."""
         query = {"propagationPolicy": "Background"}
         if grace_s is not None:
             query["gracePeriodSeconds"] = grace_s
@@ -60,8 +60,8 @@ class Resources:
         return "/".join(parts) + (f"?{urllib.parse.urlencode(query)}" if query else "")
 
     def _find(self, kind, version=None):
-        """(root of its group, what discovery says of it) by any name of it; of one version if it is
-        given, else of the server's preferred one."""
+        """Returns (root of the group, entry of discovery) for any name of a kind. Without
+        `version`, it takes the server's preferred version."""
         name = (kind.lower(), version)
         if name not in self._by_name:
             self._discover()
@@ -93,8 +93,8 @@ class Resources:
 
 
 def _note(by_name, top, group):
-    """By plural, singular, kind and short names; the first group and version that has a name keeps
-    it, as the server puts the preferred ones first."""
+    """Adds a group's resources by plural, singular, kind and short names. The first group and
+    version with a name keeps it, because the server lists preferred ones first."""
     group_name = group["metadata"].get("name")
     for version in group["versions"]:
         api_version = f"{group_name}/{version['version']}" if group_name else version["version"]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""What a bed runs: a command line, and how to see that it is ready; and their start."""
+"""Starts the services of a bed. A service is a command line and a check of its readiness."""
 
 import dataclasses
 import time
@@ -23,8 +23,8 @@ class Service:
 
 
 def ensure(bed, *services):
-    """Starts those that do not run, and waits until all are ready. Returns the names of what had to
-    be started."""
+    """Starts the services that do not run, and waits until all are ready. Returns the names of the
+    started ones."""
     started = {
         service.name: processes.start(bed, service.name, service.arguments)
         for service in services if processes.find(bed.directory, service.name) is None}
@@ -48,7 +48,7 @@ def wait(bed, service, is_alive):
 
 
 def wait_until(is_so, what):
-    """For what has no program of its own."""
+    """Waits for a condition that belongs to no single service."""
     deadline = time.monotonic() + READY_S
     with step(f"waiting until {what}"):
         while not is_so():

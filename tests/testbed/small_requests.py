@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Pods that run on a machine of tests share it without asking: what they request of its processors
-and memory, which is meant for a machine of production, becomes next to nothing on admission. Their
-owners (Deployments and the like) keep what they say, and limits stay."""
+"""Lowers the CPU and memory requests of pods on admission. The product's requests are for
+production machines, but all pods of a test share one machine. Owners (for example Deployments) keep
+their requests, and pods keep their limits."""
 
 NAME = "testbed-small-requests"
 GROUP = "/apis/admissionregistration.k8s.io/v1"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""A Go that can build Kubernetes: the machine's own, else one from PyPI in the cache."""
+"""Finds a Go that can build Kubernetes: the machine's own, or one from PyPI in the cache."""
 
 import os
 import re
@@ -20,9 +20,10 @@ class ToolchainError(RuntimeError):
 
 
 def environment():
-    """For every call of go: what is built depends on our files alone, not on the user's flags."""
+    """Returns the environment of all calls of go. Builds depend on our files only, not on the
+    user's flags."""
     return os.environ | {
-        # Debug information, which -s drops at the end, takes an eighth of a build to make.
+        # Making debug information takes an eighth of a build, and -s drops it at the end.
         "GOTOOLCHAIN": "local",
         "GOFLAGS": "-mod=readonly -trimpath -buildvcs=false -gcflags=all=-dwarf=false",
         "GOWORK": "off", "CGO_ENABLED": "0",
@@ -30,7 +31,7 @@ def environment():
 
 
 def version(go):
-    """"go1.26.8" for this program; None if it is not there or says nothing."""
+    """Returns a version like "go1.26.8", or None if the program does not run."""
     try:
         answer = subprocess.run([go, "env", "GOVERSION"], env=environment(), text=True,
                                 capture_output=True, check=False)
@@ -54,12 +55,13 @@ def _place():
 
 
 def is_there():
-    """Whether go() has nothing to install."""
+    """Returns whether go() has nothing to install."""
     return _own() is not None or (cache.directory() / _place()).is_dir()
 
 
 def go():
-    """The path of a go program, installed into the cache if the machine has none that will do."""
+    """Returns the path of a go program. Installs one into the cache if the machine's is missing or
+    too old."""
     own = _own()
     if own is not None:
         return own
@@ -71,7 +73,7 @@ def go():
 
 
 def _install(part):
-    """By a pip of its own: the interpreter that runs this may be without."""
+    """Installs Go with pip in a virtual environment, because this interpreter may lack pip."""
     virtual = part / "venv"
     with step(f"installing {WHEEL} (70 MB)"):
         for command in (
