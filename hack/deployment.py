@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Starts a whole deployment as real processes on free ports: a nats-server, simulated engines, an
-agent beside each of them, routers that follow the agents, and frontends that ask the routers."""
+"""Starts a whole deployment as real processes on free ports: a nats-server, simulated engines with
+an agent each, routers that follow the agents, and frontends that use the routers."""
 
 import contextlib
 import json
@@ -15,8 +15,8 @@ NAME = "demo"
 
 
 class Node:
-    """A program that can be killed and started again, on the same ports. `command` is called with
-    them at each start."""
+    """A program that can be killed and started again on the same ports. Each start calls `command`
+    with these ports."""
 
     def __init__(self, name, logs, command, ports):
         self.name = name
@@ -27,7 +27,7 @@ class Node:
         self.starts = 0
 
     def launch(self):
-        """Not waited for: see wait()."""
+        """Starts the program without waiting until it is ready. wait() waits."""
         self.starts += 1
         self.program = Program(self.command(self.ports),
                                self.logs / f"{self.name}.{self.starts}.log")
@@ -40,14 +40,14 @@ class Node:
         self.wait()
 
     def freeze(self):
-        """It keeps its connections and answers nothing."""
+        """Stops its threads. It keeps its connections, but answers nothing."""
         freeze(self.program.process)
 
     def thaw(self):
         thaw(self.program.process)
 
     def kill(self):
-        """As a crash does it."""
+        """Ends the program like a crash, with SIGKILL."""
         self.stop(signal.SIGKILL)
 
     def stop(self, signal_number=signal.SIGTERM):
@@ -72,8 +72,8 @@ class Node:
 
 
 class RouterView(Stack):
-    """A router of a deployment as the only one of a stack: what judges a single router judges it.
-    It does not start or stop anything."""
+    """Shows a router of a deployment as the router of a Stack, for checks that take a Stack. It
+    does not start or stop anything."""
 
     def __init__(self, deployment, node):
         super().__init__(deployment.build, workers=deployment.engines.workers,
@@ -84,9 +84,11 @@ class RouterView(Stack):
 
 
 class Deployment:
-    """Use as a context manager. Options:
-    engines, routers, frontends: how many; engine_flags, agent_flags, router_flags, frontend_flags;
-    roles: of the routers ("" for both); nats_url: function of a node's name, where it finds NATS.
+    """Use it as a context manager. Options:
+    engines, routers, frontends: how many
+    engine_flags, agent_flags, router_flags, frontend_flags: further flags of these programs
+    roles: of the routers ("" means both)
+    nats_url: a function that returns the NATS URL for a node's name
     """
 
     def __init__(self, build, engines=2, routers=2, frontends=0, **options):
@@ -138,7 +140,7 @@ class Deployment:
                 everything.callback(node.stop)
 
     def on_the_way_to(self, router):
-        """Processes that what an engine announces passes before the router has applied it."""
+        """Returns the processes that an engine's events pass until the router has applied them."""
         programs = [self.engines.simulator, self.nats, router.program,
                     *(agent.program for agent in self.agents)]
         return [program.process for program in programs if program and program.process]
@@ -147,19 +149,19 @@ class Deployment:
         return RouterView(self, router)
 
     def wait_until_ready(self, router):
-        """Until the router believes all engines."""
+        """Waits until the router reports all workers as ready."""
         view = self.view(router)
         view.wait_until(lambda: [w["state"] for w in view.worker_states()]
                         == ["ready"] * len(self.agents))
 
     def wait_until_healthy(self, node):
-        """Until it is ready to be sent requests, by its own judgement."""
+        """Waits until its /readyz answers 200."""
         view = self.view(node)
         view.wait_until(lambda: view.get(node.admin_port, "/readyz")[0] == 200)
 
     def wait_until_heard(self):
-        """Until every router that runs has as many blocks of each engine as the engine holds, also
-        of one that goes on with other answers."""
+        """Waits until every running router has as many blocks of each engine as the engine holds.
+        The engine may generate other answers meanwhile."""
         for i in range(len(self.agents)):
             for router in self.routers:
                 if router.is_running():
@@ -167,7 +169,7 @@ class Deployment:
                     view.wait_until(lambda: view.worker_states()[i]["blocks"] == self.held(i))
 
     def held(self, i):
-        """How many blocks the engine holds."""
+        """Returns how many blocks the engine holds."""
         told = self.engines.get(self.engines.engine_port(i), "/sim/blocks")[1]
         return len(json.loads(told)["blocks"])
 

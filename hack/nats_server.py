@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Starts Debian's nats-server on a free port, and a client of a few lines for tests that listen,
-forge or see what a server permits."""
+"""Starts Debian's nats-server on a free port. It also has a small client for tests that subscribe,
+forge messages or check the server's permissions."""
 
 import contextlib
 import itertools
@@ -18,15 +18,15 @@ from stack import freeze, thaw
 READY_S = 15
 PIECE_BYTES = 1 << 16
 
-# Below the ports that Linux gives to connections and to listeners on port 0 (from 32768): between
-# the choice of one of these and its use nobody is given it. Each process begins elsewhere, as
-# several run tests at once.
+# Linux gives ports from 32768 on to connections and to listeners on port 0. This range is below, so
+# Linux gives a chosen port to no other process before its use. Several processes run tests in
+# parallel, so each begins at another port.
 FIRST_PORT, PORTS = 12000, 20000
 _next_port = itertools.count(os.getpid() * 997)
 
 
 def free_port():
-    """One that nobody listens on, and that no other call in this process has returned lately."""
+    """Returns a port without a listener, which no recent call in this process has returned."""
     for number in itertools.islice(_next_port, PORTS):
         port = FIRST_PORT + number % PORTS
         with socket.socket() as probe, contextlib.suppress(OSError):
@@ -36,8 +36,8 @@ def free_port():
 
 
 class NatsServer:
-    """A nats-server that can be killed, frozen and started again on the same port. `config` is
-    added to its configuration file: permissions, TLS, limits. Use as a context manager."""
+    """A nats-server that can be killed, frozen and started again on the same port. `config` goes
+    into its configuration file: permissions, TLS, limits. Use it as a context manager."""
 
     host = "127.0.0.1"
 
@@ -46,7 +46,7 @@ class NatsServer:
         self.config = config
         self.port = free_port()
         self.process = None
-        # Debian installs it where daemons are, which is not on everybody's path.
+        # Debian installs it in /usr/sbin, which is not in every user's PATH.
         self.program = shutil.which("nats-server") or "/usr/sbin/nats-server"
 
     @property
@@ -61,7 +61,7 @@ class NatsServer:
         self.kill()
 
     def start(self):
-        """Returns once it takes connections."""
+        """Returns once the server accepts connections."""
         self.logs.mkdir(parents=True, exist_ok=True)
         file = self.logs / f"nats-{self.port}.conf"
         file.write_text(f'listen: "{self.host}:{self.port}"\n{self.config}\n')
@@ -79,7 +79,7 @@ class NatsServer:
             time.sleep(0.02)
 
     def kill(self):
-        """As kill -9 does; nothing if it does not run."""
+        """Ends the server with SIGKILL, if it runs."""
         if self.process is None:
             return
         self.process.kill()
@@ -87,7 +87,7 @@ class NatsServer:
         self.process = None
 
     def freeze(self):
-        """It keeps its connections and answers nothing."""
+        """Stops its threads. It keeps its connections, but answers nothing."""
         freeze(self.process)
 
     def thaw(self):
@@ -101,9 +101,9 @@ class NatsServer:
 
 
 class NatsClient:
-    """One connection, to the host and port of any server. What it is sent is read when it is asked
-    for. Errors of the server, such as refused permissions, are kept in `errors`. Use as a context
-    manager."""
+    """One connection to the host and port of any server. It reads from the connection only during
+    its calls. `errors` has the errors of the server, for example about permissions. Use it as a
+    context manager."""
 
     def __init__(self, server, user=None, password=None):
         self.errors = []
@@ -129,7 +129,7 @@ class NatsClient:
         self._socket.close()
 
     def subscribe(self, subject):
-        """From the return on, what is published there is heard, if the server permits it."""
+        """When it returns, the subscription is in force, if the server permits it."""
         self._socket.sendall(f"SUB {subject} {self._next_id}\r\n".encode())
         self._next_id += 1
         self.flush()
@@ -138,13 +138,13 @@ class NatsClient:
         self._socket.sendall(f"PUB {subject} {len(payload)}\r\n".encode() + payload + b"\r\n")
 
     def flush(self):
-        """Until the server has taken what was sent."""
+        """Waits until the server has processed everything sent before."""
         self._socket.sendall(b"PING\r\n")
         while self._read() != b"PONG":
             pass
 
     def next(self, seconds=READY_S):
-        """The next message, (subject, payload); None if none comes in this time."""
+        """Returns the next message as (subject, payload), or None after this time without one."""
         deadline = time.monotonic() + seconds
         while not self._messages:
             self._socket.settimeout(max(0.001, deadline - time.monotonic()))
@@ -157,7 +157,7 @@ class NatsClient:
         return self._messages.pop(0)
 
     def _read(self):
-        """One line of the protocol, which is dealt with and returned."""
+        """Reads one line of the protocol, handles it and returns it."""
         line = self._line()
         if line.startswith(b"MSG "):
             subject, size = line.split()[1].decode(), int(line.split()[-1])

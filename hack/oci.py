@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""A container image as the tar of an OCI layout, written without a daemon or a registry: the same
-bytes for the same files."""
+"""Writes a container image as the tar of an OCI layout, without a daemon or a registry. The same
+files give the same bytes."""
 
 import gzip
 import hashlib
@@ -19,9 +19,9 @@ PACKED = f"{LAYER}+gzip"
 
 
 def of_directory(archive, directory, annotations, run=None, is_packed=False, labels=None):
-    """Writes an image whose files are those of the directory, all root's and without times. `run`
-    are further settings, such as User and Entrypoint; `annotations` stand in the index, where
-    loaders look for a name. Returns the digest of its manifest."""
+    """Writes an image with the files of the directory. Root owns all of them, and they have no
+    times. `run` has further settings, for example User and Entrypoint. `annotations` go into the
+    index, where loaders look for a name. Returns the digest of the manifest."""
     layer = io.BytesIO()
     with tarfile.open(fileobj=layer, mode="w", format=tarfile.PAX_FORMAT) as tar:
         tar.add(directory, arcname=".", filter=_of_root)
@@ -49,7 +49,7 @@ def of_directory(archive, directory, annotations, run=None, is_packed=False, lab
         _add(tar, "index.json", _json({
             "schemaVersion": 2, "mediaType": INDEX,
             "manifests": [manifest | {"annotations": annotations}]}))
-        # Some readers want folders to be there before what is in them.
+        # Some readers need an entry for each folder before the entries of its files.
         for folder in ("blobs", "blobs/sha256"):
             entry = tarfile.TarInfo(folder)
             entry.type, entry.mode = tarfile.DIRTYPE, 0o755
@@ -60,7 +60,7 @@ def of_directory(archive, directory, annotations, run=None, is_packed=False, lab
 
 
 def of_product(archive, directory, name, tag):
-    """An image of ours, whose files product_files.make_tree() has made."""
+    """Writes an image of the product from the files that product_files.make_tree() has made."""
     run = {"User": f"{USER}:{USER}", "Entrypoint": [f"/{PROGRAMS}/{name}"], "WorkingDir": "/"}
     labels = {"org.opencontainers.image.title": name, "org.opencontainers.image.version": tag,
               "org.opencontainers.image.licenses": "Apache-2.0"}

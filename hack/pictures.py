@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Generated pictures: deterministic, distinct by seed, valid PNG files."""
+"""Generates images as valid PNG files. The seed decides the bytes, and each seed gives others."""
 
 import base64
 import struct
@@ -15,7 +15,7 @@ def _chunk(kind, content):
 
 
 def png(width, height, seed):
-    """A picture of coloured bands that depend on the seed."""
+    """Returns an image of coloured bands that depend on the seed."""
     rows = bytearray()
     for y in range(height):
         rows.append(0)
@@ -24,7 +24,7 @@ def png(width, height, seed):
         right = bytes((shade, (seed * 29) % 256, (seed >> 8) % 256))
         rows += left * (width // 2) + right * (width - width // 2)
     header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    # The seed as text makes the bytes distinct even where colours repeat.
+    # The seed as text makes the bytes differ even where colours repeat.
     text = _chunk(b"tEXt", b"Comment\0" + str(seed).encode())
     return (
         b"\x89PNG\r\n\x1a\n" + _chunk(b"IHDR", header) + text

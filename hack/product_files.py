@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""What an image of a program holds: the program, the shared libraries that it is linked to,
-certificates of authorities, licences, and for scanners an entry of dpkg's for every package that
-something comes from. No shell, nothing that is written to."""
+"""Collects the files of a program's image: the program, its shared libraries, CA certificates and
+licences. For scanners there is a dpkg entry for each package that a file comes from. The image has
+no shell, and no file that a program writes."""
 
 import hashlib
 import pathlib
@@ -19,20 +19,20 @@ TEXTS = {
     "etc/group": f"root:x:0:\nsightline:x:{USER}:\n",
     "etc/nsswitch.conf": "hosts: files dns\n",
 }
-# As in distroless images: scanners read one file of it for each package.
+# The same directory as in distroless images: scanners read one file in it for each package.
 STATUS = pathlib.Path("var/lib/dpkg/status.d")
 LICENCES = pathlib.Path("usr/share/doc")
 
 
 def libraries(program):
-    """Those that the loader takes, and the loader; none for a static program."""
+    """Returns the shared libraries of a program and the loader, or [] for a static program."""
     answer = subprocess.run(["ldd", program], capture_output=True, text=True, check=False)
     found = re.findall(r"(?:=> )?(/\S+) \(0x", answer.stdout)
     return [pathlib.Path(path) for path in found] if answer.returncode == 0 else []
 
 
 def files(programs):
-    """{path in the image: file here}"""
+    """Returns {path in the image: file on this machine}."""
     found = {}
     for program in programs:
         found[PROGRAMS / program.name] = program
@@ -44,10 +44,10 @@ def files(programs):
 
 
 def package_of(file):
-    """The Debian package that the file comes from; None without one."""
+    """Returns the Debian package that the file comes from, or None."""
     if file == CERTIFICATES:
         return "ca-certificates"
-    # dpkg knows a file by the one or the other of the two names that merged directories give it.
+    # Merged directories (/lib and /usr/lib) give a file two names, and dpkg knows only one.
     for name in (file, pathlib.Path("/usr") / file.relative_to("/"), file.resolve()):
         answer = subprocess.run(["dpkg", "-S", name], capture_output=True, text=True, check=False)
         if answer.returncode == 0:
@@ -56,8 +56,8 @@ def package_of(file):
 
 
 def make_tree(root, programs, version):
-    """Writes it below a folder; returns the packages. Of a library that no package has an error:
-    nobody could look its flaws up."""
+    """Writes the files below a folder and returns the packages. A library without a package is an
+    error, because a scanner cannot find its vulnerabilities."""
     root.chmod(0o755)
     for made in (PROGRAMS, "etc", "tmp", STATUS, LICENCES / "sightline"):
         (root / made).mkdir(parents=True, exist_ok=True)
@@ -83,7 +83,7 @@ def make_tree(root, programs, version):
 
 
 def strip(program):
-    """Symbols are released apart. What is no program of the loader's has none."""
+    """Removes debug symbols, which a release has in a separate file. Skips a file without ELF."""
     if program.read_bytes()[:4] != b"\x7fELF":
         return
     subprocess.run(["strip", "--strip-debug", program], check=True, capture_output=True)

@@ -14,18 +14,18 @@ import subprocess
 import threading
 import time
 
-# Instrumented programs (make test-asan, make test-tsan) are slower by this much.
+# Instrumented programs (make test-asan, make test-tsan) are slower by this factor.
 SLOWDOWN = float(os.environ.get("SL_SLOWDOWN", "1"))
 READY_S = 30
-# Below the build. Instrumented programs start with shorter tokenizers.
+# A directory in the build tree. Instrumented programs use models with shorter tokenizers.
 MODELS = os.environ.get("SL_MODELS", "models")
 
 
 def freeze(process):
-    """Of a child. Returns when none of its threads runs any more: kill() alone returns before, and
-    a thread on another processor may still answer for milliseconds."""
+    """Stops a child process. Returns when all its threads have stopped: kill() returns earlier,
+    and a thread on another processor may still answer for milliseconds."""
     process.send_signal(signal.SIGSTOP)
-    with contextlib.suppress(ChildProcessError):  # it has ended, and send_signal() has seen that
+    with contextlib.suppress(ChildProcessError):  # send_signal() has reaped the ended process
         seen = os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
         if seen.si_code == os.CLD_STOPPED:
             return
@@ -37,16 +37,17 @@ def thaw(process):
 
 
 class Program:
-    """A started program whose output is read line by line; kept for errors."""
+    """A started program. A thread reads its output line by line, and errors show this output."""
 
     def __init__(self, arguments, log_path, stderr=None):
         self.log_path = pathlib.Path(log_path)
         self.log_path.parent.mkdir(parents=True, exist_ok=True)
         self._log = open(self.log_path, "wb")
         environment = {k: v for k, v in os.environ.items() if not k.startswith("SIGHTLINE_")}
-        # Several run at once: none may depend on the default port.
+        # Several programs run in parallel, so they must not use the default port.
         environment["SIGHTLINE_SELECTION_PORT"] = "0"
-        # In a group of its own: Ctrl-C at the terminal is for the caller, who ends it in order.
+        # A process group of its own: Ctrl-C at the terminal reaches only the caller, which stops
+        # its programs in order.
         self.process = subprocess.Popen(
             [str(a) for a in arguments], stdout=subprocess.PIPE,
             stderr=self._log if stderr is None else stderr, env=environment, process_group=0
@@ -62,7 +63,7 @@ class Program:
         self._queue.put(None)
 
     def wait_for(self, pattern, seconds=READY_S):
-        """The first line that matches; an error with the program's log otherwise."""
+        """Returns the match of the first matching line. Raises an error with the log at the end."""
         deadline = time.monotonic() + seconds * SLOWDOWN
         while True:
             try:
@@ -80,7 +81,7 @@ class Program:
         return "\n".join(self.lines) + "\n" + self.log_path.read_text(errors="replace")[-4000:]
 
     def stop(self, signal_number=signal.SIGTERM):
-        """Ends it. An error unless it ended well: killed by a test, or by itself with status 0."""
+        """Ends the program. Raises an error unless it exits with status 0 or a test killed it."""
         hangs = False
         if self.process.poll() is None:
             self.process.send_signal(signal_number)
@@ -98,11 +99,11 @@ class Program:
 
 
 class Stack:
-    """N simulated engines and one router in front of them. Use as a context manager."""
+    """N simulated engines with one router in front of them. Use it as a context manager."""
 
     def __init__(self, build, model="qwen2-vl", engines=2, **options):
         self.build = pathlib.Path(build).resolve()
-        # For what depends on ids and counts of tokens as the model has them.
+        # Some tests need the token ids and token counts of the whole tokenizer.
         models = "models" if options.pop("whole_tokenizer", False) else MODELS
         self.model_path = self.build / models / model
         self.name = options.pop("served_model_name", "demo")
@@ -110,15 +111,17 @@ class Stack:
         self.engine_count = engines
         self.engine_flags = options.pop("engine_flags", [])
         self.router_flags = options.pop("router_flags", [])
-        # A file descriptor in place of the log file.
+        # A file descriptor that replaces the log file.
         self.router_stderr = options.pop("router_stderr", None)
         self.worker_extra = options.pop("worker_extra", "")
-        # Before the router's command line: a program that starts it in surroundings of its own.
+        # Goes before the router's command line: a program that changes its environment and starts
+        # it.
         self.router_prefix = options.pop("router_prefix", [])
         self.ports = options.pop("ports", {"engines": (0, 0, 0), "router": 0, "admin": 0})
         self.simulator = None
         self.router = None
-        # Given workers (name, url, …) instead of simulated engines; an empty list: none by flag.
+        # Workers (name, url, …) that replace the simulated engines. With an empty list, the router
+        # gets no --worker flag.
         given = options.pop("workers", None)
         self.simulates = given is None
         self.workers = list(given or [])
@@ -177,7 +180,7 @@ class Stack:
 
     def are_workers_ready(self):
         states = self.worker_states()
-        # A router with replicas asks them for the list first.
+        # A router with replicas first requests their worker list.
         return len(states) >= len(self.workers) and all(
             w["state"] in self.ready_states and all(r["state"] == w["state"] for r in w["ranks"])
             for w in states)
@@ -195,7 +198,7 @@ class Stack:
                 raise RuntimeError(f"not so after {seconds} s:\n{self.router.log()}")
             time.sleep(0.02)
 
-    # What the processes say of themselves.
+    # Reports of the processes.
 
     def get(self, port, path):
         return self.call("GET", port, path)
@@ -215,7 +218,7 @@ class Stack:
         return int(self.workers[i]["url"].rsplit(":", 1)[1])
 
     def engine_metrics(self, i):
-        """The engine's own counters: name -> sum over label sets."""
+        """Returns the engine's own counters as {name: sum over label sets}."""
         totals = {}
         for line in self.get(self.engine_port(i), "/metrics")[1].decode().splitlines():
             match = re.match(r"([A-Za-z_:]+)(?:\{[^}]*\})? ([-+0-9.eE]+)$", line)
@@ -227,45 +230,45 @@ class Stack:
         return self.get(self.admin_port, "/metrics")[1].decode()
 
     def router_count(self, name):
-        """Sum of the router's counters of this name, or its value when the name has labels; 0 while
-        nothing was counted."""
+        """Returns the sum of the router's counters with this name. If the name has labels, returns
+        that counter's value. Returns 0 if the counter does not exist."""
         labels = "" if "{" in name else r"(?:{.*})?"
         found = re.findall(rf"^{re.escape(name)}{labels} (\d+)$", self.router_metrics(), re.M)
         return sum(map(int, found))
 
     def wait_until_heard(self):
-        """Until the router has applied what every rank of every engine has announced. An engine
-        makes its message before it answers, so what the answers so far have changed is in it."""
+        """Waits until the router has applied all events that every rank of every engine has sent.
+        An engine makes its event message before its answer. So the messages cover all answers."""
         for i in range(len(self.workers)):
             for rank in range(len(self.worker_states()[i]["ranks"])):
                 self.wait_until(lambda: self.heard(i, rank) == self.announced(i, rank))
 
     def take_turn(self):
-        """Of several routers the next one is asked from now on; here there is one."""
+        """Switches to the next of several routers. This class has only one."""
 
     def ranks_read(self):
-        """(replay endpoint, sequence of the last message applied) of every rank, by whoever reads
-        its events."""
+        """Returns (replay endpoint, sequence of the last applied message) of every rank, as the
+        reader of its events reports it."""
         return [(rank["replay_endpoint"], rank["events"]["seq"])
                 for worker in self.worker_states() for rank in worker["ranks"]]
 
     def is_told(self):
-        """All who are to know what was read have been told."""
+        """Returns whether all routers have received the events that were read."""
         return True
 
     def announced(self, i, rank):
-        """Sequence of the last event message of an engine's rank; None before the first."""
+        """Returns the sequence of the last event message of an engine's rank, or None."""
         answer = self.get(self.engine_port(i), f"/sim/blocks?rank={rank}")[1]
         return json.loads(answer)["sequence"]
 
     def heard(self, i, rank):
-        """Sequence of the last event message of it that the router has applied."""
+        """Returns the sequence of the rank's last event message that the router has applied."""
         events = self.worker_states()[i]["ranks"][rank]["events"]
         return events and events["seq"]
 
 
 class Answer:
-    """A finished answer of the router."""
+    """A complete answer of the router."""
 
     def __init__(self):
         self.status = 0
@@ -286,7 +289,7 @@ class Answer:
 
 
 def post(port, body, path="/v1/chat/completions", headers=None, host="127.0.0.1"):
-    """Sends a request and reads its answer to the end, streams event by event."""
+    """Sends a request and reads its whole answer. It reads a stream event by event."""
     answer = Answer()
     connection = http.client.HTTPConnection(host, port, timeout=120 * SLOWDOWN)
     start = time.monotonic()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""The boards of charts/sightline/dashboards, which hack/dashboards writes."""
+"""The boards that hack/dashboards writes to charts/sightline/dashboards."""
 
 from . import cache, engines, operator, overview, replicas
 

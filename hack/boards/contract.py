@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Whether PromQL asks for what there is: metrics and labels of docs/metrics.md, which a test
-compares with the programs, and of a list of foreign ones; and whether it makes one number of
-several replicas as each metric says."""
+"""Checks PromQL expressions: each metric and label must be in docs/metrics.md or in FOREIGN. A test
+compares docs/metrics.md with the programs. Also checks that an expression combines the series of
+replicas (sum or max) as docs/metrics.md says for each metric."""
 
 import functools
 import pathlib
@@ -11,11 +11,11 @@ import re
 import promql_parser as promql
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# What Prometheus and the PodMonitors put on a target.
+# Labels that Prometheus and the PodMonitors add to a target.
 OF_TARGETS = {"job", "instance", "namespace", "pod", "container", "endpoint",
               "sightline_dev_router", "sightline_dev_revision", "sightline_dev_pool",
               "app_kubernetes_io_component"}
-# Metrics of others: labels, and how their replicas make one.
+# Metrics of other programs: labels, and how to combine the values of replicas.
 FOREIGN = {
     "up": ((), "sum"),
     "ALERTS": (("alertname", "alertstate", "severity"), "sum"),
@@ -28,7 +28,7 @@ ADDS = {"sum", "avg"}
 
 @functools.cache
 def metrics():
-    """Name: (labels, sum or max), histograms by the names of their series."""
+    """Returns {name: (labels, sum or max)}. A histogram has the names of its series."""
     found = dict(FOREIGN)
     text = (ROOT / "docs/metrics.md").read_text(encoding="utf-8")
     for line in text.splitlines():
@@ -46,13 +46,13 @@ def metrics():
 
 
 def plain(expr):
-    """Without Grafana's variables, which stand for text."""
+    """Replaces Grafana's time variables with durations, because the parser needs them."""
     return (expr.replace("$__rate_interval", "5m").replace("$__range", "1h")
             .replace("$__interval", "1m"))
 
 
 def parts_of(node):
-    """What is directly below it."""
+    """Returns the direct child nodes."""
     if isinstance(node, promql.BinaryExpr):
         return [node.lhs, node.rhs]
     if isinstance(node, promql.Call):
@@ -82,12 +82,12 @@ def name_of(selector):
         (one.value for one in selector.matchers.matchers if one.name == "__name__"), "")
 
 
-# Of a node without series: a number, or a vector that has no labels to be asked for.
+# The labels of a node whose value is a number, not series.
 NUMBER = None
 
 
 def labels_of(node):
-    """Labels that all series of it may have; NUMBER of a number."""
+    """Returns the labels that the node's series may have, or NUMBER for a number."""
     if isinstance(node, promql.VectorSelector):
         return {*OF_TARGETS, *metrics().get(name_of(node), ((), ""))[0]}
     if isinstance(node, promql.AggregateExpr):
@@ -122,7 +122,7 @@ def labels_of_both(node):
 
 
 def matched_on(node):
-    """Labels by which the two sides are matched that one of them does not have."""
+    """Yields labels that the node matches on and that one of its sides does not have."""
     if node.modifier is None or node.modifier.matching is None:
         return
     for side in (node.lhs, node.rhs):
@@ -137,22 +137,22 @@ def keeps_replicas(node):
 
 
 def added_up(node, is_added=False):
-    """Selectors whose series are added up as they come from the replicas."""
+    """Yields the selectors whose series of several replicas the expression adds up."""
     if isinstance(node, promql.VectorSelector):
         if is_added:
             yield node
         return
     if isinstance(node, promql.AggregateExpr):
-        # What has a series for each replica still adds up none of them.
+        # "by (instance)" keeps one series for each replica, so it adds up no replicas.
         is_added = str(node.op) in ADDS and not keeps_replicas(node)
-    # Of the right side of a set operation only the labels count.
+    # The result of a set operation has no values of its right side.
     is_set = isinstance(node, promql.BinaryExpr) and str(node.op) in ("and", "unless")
     for part in [node.lhs] if is_set else parts_of(node):
         yield from added_up(part, is_added)
 
 
 def findings(expr):
-    """What is wrong with an expression, one line each."""
+    """Returns the errors of an expression, one line each."""
     try:
         tree = promql.parse(plain(expr))
     except ValueError as error:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""What the panels of a board would show, as one picture: each panel's own data, in its place and
-unit. Not Grafana: colours, fonts and legends are matplotlib's."""
+"""Draws the panels of a board as one image: each panel's own data, in its place and unit. Colours,
+fonts and legends are matplotlib's, not Grafana's."""
 
 import math
 
@@ -25,7 +25,7 @@ def draw_board(arguments, name, board, target):
     data = {}
     for panel, query, series in answers(arguments, board):
         data.setdefault(panel["id"], []).append((query, series))
-    # A row above all for the title.
+    # The first row is for the title.
     bottom = 1 + max(panel["gridPos"]["y"] + panel["gridPos"]["h"] for panel in board["panels"])
     figure = plt.figure(figsize=(24 * COLUMN, bottom * ROW), dpi=DPI)
     figure.text(0.005, 1 - 0.6 / bottom, board["title"], fontsize=14, va="center")
@@ -111,7 +111,7 @@ def finite_or(value, otherwise):
 
 
 def draw_heatmap(axes, _, lines, newest):
-    """Series are counts up to a bound: what lies between two is the difference."""
+    """A series counts values up to its bound. The count between two bounds is the difference."""
     bounds = sorted(lines, key=lambda line: float(line[0]))
     times = sorted({at for _, points in bounds for at, _ in points})
     below, rows = [0.0] * len(times), []

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""The rules of Grafana's dashboard-linter (4d0844b), under its names. Of its 17 the two of LogQL
-have nothing to look at: no board asks Loki, which panel-datasource-rule makes sure of."""
+"""The 17 rules of Grafana's dashboard-linter (4d0844b), with its names. The two rules about LogQL
+check nothing: no board uses Loki, and panel-datasource-rule makes sure of this."""
 
 import re
 
@@ -19,7 +19,7 @@ RULES = (
 )
 UNITS = {"short", "s", "bytes", "percentunit", "reqps", "cps"}
 COUNTERS = ("_total", "_sum", "_count", "_bucket")
-# (rule, board, panel): why not.
+# (rule, board, panel): the reason for the exception.
 EXCEPTIONS = {
     **{(f"target-{label}-rule", "overview", "Firing alerts"):
        "alerts are of whole deployments; they have no such label" for label in ("job", "instance")},
@@ -34,7 +34,7 @@ EXCEPTIONS = {
 
 
 def lint(name, board):
-    """Findings as (rule, panel, text)."""
+    """Returns findings as (rule, panel, text)."""
     found = list(of_variables(board))
     if board.get("editable"):
         found.append(("uneditable-dashboard", "", "may be edited"))
@@ -106,7 +106,7 @@ def of_target(target):
 
 
 def bare_counters(node, is_rated=False):
-    """Counters without a rate or an increase around them."""
+    """Yields counters outside of rate(), irate() and increase()."""
     if isinstance(node, promql.VectorSelector):
         if not is_rated and contract.name_of(node).endswith(COUNTERS):
             yield node

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Queries of boards, asked of a Prometheus as Grafana would."""
+"""Sends the queries of boards to a Prometheus, in the same way as Grafana."""
 
 import json
 import math
@@ -18,7 +18,7 @@ def ask(url, path, **parameters):
 
 
 def filled(expr, window):
-    """With all of every variable chosen."""
+    """Replaces each variable with the pattern of "All", and the interval with the window."""
     for name in ("job", "instance"):
         expr = expr.replace(f'"${name}"', '".+"')
     for name in ("namespace", "router"):
@@ -27,7 +27,7 @@ def filled(expr, window):
 
 
 def range_of(arguments, expr):
-    """Series that have a number within the time: [(labels, [(time, value), …])]."""
+    """Returns the series with a finite value in the time: [(labels, [(time, value), …])]."""
     end = time.time()
     found = ask(arguments.url, "/api/v1/query_range", query=filled(expr, arguments.window),
                 start=end - arguments.since, end=end, step=STEP_S)
@@ -46,6 +46,6 @@ def answers(arguments, board):
 
 
 def panels_without_data(arguments, boards):
-    """{(board's uid, panel's title)}, of each with a query that finds nothing."""
+    """Returns {(board's uid, panel's title)} of the panels with a query without data."""
     return {(board["uid"], panel["title"]) for board in boards
             for panel, _, series in answers(arguments, board) if not series}

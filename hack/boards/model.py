@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Grafana boards as code: rows of panels, each with its queries. In a query `@name` is our metric
-sightline_name of what the board's variables choose, `@@name` one of another prefix, likewise, and
-[W] the window that fits the panel's resolution."""
+"""Describes Grafana boards as code: rows of panels, each with its queries.
+
+In a query, `@name` means the metric sightline_name, and `@@name` means the metric `name`. Both get
+the board's selectors (`chosen`). [W] means the window that fits the panel's resolution."""
 
 import dataclasses
 import re
 
-# What the variables choose. On Kubernetes the PodMonitors give a target the label of its
-# MultimodalRouter; elsewhere namespace and router are absent, which .* matches.
+# Selectors with the board's variables. On Kubernetes the PodMonitors add the label of the
+# MultimodalRouter. Elsewhere namespace and router are absent, and .* matches an absent label.
 SERVING = ('job=~"$job", instance=~"$instance", namespace=~"$namespace", '
            'sightline_dev_router=~"$router"')
 OPERATOR = 'job=~"$job", instance=~"$instance", namespace=~"$namespace"'
@@ -25,14 +26,14 @@ class Query:
 @dataclasses.dataclass(frozen=True)
 class Panel:
     title: str
-    text: str  # how to read it
+    text: str  # explains the panel to its reader
     queries: tuple
     unit: str = "short"
     kind: str = "timeseries"  # also stat, heatmap, state-timeline
     width: int = 8
     stacked: bool = False
     maximum: float | None = None
-    # Of a state timeline: words of the values.
+    # For a state timeline: the names of its values, and their colours.
     states: tuple = ()
     colours: tuple = ()
 
@@ -50,12 +51,12 @@ class Board:
     text: str
     rows: tuple
     chosen: str = SERVING
-    # Values of the variable "router".
+    # The metric and label that give the values of the variable "router".
     router: tuple = ("sightline_build_info", "sightline_dev_router")
 
 
 def with_choice(expr, chosen):
-    """The query as Prometheus gets it, but for Grafana's variables."""
+    """Returns the query in PromQL, still with Grafana's variables."""
     def metric(found):
         prefix, name, more = found.groups()
         name = name if prefix == "@@" else f"sightline_{name}"

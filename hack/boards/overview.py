@@ -2,7 +2,7 @@
 # Copyright The Sightline Authors
 from .model import Board, Panel, Query, Row
 
-# Of one cluster: workers of two MultimodalRouters may have the same name.
+# Unique in a cluster: workers of two MultimodalRouters may have the same name.
 WORKER = "namespace, sightline_dev_router, worker"
 REUSED = ("sum(rate(@reused_tokens_total[W])) / sum(rate(@judged_prompt_tokens_total[W]))")
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""A board through Grafana's own types: what they do not know they lose, so that a misspelt field
-shows."""
+"""Finds misspelt fields of a board: Grafana's own types drop fields that they do not know."""
 
 import json
 
@@ -25,7 +24,7 @@ def lost(given, back, path=""):
 
 
 def fields_lost(board):
-    """Places that Grafana's types do not give back as they were."""
+    """Returns the places that Grafana's types change or drop."""
     register_default_plugins()
     back = json.loads(JSONEncoder(sort_keys=True).encode(Dashboard.from_json(board)))
     return list(lost(board, back))

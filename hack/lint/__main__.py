@@ -30,7 +30,7 @@ PARTS = [rules_sizes, rules_includes, rules_words, rules_build, rules_contract, 
 
 
 def unused_allowances(tree, allowed):
-    """An exception that nothing needs any more is deleted, not kept."""
+    """Finds exceptions in allowed.txt that no file needs."""
     if not tree.has("hack/lint/allowed.txt"):
         return
     for entry in allowed:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""A small reader of C++: enough to measure functions and to match words outside of comments.
+"""A small parser of C++ that can measure functions and match words outside of comments.
 
-It knows comments, literals, braces and the heads in front of braces. It does not know macros or
-templates; code formatted by clang-format is all it is meant for.
+It parses comments, literals, braces and the heads in front of braces. It does not parse macros or
+templates. Use it only for code that clang-format has formatted.
 """
 
 import re
@@ -33,7 +33,7 @@ def blank(text):
 
 
 def comments(text):
-    """(line, text) of each comment."""
+    """Yields (line, text) of each comment."""
     for match in _LITERALS.finditer(text):
         if match.group(0).startswith(("//", "/*")):
             yield text.count("\n", 0, match.start()) + 1, match.group(0)
@@ -73,7 +73,7 @@ _NAME = re.compile(r"(operator\s*[^\s\w(]+|operator\s*\(\s*\)|operator\s+\w+|~?[
 
 
 def functions(code):
-    """Function definitions of blanked code, lambdas inside of them included."""
+    """Returns the function definitions of blanked code. Lambdas count with their function."""
     return _Scanner(_without_directives(code)).run()
 
 
@@ -96,7 +96,7 @@ class _Scanner:
         return self.code.count("\n", 0, position) + 1
 
     def skip(self, position, opening, closing):
-        """Position after the group that opens at `position`."""
+        """Returns the position after the group that opens at `position`."""
         depth = 0
         while position < len(self.code):
             if self.code[position] == opening:
@@ -109,7 +109,7 @@ class _Scanner:
         return position
 
     def scope(self, position):
-        """Reads declarations up to the brace that closes the scope; returns the position after."""
+        """Reads declarations up to the brace that ends the scope. Returns the position after it."""
         start = position
         while position < len(self.code):
             char = self.code[position]
@@ -133,7 +133,8 @@ class _Scanner:
         return self.code[start:position].strip() in ("public", "private", "protected")
 
     def brace(self, start, position):
-        """Handles the brace at `position`: (position after it, whether the declaration ended)."""
+        """Handles the brace at `position`. Returns (position after it, whether the declaration
+        has ended)."""
         head = self.code[start:position].strip()
         plain = _without_template(head)
         if not plain:
@@ -162,13 +163,13 @@ class _Scanner:
         ))
 
     def nesting(self, begin, end):
-        """Deepest control statement with braces inside of a body."""
+        """Returns how deep control statements with braces nest in a body."""
         stack, deepest, start = [], 0, begin + 1
         position = begin + 1
         while position < end - 1:
             char = self.code[position]
             if char == "(":
-                # Lambdas among the arguments count with the statement that holds them.
+                # A lambda among the arguments nests in the statement that contains it.
                 inner_end = self.skip(position, "(", ")")
                 deepest = max(deepest, sum(stack) + self.nesting(position, inner_end))
                 position = inner_end
@@ -202,7 +203,7 @@ def _without_template(head):
 
 
 def _top_level(text):
-    """The text without anything in parentheses, square or angle brackets or braces."""
+    """Returns the text without everything in parentheses, square brackets or braces."""
     out, depth = [], 0
     for char in text:
         if char in "([{":
@@ -236,7 +237,7 @@ def _is_member_initialiser(plain):
 
 
 def _parameters(plain):
-    # `requires …` in front of the name and operator() have parentheses of their own.
+    # Removes other parentheses before the parameters: those of operator() and of `requires …`.
     text = re.sub(r"operator\s*\(\s*\)", "operator", plain)
     text = re.sub(r"^requires\s+[\w:<>, ]*(?=\s\w)", "", text)
     opening = text.find("(")

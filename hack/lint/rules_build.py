@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Every source is built, every header is used, every pure source is tested; sanitizers' reports
-are left aside for third-party libraries only."""
+"""Checks that a target builds every source, a file includes every header, and every pure source has
+a test. Checks that suppressions of sanitizer reports name third-party libraries only."""
 
 import re
 
@@ -79,7 +79,7 @@ def _tests(tree):
 
 
 def _included(tree):
-    """{module: modules whose headers it includes}"""
+    """Returns {module: modules whose headers it includes}."""
     edges = {}
     for path in tree.product():
         targets = {module_of(include.name) for include in tree.includes(path) if include.quoted}
@@ -100,7 +100,7 @@ def _edges(tree):
 
 def _suppressions(tree):
     for path in tree.match("hack/sanitizers/*.txt"):
-        reason = False  # a comment, and then any number of lines that it is the reason of
+        reason = False  # whether a comment gives the reason of the next lines
         for number, line in enumerate(tree.lines(path), 1):
             if line and not line.startswith("#") and not (reason and _SUPPRESSION.fullmatch(line)):
                 yield Finding(path, number, "suppression",

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Settings, metrics and routes: the documents say what the code has, and the code uses it."""
+"""Checks that documents list exactly the settings, metrics and routes of the code, and that the
+code uses each setting and metric."""
 
 import re
 
@@ -24,7 +25,7 @@ NAMES = CONTRACT + "names.h"
 SETTINGS = (CONTRACT + "*settings*.cc", "router/*settings*.cc", "simulator/*settings*.cc",
             "router/cli/*.cc", "router/apps/*.cc", "router/process/*.cc")
 
-# The operator's own, on its own page.
+# The operator has its own settings and its own page.
 OPERATOR_SETTINGS = "operator/manager/settings.cc"
 OPERATOR_DOC = "docs/operator.md"
 
@@ -53,7 +54,7 @@ def _line(text, position):
 
 
 def _declared(tree, pattern, group, *globs):
-    """{what the pattern's group caught: (path, line)} over the files of the globs."""
+    """Returns {text of the pattern's group: (path, line)} for the files of the globs."""
     found = {}
     for path in tree.match(*globs):
         text = tree.text(path)
@@ -67,7 +68,7 @@ def _documents(tree):
 
 
 def _compare(tree, doc, in_code, in_doc, kind):
-    """Both directions between a table of the code and its page."""
+    """Compares a table of the code with its page in both directions."""
     for name, (path, line) in in_code.items():
         if name not in in_doc:
             yield Finding(path, line, f"{kind}-undocumented", f"'{name}' is not in {doc}")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Documents agree with the code and with each other."""
+"""Checks the links of documents, and the size and origin of test data."""
 
 import posixpath
 import re

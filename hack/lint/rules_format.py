@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Form: clang-format for C++, and scripts that their interpreters accept."""
+"""Checks the format of C++ with clang-format, and the syntax of scripts with their interpreters."""
 
 import os
 import re

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Which file may include which."""
+"""Checks which file may include which header."""
 
 import fnmatch
 
@@ -16,8 +16,8 @@ RULES = {
     "pure-include": "a pure module includes nothing that does I/O, waits, logs or reads a clock",
 }
 
-# Decide by values alone: no I/O, thread, clock, log, metric. A prefix matches files, so that the
-# adapters of an otherwise pure module can be left out.
+# Pure modules decide from values only: no I/O, thread, clock, log or metric. A prefix matches
+# files, so a list of prefixes can leave out the adapters of a pure module.
 PURE = ("common/contract/", "router/openai/", "router/prompt/chat/", "router/prompt/image/",
         "router/prompt/model/", "router/prompt/template/", "router/prompt/tokenizer/",
         "router/cache/keys/", "router/cache/index/", "router/workers/lists/",
@@ -33,7 +33,7 @@ IMPURE_HEADERS = {
 POSIX = ("sys/*", "netinet/*", "arpa/*", "net/*", "linux/*", "unistd.h", "fcntl.h", "poll.h",
          "termios.h",
          "pthread.h", "signal.h", "dirent.h", "netdb.h", "errno.h", "time.h", "sched.h")
-# Language and processor, no operating system.
+# Headers of the C language and the processor, not of the operating system.
 PLAIN_C = ("immintrin.h", "cpuid.h", "math.h", "stdint.h", "string.h", "stdlib.h", "stdio.h")
 
 

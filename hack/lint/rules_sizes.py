@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""How large a thing may be, and what every file begins with."""
+"""Checks the sizes of functions, files and modules, and the first lines of every file."""
 
 from collections import Counter
 
@@ -50,7 +50,7 @@ def _file(tree, path):
         yield Finding(path, 201, "header-length",
                       f"{len(lines)} lines, allowed are 200: split, or move code to the source")
     for number, line in enumerate(lines, 1):
-        # Recorded texts in raw literals of tests stay as they were recorded.
+        # Raw literals of tests contain recorded text, which may have long lines.
         if len(line) > 100 and not (path.startswith("tests/") and 'R"' in line):
             yield Finding(path, number, "line-length", f"{len(line)} columns, allowed are 100")
     if not all(words in line for words, line in zip(SPDX, lines[:2])) or len(lines) < 2:

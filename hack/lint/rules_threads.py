@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""What threads share is used under its mutex: clang's thread-safety analysis, without a build.
+"""Runs clang's thread-safety analysis without a build: members that threads share need their mutex.
 
-Where the fuzz targets are, which clang builds, every source of the programs is read by it.
+In a tree with fuzz targets, clang must build the programs. There it reads every source of them.
 
-Verdicts are kept for all checkouts, in $SIGHTLINE_CACHE (else below the user's cache directory),
-under a hash of all that they follow from. When many are missing, those headers of the standard
-library that many sources include are read once for all.
+$SIGHTLINE_CACHE (default: below the user's cache directory) keeps the verdicts for all checkouts.
+The name of a verdict is a hash of all its inputs. If many verdicts are missing, clang precompiles
+the headers of the standard library that many sources include.
 """
 
 import collections
@@ -34,13 +34,13 @@ COMPILER = "clang++-14"
 BLAKE3 = "/usr/share/cargo/registry/blake3-*/c"  # as cmake/dependencies.cmake finds it
 FLAGS = ["-std=c++20", "-I.", "-Wno-everything", "-Wthread-safety",
          "-Werror=thread-safety", "-fno-caret-diagnostics", "-ferror-limit=0",
-         # As cmake/dependencies.cmake has them: clang says less of itself than Asio asks for.
+         # Copies of cmake/dependencies.cmake: Asio does not detect these features with clang.
          "-DASIO_STANDALONE", "-DASIO_NO_DEPRECATED", "-DASIO_HAS_CO_AWAIT",
          "-DASIO_HAS_STD_COROUTINE", '-DSL_VERSION=""', '-DSL_SOURCE_DIR=""',
          '-DSL_BINARY_DIR=""', *("-isystem" + path for path in glob.glob(BLAKE3))]
-KEPT_MAX = 4000  # verdicts; the oldest go first
+KEPT_MAX = 4000  # verdicts in the cache; the oldest are removed first
 PRECOMPILED_FROM = 20  # missing verdicts
-COMMON = 8  # a header is common that one of so many sources has
+COMMON = 8  # a header is common if one of this many sources includes it
 
 HEADER = "common/base/mutex.h"
 FUZZ_TARGETS = "tests/fuzz/CMakeLists.txt"
@@ -58,7 +58,7 @@ def check(tree):
         return
     version = _versions(program)
     _drop_old()
-    # The largest first, so that no core waits for one that came last.
+    # Starts with the largest source. A large source at the end would leave the other cores idle.
     sources.sort(key=lambda path: -len(_closure(tree, path)))
     kept = {path: _kept(tree, version, path) for path in sources}
     missing = [path for path in sources if not kept[path].exists()]
@@ -71,13 +71,15 @@ def check(tree):
 
 
 def _versions(program):
-    """Of the compiler, and of all packages whose headers it may read."""
+    """Returns the versions of the compiler and of all packages whose headers it may read."""
     return "".join(subprocess.run(command, capture_output=True, text=True, check=True).stdout
                    for command in ([program, "--version"], ["dpkg-query", "-W", "*-dev"]))
 
 
 def _is_analysed(tree, path):
-    """A source that clang builds, or one of the programs that names a mutex, by any way."""
+    """Returns whether clang analyses a source: in a tree with fuzz targets, their sources and all
+    sources of the programs. In other trees, sources of the programs that use a mutex, or include
+    a file that does."""
     if tree.has(FUZZ_TARGETS) and path.startswith(os.path.dirname(FUZZ_TARGETS)):
         return True
     return path in tree.product() and (
@@ -91,7 +93,7 @@ def _names_mutex(tree, path):
 
 @functools.cache
 def _closure(tree, path):
-    """The file and all project files that it includes by any way, in one order."""
+    """Returns the file and all project files that it includes, directly or not, sorted."""
     seen, todo = {path}, [path]
     while todo:
         for include in tree.includes(todo.pop()):
@@ -103,8 +105,8 @@ def _closure(tree, path):
 
 @contextlib.contextmanager
 def _common_headers(tree, program, sources):
-    """Flags by which clang does not read again, for each of these sources, the headers of the
-    standard library that many of them include."""
+    """Precompiles the headers of the standard library that many of these sources include. Yields
+    the flags that make clang use them."""
     if len(sources) < PRECOMPILED_FROM:
         yield []
         return
@@ -123,7 +125,7 @@ def _common_headers(tree, program, sources):
 
 
 def _kept(tree, version, path):
-    """Where its verdict is, or will be."""
+    """Returns the path of a source's verdict in the cache."""
     digest = hashlib.sha256("\0".join([version, *FLAGS, _FINDING.pattern, path]).encode())
     for name in _closure(tree, path):
         digest.update(f"\0{name}\0{tree.text(name)}".encode())
@@ -139,7 +141,7 @@ def _directory():
 
 
 def _verdict(tree, command, path, kept):
-    """[(path, line, message)], as it is kept or by running the compiler."""
+    """Returns [(path, line, message)] from the cache, or runs the compiler."""
     try:
         return json.loads(kept.read_text())
     except (OSError, ValueError):
@@ -160,7 +162,7 @@ def _analyse(tree, command, path):
 
 
 def _drop_old():
-    with contextlib.suppress(FileNotFoundError):  # none are kept, or another lint drops them too
+    with contextlib.suppress(FileNotFoundError):  # no cache yet, or another lint removes files too
         kept = sorted(_directory().iterdir(), key=lambda file: -file.stat().st_mtime)
         for file in kept[KEPT_MAX:]:
             file.unlink()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Words that the code and its text do without, each with what to write instead."""
+"""Finds banned words in code and text, and says what to write instead of each."""
 
 import re
 
@@ -20,7 +20,7 @@ def _compiled(table):
     return [(re.compile(pattern), instead) for pattern, instead in table]
 
 
-# In product and test code, comments and strings left out.
+# For product and test code, without comments and strings.
 CODE = _compiled([
     (r"\busing\s+namespace\s+(?!std::(?:chrono_)?literals\b)", "name what you use"),
     (r"\bsleep_for\b|\bsleep_until\b|\b(?:u|nano)?sleep\s*\(",
@@ -33,7 +33,7 @@ CODE = _compiled([
     (r"\bGTEST_SKIP\b|\bDISABLED_", "a test that cannot run here is registered elsewhere"),
     (r"\bassert\s*\(", "use SL_CHECK"),
 ])
-# In product code only: tests wait with deadlines, race threads and let libraries throw.
+# For product code only, because tests wait with deadlines, race threads and let libraries throw.
 PRODUCT_CODE = _compiled([
     (r"\bthrow\b", "return a Result"),
     (r"\bsystem_clock::now\b|\bsteady_clock::now\b|\btime\s*\(\s*(?:nullptr|NULL|0)\s*\)",
@@ -44,7 +44,7 @@ PRODUCT_CODE = _compiled([
 ])
 ROUTER_CODE = _compiled([(r"\bstd::jthread\b", "use common/runtime/worker_thread.h")])
 
-# Braces of an aggregate in which something stands before the macro.
+# Matches braces of an aggregate with another member before the macro.
 LEAKING_TRY = re.compile(
     r"(?:[\w>]\{|[(,{=]\s*\{|\breturn\s*\{)[^{};]*,[^{};]*?\bSL_(?:CO_)?TRY\s*\(")
 
@@ -69,7 +69,7 @@ MACHINE = re.compile(
 
 TEXT = ("*.md", "*.py", "*.sh", "*.txt", "*.cmake", "*.yaml", "*.yml", "*.json", "Makefile",
         ".ci/*", "hack/*", "*.cc", "*.h", "NOTICE")
-# Recorded material and the lists of these words themselves.
+# Recorded data, and the lists of these words.
 NOT_OURS = ("tests/data/", "hack/lint/", "tests/lint/", "LICENSE")
 
 

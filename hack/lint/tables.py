@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Readers of the tables beside this file, which say what is allowed where."""
+"""Reads the tables of exceptions and edges beside this file."""
 
 import fnmatch
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ def _rows(name):
 
 
 def module_edges():
-    """`router/cache/keys: common/base common/contract` -> {module: {allowed modules}}."""
+    """Reads `router/cache/keys: common/base common/contract` as {module: {allowed modules}}."""
     edges = {}
     for number, line in _rows("modules.txt"):
         module, _, allowed = line.partition(":")
@@ -28,7 +28,7 @@ def module_edges():
 
 
 def third_party():
-    """[(header pattern, [allowed path patterns])], first match counts."""
+    """Returns [(header pattern, [allowed path patterns])]. The first match counts."""
     table = []
     for _, line in _rows("third_party.txt"):
         header, _, places = line.partition(":")
@@ -47,7 +47,7 @@ class Allowance:
 
 
 def allowances():
-    """`rule | path pattern | text in the message or on the line, or * | reason`."""
+    """Reads lines `rule | path pattern | text in the message or on the line, or * | reason`."""
     table = []
     for number, line in _rows("allowed.txt"):
         fields = [field.strip() for field in line.split("|")]

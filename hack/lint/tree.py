@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""The files that lint looks at, and what it says about them."""
+"""The files that lint reads, and its findings."""
 
 import fnmatch
 import functools
@@ -27,7 +27,7 @@ class Finding:
 
 
 class Tree:
-    """A source tree: tracked and new files of a git checkout, or all files of a plain directory."""
+    """A source tree: tracked and new files of a git checkout, or all files of another directory."""
 
     def __init__(self, root):
         self.root = Path(root).resolve()
@@ -60,7 +60,7 @@ class Tree:
         return self.match("*.cc", "*.h")
 
     def product(self):
-        """C++ of the programs: everything but tests."""
+        """Returns the C++ sources of the programs, without tests."""
         return [f for f in self.sources() if f.startswith(PRODUCT_ROOTS)]
 
     @functools.cache
@@ -76,7 +76,8 @@ class Tree:
 
     @functools.cache
     def code(self, path):
-        """C++ text with comments, strings and characters blanked; lines stay where they are."""
+        """Returns C++ text with blanks for comments, strings and characters. Lines keep their
+        numbers."""
         return cxx.blank(self.text(path))
 
     @functools.cache
@@ -89,7 +90,8 @@ class Tree:
 
 
 def module_of(path):
-    """`router/cache/keys/block_key.h` -> `router/cache/keys`; None outside of any module."""
+    """Returns `router/cache/keys` for `router/cache/keys/block_key.h`. Returns None outside of any
+    module."""
     parts = path.split("/")
     inside = path.startswith(PRODUCT_ROOTS) and len(parts) > 2
     return "/".join(parts[:-1]) if inside else None

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""The reader of C++ that lint measures functions with."""
+"""Tests the parser of C++ that lint uses to measure functions."""
 
 import sys
 from pathlib import Path
@@ -63,7 +63,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_functions_are_measured(name):
+def test_cxx_measures_functions(name):
     text, want = CASES[name]
     assert measured(text) == want
 
@@ -75,6 +75,6 @@ def test_blanking_keeps_every_line_and_column():
     assert blanked.split() == ['a("', '");', 'h', '=', "'", "';", 'i(', '"', '");']
 
 
-def test_comments_come_with_their_line():
+def test_comments_have_their_line_numbers():
     assert list(cxx.comments('int a;  // one\nconst char* b = "// no";\n/* two */\n')) == [
         (1, "// one"), (3, "/* two */")]

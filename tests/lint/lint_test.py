@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Lint finds a planted violation of each rule, names the rule, and is quiet on a clean tree."""
+"""Lint finds a planted violation of each rule, names the rule, and accepts a clean tree."""
 
 import subprocess
 import sys
@@ -20,7 +20,7 @@ def included_own(stem):
 
 
 def included(text, line):
-    """A source with one more include after its own header."""
+    """Returns the source with one more include after its own header."""
     head, rest = text.split(".h\"\n", 1)
     return f'{head}.h"\n\n#include {line}\n{rest}'
 
@@ -59,7 +59,7 @@ ROUTES = {
     "docs/api.md": "GET /twice\n",
 }
 
-# A class with a guarded member, in a module that may have one.
+# A class with a guarded member, in a module that is not pure.
 COUNTER = {
     "common/base/CMakeLists.txt": "sl_module(base)\n",
     **{path: (REPOSITORY / path).read_text()
@@ -95,7 +95,7 @@ def counter_with(*statements):
 LOCKED = {**COUNTER, "router/front/retry/count.cc":
           counter_with("const MutexLock lock(mutex_);", "return total_;")}
 
-# name of the case: (rule, files that replace or join those of the clean tree)
+# name of the case: (rule, files that replace files of the clean tree or are added to it)
 PLANTED = {
     "a function of 61 lines": ("function-length", {
         "router/cache/keys/twice.cc": with_body(["value += 1;"] * 58)}),
@@ -260,14 +260,14 @@ def test_a_tree_whose_documents_agree_passes(files, tmp_path):
 
 
 @pytest.mark.parametrize("case", PLANTED)
-def test_a_planted_violation_is_found_by_its_rule(case, tmp_path):
+def test_lint_finds_a_planted_violation(case, tmp_path):
     rule, files = PLANTED[case]
     status, rules, output = run_on(tmp_path, files)
     assert status == 1 and rule in rules, output
 
 
 @pytest.mark.parametrize("word", BANNED)
-def test_a_banned_word_is_found_in_code_and_not_in_text(word, tmp_path):
+def test_lint_finds_a_banned_word_only_in_code(word, tmp_path):
     status, rules, output = run_on(tmp_path, {
         "router/cache/keys/twice.cc": with_body([BANNED[word]])})
     assert status == 1 and "banned-word" in rules, output
@@ -292,7 +292,7 @@ def test_a_guarded_member_may_be_read_under_its_mutex(tmp_path):
     assert (status, rules) == (0, set()), output
 
 
-def test_a_changed_header_has_its_sources_looked_at_again(tmp_path):
+def test_lint_analyses_sources_of_a_changed_header_again(tmp_path):
     run_on(tmp_path, LOCKED)
     header = "router/front/retry/count.h"
     other = LOCKED[header].replace("GUARDED_BY(mutex_)", "GUARDED_BY(other_)").replace(
@@ -306,14 +306,14 @@ def test_a_changed_header_has_its_sources_looked_at_again(tmp_path):
     assert (status, rules) == (0, set()), output
 
 
-def test_a_skipped_test_is_a_banned_word(tmp_path):
+def test_lint_bans_skipped_tests(tmp_path):
     skipping = TEST.replace("{ EXPECT_EQ", "{\n  GTEST_SKIP();\n  EXPECT_EQ").replace("; }", ";\n}")
     status, rules, output = run_on(tmp_path, {
         "tests/unit/router/cache/keys/twice_test.cc": skipping})
     assert status == 1 and rules == {"banned-word"}, output
 
 
-def test_an_exception_that_nothing_needs_is_found(tmp_path):
+def test_lint_finds_an_unused_exception(tmp_path):
     clock = SPDX + '\nnamespace sightline {}\n'
     files = {"common/base/CMakeLists.txt": "sl_module(base)\n", "common/base/clock.cc": clock,
              "hack/lint/allowed.txt": "the table of this repository is read, not this one\n"}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""What the tables of lint promise as a whole."""
+"""Tests properties of lint's table of modules."""
 
 import sys
 from pathlib import Path
@@ -18,7 +18,7 @@ def reachable(edges, module):
     return seen
 
 
-def test_simulated_engines_share_with_the_router_only_what_goldens_judge():
+def test_simulated_engines_share_only_modules_with_goldens():
     edges = tables.module_edges()
     shared = {"router/prompt/tokenizer", "router/prompt/chat", "router/prompt/template/jinja",
               "router/prompt/template/filters", "router/prompt/template/python"}
@@ -29,7 +29,7 @@ def test_simulated_engines_share_with_the_router_only_what_goldens_judge():
         assert {target for target in reached if target.startswith("router/")} <= shared, module
 
 
-def test_counting_and_expansion_are_written_twice():
+def test_simulator_and_router_count_and_expand_separately():
     edges = tables.module_edges()
     assert edges["simulator/processor"] == {"common/base"}
     assert not any(target.startswith("simulator/") for module in edges

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""A small source tree that satisfies every rule; each test plants one violation in it."""
+"""A small source tree that satisfies every rule. Each test plants one violation in it."""
 
 import os
 import subprocess
@@ -54,7 +54,7 @@ def write(root, files):
 
 
 def lint(root):
-    """(exit status, set of rules named, output)."""
+    """Runs lint and returns (exit status, set of named rules, output)."""
     run = subprocess.run(
         ["/usr/bin/python3", str(REPOSITORY / "hack/lint"), "--root", str(root)],
         capture_output=True, text=True, check=False,
@@ -65,6 +65,6 @@ def lint(root):
 
 
 def with_body(statements, indent="  "):
-    """The clean source with other statements in its function, formatted as lint wants it."""
+    """Returns the clean source with other statements in its function, in clang-format's style."""
     lines = "".join(f"{indent}{line}\n" for line in statements)
     return SOURCE.replace("{ return 2 * value; }", "{\n" + lines + "  return 2 * value;\n}")
