@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Series on which each alert has to fire, and such on which it must not. One sample a minute."""
+"""Series on which each alert must fire, and series on which it must not. One sample a minute."""
 
 OF = 'namespace="team",sightline_dev_router="demo"'
 ROUTER = f'{OF},job="routers",instance="r1"'
@@ -12,7 +12,7 @@ THEIRS = {"router_namespace": "team", "router": "demo"}
 
 
 def errors(rate, total=1000):
-    """Of requests a minute, errors that are not the client's."""
+    """Returns series with this many errors a minute that are not the client's."""
     return {
         f'sightline_requests_total{{{FRONT},route="chat",code="200"}}': f"0+{total - rate}x200",
         f'sightline_requests_total{{{FRONT},route="chat",code="503"}}': f"0+{rate}x200",
@@ -23,7 +23,7 @@ def errors(rate, total=1000):
 
 
 def states(one, other="ready"):
-    """Of two workers, at a router."""
+    """Returns series of the states of two workers at a router."""
     found = {}
     for worker, now in (("w1", one), ("w2", other)):
         for state in ("ready", "unverified", "excluded", "draining", "starting", "suspect", "down"):
@@ -38,7 +38,7 @@ def metric(name, values, labels=ROUTER, /, **more):
 
 
 def first_tokens(slow, labels=FRONT):
-    """100 a minute, of which so many take between 10 and 30 seconds."""
+    """Returns series of 100 answers a minute. `slow` of them begin after 10 to 30 seconds."""
     made = {}
     for bound, count in (("1", 100 - slow), ("10", 100 - slow), ("30", 100), ("+Inf", 100)):
         made |= metric("sightline_first_token_seconds_bucket", f"0+{count}x200", labels,
@@ -60,7 +60,8 @@ def judged(over, total=10000):
 
 
 def reuse(after, before=600, turn=100):
-    """Of 1,000 judged tokens a minute, those reused, before the turn and after it."""
+    """Returns series of 1,000 judged tokens a minute. `before` of them are reused until the minute
+    `turn`, and `after` from then on."""
     of = f'{ROUTER},worker="w1",sightline_dev_revision="k2x9p0aa"'
     level = before * turn
     return {
@@ -105,7 +106,7 @@ CASES = {
         "at": 16, "labels": {**MINE, "job": "routers", "instance": "r1"},
         "says": "r1 of job routers does not answer scrapes any more (value 0).",
         "below": [
-            # Back within its time; never up yet; somebody else's.
+            # Up again within the alert's time. Never up. A target of another project.
             {**metric("up", "1x10 0x3 1x200"), **metric("sightline_build_info", "1x200")},
             {**metric("up", "0x200"), **metric("sightline_build_info", "1x200", FRONT)},
             {**metric("up", "1x10 0x200", 'job="node",instance="n1"'),
@@ -120,7 +121,7 @@ CASES = {
         "fires": errors(51), "at": 6, "labels": MINE,
         "says": WHO + "5.1% of the requests fail for another reason than the client's.",
         "below": [errors(49), errors(0), {
-            # An hour of peace, four minutes of trouble: over an hour it is little.
+            # 100 minutes without errors, then four minutes with many: few over an hour.
             f'sightline_requests_total{{{FRONT},route="chat",code="200"}}': "0+1000x200",
             f'sightline_request_errors_total{{{FRONT},code="unavailable",blame="worker"}}':
                 "0x100 0+400x4 1600x100"}]},
@@ -239,7 +240,7 @@ CASES = {
         "below": [leaders(1, 0), leaders(1)]},
 }
 
-# All that alerts read, of a deployment under load.
+# All series that alerts read, of a healthy deployment under load.
 HEALTHY = {
     **metric("up", "1x200"), **metric("up", "1x200", FRONT), **metric("up", "1x200", OPERATOR),
     **metric("sightline_build_info", "1x200"), **metric("sightline_build_info", "1x200", FRONT),
@@ -263,7 +264,7 @@ HEALTHY = {
 
 
 def over_a_restart(values):
-    """The same series, away for two minutes after the hundredth, then from its beginning."""
+    """Returns the series with a gap of two minutes after the hundredth. Then it starts again."""
     head, _, tail = values.partition("x200")
     assert tail == "" and head, values
     begin, plus, step = head.partition("+")
@@ -287,7 +288,8 @@ RESTARTED = restarted(HEALTHY)
 
 
 def replaced(series):
-    """A new revision's processes beside the old ones for 10 minutes, from the hundredth on."""
+    """Returns the series of a roll-out. From the hundredth minute, processes of a new revision run
+    beside the old ones for 10 minutes."""
     made = {}
     for name, values in series.items():
         is_ours = 'sightline_dev_router="demo"' in name
@@ -307,6 +309,6 @@ def replaced(series):
     return made
 
 
-# Its engines' caches are cold.
+# The engines of the new revision have cold caches.
 ROLL_OUT = {name: values.replace("+600", "+10") if "newnewne" in name and "reused" in name
             else values for name, values in replaced(HEALTHY).items()}

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Tests of what is installed: the chart, by the oldest helm it is made for and by helm 4. They need
-no cluster and run when they are named (make test-packaging). With --cleared, alerts are also waited
-for to end by their own windows, up to a quarter of an hour (make test-packaging-full)."""
+"""Tests of the installed parts. The chart's tests use the oldest supported helm and helm 4.
+
+They need no cluster. They run only if the command line names them (make test-packaging). With
+--cleared, tests also wait until slow alerts end after their own windows, up to a quarter of an hour
+(make test-packaging-full)."""
 
 import pathlib
 import sys

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""The fenced commands of the documentation, and what commands.txt says of each: which test runs it,
-or why none does."""
+"""Reads the fenced commands of the documentation, and commands.txt. That file names the test of
+each command, or the reason why no test runs it."""
 
 import dataclasses
 import pathlib
@@ -12,7 +12,7 @@ LIST = pathlib.Path(__file__).with_name("commands.txt")
 PROGRAMS = ("build/", "buildah", "cmake", "curl", "hack/", "helm", "hf ", "kubectl", "make",
             "nats-server", "podman", "sightline", "skopeo", "tests/", "vllm")
 
-# How a line begins that a command answers; what a block may be marked as.
+# The first character of an answer to a command, and the allowed languages of blocks.
 ANSWER = "{"
 LANGUAGES = ("", "yaml")
 
@@ -42,15 +42,15 @@ def pages():
 
 
 def blocks(path):
-    """(language, lines) of each fenced block."""
+    """Yields (language, lines) of each fenced block."""
     text = path.read_text(encoding="utf-8")
     for found in re.finditer(r"(?ms)^ *```(\w*)\n(.*?)^ *```$", text):
         yield found[1], found[2].splitlines()
 
 
 def commands_of(lines):
-    """Each as one line: those that go on in the next one joined, remarks left out. None if it is a
-    picture or an output."""
+    """Returns each command as one line, without remarks. Joins continued lines. Returns None if the
+    block is a drawing or an output."""
     found, open_quote = [], False
     for line in lines:
         goes_on = open_quote or (found and found[-1].endswith("\\"))
@@ -68,7 +68,7 @@ def commands_of(lines):
 
 
 def commands(path):
-    """Of a page, in order; each once."""
+    """Returns the commands of a page in order, each once."""
     found = []
     for language, lines in blocks(path):
         assert language in LANGUAGES, f"{path.name}: a block of {language} would go unseen"
@@ -78,13 +78,14 @@ def commands(path):
 
 
 def everything():
-    """(page, command) of all pages; of a block that is none, its first line in a parenthesis."""
+    """Returns (page, command) of all pages. A block without commands counts as its first line, in
+    parentheses."""
     return [(str(path.relative_to(ROOT)), command) for path in pages()
             for command in commands(path)]
 
 
 class Runs:
-    """Hands out the commands that a test file is to run, and notes which it took."""
+    """Gives a test file its commands, and records which ones it has taken."""
 
     def __init__(self, file):
         self._open = {(row.file, row.command) for row in rows()
@@ -92,8 +93,8 @@ class Runs:
         assert self._open
 
     def take(self, page, begins, replaced=()):
-        """The page's command that begins so (the first of several not taken yet), with these texts,
-        which are all in it, replaced."""
+        """Returns the first command of the page with this beginning that is not taken yet. Replaces
+        these texts, which must all be in it."""
         command = next(one for one in commands(ROOT / page)
                        if one.startswith(begins) and (page, one) in self._open)
         self._open.remove((page, command))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""helm as a client of the chart."""
+"""Runs helm on the chart."""
 
 import json
 import pathlib
@@ -13,12 +13,12 @@ CHART = ROOT / "charts/sightline"
 CI = sorted((CHART / "ci").glob("*-values.yaml"))
 NAMESPACE = "sightline-system"
 RELEASE = "sightline"
-# Kinds of the monitoring operator, which a cluster may have or not.
+# Kinds of the Prometheus operator, which a cluster may lack.
 MONITORING = ("monitoring.coreos.com/v1/PodMonitor", "monitoring.coreos.com/v1/PrometheusRule")
 
 
 class Refused(Exception):
-    """helm said no; the text is its own."""
+    """helm refused its input. The text is helm's own output."""
 
 
 class Helm:
@@ -33,7 +33,7 @@ class Helm:
         return answer.stdout
 
     def text(self, *arguments, values=None, release=RELEASE, chart=CHART):
-        """What is rendered, as text; values: a dict in front of all flags."""
+        """Returns the rendered text. `values` is a dict, and flags override it."""
         given = json.dumps(values or {})
         return self.run("template", release, chart, "--namespace", NAMESPACE, "--values", "-",
                         *arguments, given=given)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Clients that ask of everything: text, pictures that come again, streams, whole answers, what is
-wrong and what cannot be counted."""
+"""Clients that send mixed requests: text, repeated images, streamed and whole answers, wrong
+requests, and requests whose prompt the router cannot compute."""
 
 import random
 import threading
@@ -12,13 +12,15 @@ from pictures import image_part, png, text_part
 from stack import post
 
 PICTURES = 12
-# Of all requests, those to an unknown model, and those whose prompt cannot be known.
+# Shares of requests to an unknown model, and of requests whose prompt the router cannot compute.
 UNKNOWN, UNCOUNTED = 0.02, 0.04
 
 
 class Load:
-    """Use as a context manager. ports: where clients ask, changed at will; judged: only requests
-    whose reuse is predicted and told; pause_s: between a client's requests."""
+    """Use it as a context manager.
+    ports: the ports of the servers; tests may change the list
+    judged: send only requests with a prediction and a reported reuse
+    pause_s: the pause between requests of a client"""
 
     def __init__(self, ports, clients=6, judged=False, pause_s=0.0, seed=1):
         self.ports = list(ports)

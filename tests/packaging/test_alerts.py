@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Each alert on series that were made up: it fires when it should and says the value, not before
-its time, not just below its threshold, not without data, not over a restart. By promtool."""
+"""Tests each alert on made-up series with promtool. It must fire in time and report the value. It
+must not fire early, just below its threshold, without data or over a restart."""
 
 import pathlib
 import subprocess
@@ -25,7 +25,7 @@ ALERTS = all_rules()
 
 
 def minutes(duration):
-    """Of 90s, 5m, 1h."""
+    """Converts 90s, 5m or 1h to minutes."""
     return int(duration[:-1]) * {"s": 1 / 60, "m": 1, "h": 60}[duration[-1]]
 
 
@@ -34,7 +34,7 @@ def series_of(series):
 
 
 def promtool(folder, tests):
-    """Runs tests of promtool; the text of its failure."""
+    """Runs tests with promtool, and fails with its output."""
     file = pathlib.Path(folder) / "tests.yaml"
     file.write_text(yaml.safe_dump({
         "rule_files": [str(path) for path in RULES], "evaluation_interval": "1m",
@@ -70,29 +70,29 @@ def test_an_alert_fires_and_says_the_value(tmp_path, name):
 
 @pytest.mark.parametrize("name", sorted(CASES))
 def test_an_alert_waits_for_its_time(tmp_path, name):
-    """case["at"] is the first minute at which it fires: one before, it does not."""
+    """case["at"] is the first minute at which the alert fires. One minute before, it is silent."""
     case = CASES[name]
     promtool(tmp_path, silent(case["fires"], [name], [case["at"] - 1]))
     assert case["at"] - 1 >= minutes(ALERTS[name]["for"]) - 1
 
 
 @pytest.mark.parametrize("name", sorted(CASES))
-def test_an_alert_is_silent_just_below(tmp_path, name):
+def test_an_alert_is_silent_just_below_its_threshold(tmp_path, name):
     for series in CASES[name]["below"]:
         promtool(tmp_path, silent(series, [name], range(0, 150, 5)))
 
 
-def test_all_are_silent_without_data(tmp_path):
+def test_all_alerts_are_silent_without_data(tmp_path):
     promtool(tmp_path, silent({}, ALERTS, (0, 60, 120)))
 
 
 @pytest.mark.parametrize("world", [HEALTHY, RESTARTED, ROLL_OUT],
                          ids=["healthy", "restarted", "rolled-out"])
-def test_all_are_silent_while_all_is_well(tmp_path, world):
+def test_all_alerts_are_silent_in_a_healthy_deployment(tmp_path, world):
     promtool(tmp_path, silent(world, ALERTS, range(0, 180, 2)))
 
 
-def test_every_alert_says_what_to_do():
+def test_every_alert_has_a_complete_runbook():
     for name, rule in ALERTS.items():
         assert name.startswith("Sightline")
         assert rule["labels"]["severity"] in ("critical", "warning")
@@ -106,14 +106,14 @@ def test_every_alert_says_what_to_do():
     assert pages == ALERTS.keys()
 
 
-def test_thresholds_are_the_numbers_at_the_ends_of_expressions():
+def test_alert_expressions_end_with_their_thresholds():
     names = yaml.safe_load((CHART / "alert-thresholds.yaml").read_text(encoding="utf-8"))
     for name, threshold in names.items():
         end = ALERTS[threshold["alert"]]["expr"].split()[-2:]
         assert end[0] in "<>" and float(end[1]) == threshold["value"], name
 
 
-def test_a_threshold_of_the_values_replaces_that_of_the_alert(helm4):
+def test_a_threshold_in_values_replaces_the_alerts_own(helm4):
     names = yaml.safe_load((CHART / "alert-thresholds.yaml").read_text(encoding="utf-8"))
     for name, threshold in names.items():
         rules = rules_of(helm4, {"thresholds": {name: 0.375}})
@@ -129,7 +129,7 @@ def rules_of(helm, alerts):
             for group in one["spec"]["groups"] for rule in group["rules"]}
 
 
-def test_the_chart_has_the_rules_as_they_are_and_leaves_out_what_is_disabled(helm4):
+def test_chart_renders_all_rules_except_disabled_ones(helm4):
     base = "https://example.com/books/"
     rules = rules_of(helm4, {"runbookBase": base, "disabled": ["SightlineLoadImbalance"]})
     assert rules.keys() == ALERTS.keys() - {"SightlineLoadImbalance"}
@@ -141,7 +141,7 @@ def test_the_chart_has_the_rules_as_they_are_and_leaves_out_what_is_disabled(hel
         assert rule["annotations"] == ours
 
 
-def test_prometheus_loads_them_as_they_are(tmp_path):
+def test_prometheus_loads_the_alert_rules(tmp_path):
     file = tmp_path / "prometheus.yaml"
     file.write_text(yaml.safe_dump({"rule_files": [str(path) for path in RULES]}),
                     encoding="utf-8")

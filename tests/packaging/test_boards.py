@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Boards and alerts ask for what the programs have, and a fault of each kind is found."""
+"""Boards and alerts use only metrics and labels of the programs. The checks find each kind of
+fault."""
 
 import copy
 import json
@@ -29,12 +30,12 @@ def expressions():
                 for target in panel.get("targets", []))
 
 
-def test_the_boards_are_as_they_should_be():
+def test_dashboards_check_finds_nothing():
     run = subprocess.run([ROOT / "hack/dashboards", "check"], text=True, capture_output=True)
     assert run.returncode == 0, run.stdout
 
 
-def test_alerts_ask_for_what_there_is():
+def test_alerts_use_only_existing_metrics_and_labels():
     for rule in alerts():
         assert contract.findings(rule["expr"]) == [], rule["alert"]
 
@@ -53,7 +54,7 @@ def used_metrics():
             for selector in contract.selectors(promql.parse(contract.plain(expr)))}
 
 
-def test_a_metric_that_is_renamed_is_missed(monkeypatch):
+def test_contract_finds_a_renamed_metric(monkeypatch):
     names = {name for name in used_metrics() if name.startswith("sightline_")}
     assert len(names) > 60
     for name in names:
@@ -66,7 +67,7 @@ def test_a_metric_that_is_renamed_is_missed(monkeypatch):
 
 
 def named_labels(tree):
-    """Labels that an expression names: to match, to group, to join."""
+    """Yields the labels that an expression names to match, group or join."""
     for node in contract.nodes(tree):
         modifier = getattr(node, "modifier", None)
         named = getattr(modifier, "labels", None) or getattr(
@@ -76,7 +77,7 @@ def named_labels(tree):
         yield from (one.name for one in selector.matchers.matchers)
 
 
-def test_a_label_that_is_dropped_is_missed(monkeypatch):
+def test_contract_finds_a_dropped_label(monkeypatch):
     dropped = 0
     for expr in sorted(set(expressions())):
         tree = promql.parse(contract.plain(expr))
@@ -93,7 +94,7 @@ def test_a_label_that_is_dropped_is_missed(monkeypatch):
     assert dropped > 100
 
 
-def test_what_all_replicas_tell_alike_is_not_added_up():
+def test_contract_finds_sums_of_equal_replica_values():
     told_alike = "sightline_index_blocks"
     for wrong in ("sum({})", "sum by (worker) ({})", "avg({})", "sum(rate({}[5m]))",
                   "max(sum by (worker) ({}))", "1 + sum({}) / 2"):
@@ -103,7 +104,7 @@ def test_what_all_replicas_tell_alike_is_not_added_up():
         assert contract.findings(right.format(told_alike)) == [], right
 
 
-def test_expressions_that_ask_for_what_is_not_are_found():
+def test_contract_finds_wrong_expressions():
     for wrong in ("sum(", "sightline_request_total", 'sightline_requests_total{status="200"}',
                   "sum by (status) (sightline_requests_total)",
                   "sum by (le) (sightline_requests_total)", "sightline_first_token_seconds"):
@@ -150,13 +151,13 @@ def test_every_rule_that_can_be_broken_has_a_fault():
 
 
 @pytest.mark.parametrize("rule", FAULTS)
-def test_a_broken_rule_is_found(rule):
+def test_linter_finds_a_broken_rule(rule):
     board = copy.deepcopy(BY_NAME["cache"])
     FAULTS[rule](board)
     assert {found for found, _, _ in linter.lint("cache", board)} == {rule}
 
 
-def test_a_field_that_grafana_does_not_know_is_found():
+def test_fields_lost_finds_unknown_fields():
     for plant in (lambda board: first_panel(board).update(titel="x"),
                   lambda board: first_panel(board)["targets"][0].update(exprr="x"),
                   lambda board: first_panel(board)["fieldConfig"]["defaults"].update(unitt="s")):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""What the chart renders of which values. To take what is rendered as the new goldens:
-UPDATE_GOLDENS=1 make test-packaging."""
+"""Tests which objects the chart renders for which values. UPDATE_GOLDENS=1 make test-packaging
+writes the rendered objects as the new goldens."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from helm import (CHART, CI, MONITORING, ROOT, Refused, by_place, default_values
 
 GOLDEN = pathlib.Path(__file__).resolve().parent / "golden"
 UPDATE = bool(os.environ.get("UPDATE_GOLDENS"))
-# Of these a golden holds only that they are there: their text is compared with its own source.
+# A golden has only the metadata of these. Other tests compare their text with its source.
 COPIED = ("CustomResourceDefinition", "ConfigMap", "PrometheusRule")
 
 
@@ -29,14 +29,14 @@ def golden_of(objects):
     return yaml.safe_dump_all(sorted(shown, key=place), sort_keys=True, width=100)
 
 
-def test_helm_lints_the_chart_strictly_with_every_example(helm):
+def test_helm_lint_accepts_every_example(helm):
     for values in CI:
         said = helm.run("lint", "--strict", CHART, "--values", values)
         assert "[ERROR]" not in said and "[WARNING]" not in said, f"{values.name}: {said}"
 
 
 @pytest.mark.parametrize("values", CI, ids=lambda path: path.name.removesuffix("-values.yaml"))
-def test_an_example_renders_what_its_golden_says(helm, values):
+def test_an_example_renders_its_golden(helm, values):
     apis = [argument for api in MONITORING for argument in ("--api-versions", api)]
     rendered = golden_of(helm.objects("--values", values, *apis))
     golden = GOLDEN / f"{values.name.removesuffix('-values.yaml')}.yaml"
@@ -45,20 +45,20 @@ def test_an_example_renders_what_its_golden_says(helm, values):
     assert rendered == golden.read_text(encoding="utf-8")
 
 
-def test_there_are_enough_examples_and_no_golden_of_an_example_that_is_gone():
+def test_examples_and_goldens_match():
     assert len(CI) >= 12
     assert {one.stem for one in GOLDEN.glob("*.yaml")} == {
         one.name.removesuffix("-values.yaml") for one in CI}
 
 
-def test_objects_of_monitoring_are_made_where_their_kinds_are(helm):
+def test_chart_renders_monitoring_objects_for_existing_kinds(helm):
     kinds = {one["kind"] for one in helm.objects()}
     assert not kinds & {"PodMonitor", "PrometheusRule"}
     kinds = {one["kind"] for one in helm.objects("--api-versions", MONITORING[0])}
     assert "PodMonitor" in kinds and "PrometheusRule" not in kinds
 
 
-def test_the_kinds_are_those_of_the_project(helm4):
+def test_chart_has_the_projects_kinds(helm4):
     copies = {path.name: path.read_bytes() for path in (CHART / "files/crds").iterdir()}
     ours = {path.name: path.read_bytes() for path in (ROOT / "crds").glob("sightline.dev_*.yaml")}
     assert copies == ours, "cp crds/sightline.dev_*.yaml charts/sightline/files/crds/"
@@ -70,21 +70,21 @@ def test_the_kinds_are_those_of_the_project(helm4):
             assert one["spec"] == source["spec"]
 
 
-def test_the_version_is_the_projects():
+def test_chart_has_the_projects_version():
     chart = yaml.safe_load((CHART / "Chart.yaml").read_text(encoding="utf-8"))
     cmake = (ROOT / "CMakeLists.txt").read_text(encoding="utf-8")
     assert chart["version"] == chart["appVersion"]
     assert f"project(sightline VERSION {chart['version']} " in cmake
 
 
-# Labels and annotations that helm's way of installing adds.
+# Labels and annotations that only helm's installation has.
 HELMS_OWN = ("app.kubernetes.io/instance", "app.kubernetes.io/version",
              "app.kubernetes.io/managed-by", "helm.sh/chart", "helm.sh/resource-policy")
-# Where config/default and the chart differ beyond that: a namespace has to be there before a
-# release, and a test, boards and rules are helm's and the chart's.
+# Other differences of config/default and the chart: helm needs the namespace before a release, and
+# only the chart has a test, boards and rules.
 ONLY_IN_CONFIG = {"Namespace -/sightline-system"}
 ONLY_IN_CHART = {"Pod sightline-system/sightline-operator-check"}
-# Flags that the chart spells out, with the operator's own defaults (docs/operator.md).
+# Flags that the chart sets to the operator's own defaults (docs/operator.md).
 DEFAULTS = {"--lease-name=sightline-operator", "--lease-duration=15s", "--renew-deadline=10s",
             "--retry-period=2s", "--admin-port=8080", "--log-level=info"}
 
@@ -126,7 +126,7 @@ def test_kustomize_makes_the_same_objects(helm4, kubectl):
 
 
 def leaves(value, path=()):
-    """Every place of values.yaml with a scalar, a list or an empty map."""
+    """Yields every path in values.yaml with a scalar, a list or an empty map, and its value."""
     if isinstance(value, dict) and value:
         for key, inner in value.items():
             yield from leaves(inner, (*path, key))
@@ -134,7 +134,7 @@ def leaves(value, path=()):
         yield path, value
 
 
-# What the leaf is changed to, where a change of its type alone would be refused or say nothing.
+# Changed values of leaves, where the automatic change would be refused or have no effect.
 OTHER = {
     "image.digest": "sha256:" + "a" * 64, "routerImage.digest": "sha256:" + "a" * 64,
     "natsImage.digest": "sha256:" + "a" * 64, "downloadImage.digest": "sha256:" + "a" * 64,
@@ -150,7 +150,7 @@ OTHER = {
     "extraEnv": [{"name": "A", "value": "b"}], "affinity": {"nodeAffinity": {}},
     "resources.requests.cpu": "60m", "runAsUser": 1000,
 }
-# Values without which another one says nothing.
+# Other values that a value needs to have an effect.
 BESIDE = {
     "networkPolicy.enabled": {},
     "networkPolicy.": {"networkPolicy": {"enabled": True}},
@@ -162,7 +162,7 @@ BESIDE = {
     "leaderElection.enabled": {"replicaCount": 1},
 }
 
-# Values that have to change with another one, as both together are refused.
+# Other values that must change too, because helm refuses the combination otherwise.
 WITH = {"podDisruptionBudget.minAvailable": {"podDisruptionBudget": {"maxUnavailable": ""}}}
 
 
@@ -213,7 +213,7 @@ LEAVES = list(leaves(default_values()))
 
 
 @pytest.mark.parametrize("path, value", LEAVES, ids=[".".join(path) for path, _ in LEAVES])
-def test_each_value_changes_what_is_rendered(helm4, path, value):
+def test_each_value_changes_the_rendered_objects(helm4, path, value):
     name = ".".join(path)
     beside = next((values for prefix, values in BESIDE.items() if name.startswith(prefix)), {})
     before = helm4.text(values=beside)
@@ -221,7 +221,7 @@ def test_each_value_changes_what_is_rendered(helm4, path, value):
     assert helm4.text(values=changed) != before
 
 
-# What YAML takes for something else, or for its own syntax, unless it is quoted.
+# Texts that YAML parses as another type or as its own syntax, unless they are quoted.
 ODD = ("yes", "12", "0x10", "null", "a: b", "!t x", "#c", "{{ .Release.Name }}", "x\n  y: true",
        "it's", 'a"b', "a\tb")
 EVERYTHING = {"dashboards": {"enabled": True}, "networkPolicy": {"enabled": True},
@@ -243,7 +243,7 @@ def texts(value):
 
 
 @pytest.mark.parametrize("path", TEXTS, ids=".".join)
-def test_a_text_is_rendered_as_it_is_or_refused(helm4, path):
+def test_helm_renders_or_refuses_odd_texts(helm4, path):
     count = len(helm4.objects(values=EVERYTHING))
     for odd in ODD:
         try:
@@ -254,7 +254,7 @@ def test_a_text_is_rendered_as_it_is_or_refused(helm4, path):
         assert any(odd in text for one in objects for text in texts(one)), odd
 
 
-def test_names_of_digits_alone_are_names(helm4):
+def test_names_of_digits_remain_strings(helm4):
     values = {**EVERYTHING, "watchNamespaces": ["12"], "fullnameOverride": "34",
               "serviceAccount": {"name": "56"}}
     told = helm4.run("template", "78", CHART, "--namespace", "90", "--values", "-",

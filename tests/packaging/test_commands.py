@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Commands of the documentation that need no cluster, run as they are written, but for ports,
-directories and what stands for something of the reader's."""
+"""Runs the commands of the documentation that need no cluster. It replaces only ports, directories
+and values of the reader."""
 
 import contextlib
 import json
@@ -24,7 +24,7 @@ from watching import wait_for
 BUILD = pathlib.Path(os.environ.get("SL_BUILD", ROOT / "build/release"))
 MODEL = BUILD / "models/qwen2-vl"
 ANY_PORTS = ["--port", "0", "--admin-port", "0"]
-# Debian installs nats-server there, which is not on everybody's path.
+# Debian installs nats-server in /usr/sbin, which is not in every user's PATH.
 DAEMONS = {"PATH": f"{os.environ['PATH']}:/usr/sbin"}
 READY = r"ready: http://[^:]+:(\d+)/v1 \(admin http://[^:]+:(\d+)\)"
 
@@ -45,7 +45,7 @@ def shell(command, folder=ROOT, **environment):
 
 
 def program(command, log, *more):
-    """Started as written, with our build's program in the place of the installed one."""
+    """Starts the command as it is written, but with the program of the build."""
     words = shlex.split(command.removesuffix("&"))
     if words[0].endswith("sightline"):
         words[0] = BUILD / "bin/sightline"
@@ -65,7 +65,7 @@ def stopped_after(*programs):
 
 @pytest.fixture
 def engine(tmp_path):
-    """A simulated engine: its worker's fields."""
+    """Starts a simulated engine, and yields the fields of its worker."""
     with contextlib.ExitStack() as ends:
         stack = Stack(BUILD, engines=1, logs=tmp_path / "logs",
                       served_model_name="Qwen/Qwen2.5-VL-7B-Instruct")
@@ -82,7 +82,7 @@ def workers(stack, admin_port):
     return json.loads(stack.get(admin_port, "/v1/workers")[1])
 
 
-def test_one_process_in_front_of_an_engine(runs, engine, tmp_path):
+def test_one_process_serves_an_engine(runs, engine, tmp_path):
     command = runs.take("README.md", "build/release/bin/sightline serve", {
         "DIR": MODEL, "8101": port_of(engine["url"]), "5557": port_of(engine["events"]),
         "5657": port_of(engine["replay"])})
@@ -95,7 +95,7 @@ def test_one_process_in_front_of_an_engine(runs, engine, tmp_path):
         assert "data: [DONE]" in said
 
 
-def test_a_list_of_workers_is_pushed(runs, tmp_path):
+def test_curl_pushes_a_list_of_workers(runs, tmp_path):
     token = tmp_path / "token"
     token.write_text("secret-of-a-router")
     with Stack(BUILD, engines=0, workers=[], logs=tmp_path / "logs", ready_states=(),
@@ -106,7 +106,7 @@ def test_a_list_of_workers_is_pushed(runs, tmp_path):
         wait_for(lambda: {one["name"] for one in workers(stack, stack.admin_port)} == {"w0", "w1"})
 
 
-def test_a_worker_is_reserved_and_given_back(runs, tmp_path):
+def test_curl_reserves_and_releases_a_worker(runs, tmp_path):
     port = free_port()
     with Stack(BUILD, engines=1, logs=tmp_path / "logs",
                router_flags=["--selection-port", port]):
@@ -116,7 +116,7 @@ def test_a_worker_is_reserved_and_given_back(runs, tmp_path):
         shell(runs.take("docs/api.md", "curl -s -X DELETE", at))
 
 
-def test_a_router_and_an_agent_share_what_they_know(runs, tmp_path):
+def test_a_router_follows_an_agent(runs, tmp_path):
     with contextlib.ExitStack() as ends:
         stack = Stack(BUILD, engines=1, logs=tmp_path / "logs", served_model_name="m")
         ends.callback(stack.stop)
@@ -136,8 +136,8 @@ def test_a_router_and_an_agent_share_what_they_know(runs, tmp_path):
         wait_for(lambda: [one["state"] for one in workers(stack, int(admin))] == ["ready"])
 
 
-def test_the_server_of_two_tenants_takes_its_configuration(runs, tmp_path):
-    """The block stands in the page as a file."""
+def test_nats_server_accepts_the_two_tenants_configuration(runs, tmp_path):
+    """The page shows the configuration as a file."""
     block = next("\n".join(lines) for _, lines in
                  documented.blocks(ROOT / "docs/replication.md") if "nats-server.conf" in lines[0])
     runs.take("docs/replication.md", "(# nats-server.conf")
@@ -150,12 +150,12 @@ def test_the_server_of_two_tenants_takes_its_configuration(runs, tmp_path):
     shell("nats-server -c nats.conf -t", tmp_path, RED_PASSWORD="a", BLUE_PASSWORD="b")
 
 
-def test_images_are_written(runs, tmp_path):
+def test_hack_image_writes_images(runs, tmp_path):
     shell(runs.take("docs/install.md", "hack/image --out", {"build/images": tmp_path}))
     assert (tmp_path / "sightline-operator.tar").exists()
 
 
-def test_one_suite_and_one_directory_are_checked_alone(runs):
+def test_one_suite_and_one_directory_run_alone(runs):
     command = runs.take("CONTRIBUTING.md", "cmake --build")
     assert re.search(r"\[  PASSED  \] \d+ tests", shell(command))
     assert shell(runs.take("CONTRIBUTING.md", "make lint", {"make lint": "make -o setup lint"}))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""What is written of the chart is what it is."""
+"""Compares pages with the chart's values, the router's flags and the list of commands."""
 
 import re
 
@@ -10,7 +10,7 @@ from test_chart import leaves
 
 
 def rows():
-    """Values that the page's table names, with what is said of their defaults."""
+    """Yields (names of values, text of their defaults) of each row of the page's table."""
     text = (ROOT / "docs/chart.md").read_text(encoding="utf-8")
     table = text[text.index("| value |"):text.index("A chart around")]
     for line in table.splitlines()[2:]:
@@ -19,14 +19,14 @@ def rows():
             yield re.findall(r"`([^`]+)`", names), defaults
 
 
-def test_the_page_of_the_chart_has_every_value_and_no_other():
+def test_chart_page_lists_exactly_the_charts_values():
     written = [name for names, _ in rows() for name in names]
     ours = {".".join(path) for path, _ in leaves(default_values())}
     assert len(written) == len(set(written))
     assert set(written) == ours
 
 
-def test_defaults_that_are_one_word_are_those_of_the_chart():
+def test_chart_page_has_the_charts_defaults():
     values = {".".join(path): value for path, value in leaves(default_values())}
     for names, defaults in rows():
         said = [one.strip() for one in re.split(r", (?![^\[]*\])", defaults)]
@@ -39,7 +39,7 @@ def test_defaults_that_are_one_word_are_those_of_the_chart():
             assert one in known or one == "nodes with Linux", f"{name}: {one}, not {value}"
 
 
-def test_what_other_routers_flags_become_is_there():
+def test_migration_page_names_only_existing_flags():
     ours = set(re.findall(r"`(--[a-z-]+)", (ROOT / "docs/configuration.md").read_text()))
     rows = [line.strip("|").split("|") for line in
             (ROOT / "docs/migration.md").read_text(encoding="utf-8").splitlines()
@@ -50,13 +50,13 @@ def test_what_other_routers_flags_become_is_there():
             assert flag in ours, f"{theirs}: {flag}"
 
 
-def test_every_fenced_command_is_run_or_listed_with_the_reason():
+def test_command_list_has_every_fenced_command():
     listed = [(row.file, row.command) for row in documented.rows()]
     assert len(listed) == len(set(listed))
     assert set(listed) == set(documented.everything())
 
 
-def test_what_is_said_to_run_a_command_does():
+def test_listed_runners_run_their_commands():
     ci = (ROOT / ".ci/run").read_text().replace(" --no-print-directory", "")
     full = re.search(r"(?m)^test-packaging-full:(.*\n(\t.*\n)+)",
                      (ROOT / "Makefile").read_text())[1]

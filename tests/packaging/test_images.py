@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Images as OCI archives: what is in them, that they run from a root that cannot be written, that
-their lists of parts name every library that a process maps, and that they are the same when they
-are made again."""
+"""Tests the images as OCI archives. They have the right files. Their programs run from a read-only
+root. Their lists of parts name every library that a process maps. The same build gives the same
+image."""
 
 import json
 import os
@@ -68,12 +68,12 @@ def test_an_image_has_a_program_a_user_and_no_shell(made, name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_an_image_made_again_is_the_same(made, tmp_path, name):
+def test_the_same_build_gives_the_same_image(made, tmp_path, name):
     assert (make(tmp_path) / f"{name}.tar").read_bytes() == (made / f"{name}.tar").read_bytes()
 
 
 def parts_of(made, name, folder):
-    """Names and versions of packages, as a scanner finds them in the archive."""
+    """Returns {package: version} as a scanner finds them in the archive."""
     target = folder / f"{name}.spdx.json"
     subprocess.run([SYFT, "scan", f"oci-archive:{made}/{name}.tar", "-o", f"spdx-json={target}"],
                    check=True, capture_output=True, env={**os.environ,
@@ -83,7 +83,8 @@ def parts_of(made, name, folder):
 
 
 def confined(tree, command):
-    """In a root of its own that cannot be written, as the image's user, without capabilities."""
+    """Returns a command that runs in a read-only root, as the image's user, without
+    capabilities."""
     script = ('mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && '
               'mount -t proc proc "$0/proc" && '
               'exec unshare --root "$0" --setgid 65532 --setuid 65532 "$@"')
@@ -92,7 +93,7 @@ def confined(tree, command):
 
 @pytest.fixture
 def root_of(made, tmp_path):
-    """The image's files with places for what a runtime mounts."""
+    """Returns the image's files, with directories for the mounts of a runtime."""
     def of(name):
         tree = made / name / "root"
         for place in ("proc", "model"):
@@ -111,7 +112,7 @@ def commands(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_program_runs_confined_and_its_libraries_are_all_named(made, root_of, tmp_path, name):
+def test_confined_program_runs_and_scanner_names_its_libraries(made, root_of, tmp_path, name):
     if os.geteuid() != 0:
         pytest.fail("needs root, to make a root of its own for the program")
     tree = root_of(name)
@@ -154,7 +155,7 @@ def pid_of(name, tree):
 
 
 def mapped(pid):
-    """Shared libraries that it has in its memory, once there are all."""
+    """Returns the shared libraries that the process has mapped, or None before libc is mapped."""
     text = pathlib.Path(f"/proc/{pid}/maps").read_text()
     found = {line.split(maxsplit=5)[5] for line in text.splitlines()
              if len(line.split(maxsplit=5)) == 6}
@@ -162,7 +163,7 @@ def mapped(pid):
     return found if any("libc.so" in path for path in found) else None
 
 
-def test_the_containerfile_copies_and_runs_nothing(made):
+def test_containerfile_copies_files_without_run(made):
     lines = (ROOT / "Containerfile").read_text().splitlines()
     used = [line.split()[0] for line in lines if line and not line.startswith("#")]
     assert used == ["ARG", "FROM", "COPY", "USER", "WORKDIR", "ENTRYPOINT"]

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Alerts at a real Alertmanager: none while all is well; each by the fault it is for, with its
-runbook, and cleared when that is mended: those that look back for minutes only with --cleared. The
-rules wait for two seconds, not their own time; else they are the chart's."""
+"""Tests alerts at a real Alertmanager. No alert fires while the deployment is healthy. Each alert
+fires after its fault, with its runbook, and clears after the repair. Only with --cleared, tests
+wait until alerts with a window of minutes clear. The rules are the chart's, but wait for two
+seconds."""
 
 import contextlib
 import json
@@ -23,14 +24,14 @@ from watching import Watch, wait_for
 BUILD = ROOT / "build/release"
 SPEED = ["--prefill-tokens-per-s", 20_000, "--decode-tokens-per-s", 500, "--blocks", 2000]
 AFTER_S = 2
-# Longer than a rule waits, and some scrapes.
+# Longer than the time that a rule waits and some scrapes.
 A_WHILE_S = 8
-# Than the longest window of an alert that is to be cleared here.
+# Longer than the longest window of an alert that a test here clears.
 LONGER_S = 16 * 60
 
 
 def look(watch, name):
-    """The alert once it fires, as its runbook is to be found."""
+    """Waits until the alert fires, checks its runbook and description, and returns it."""
     alerts = watch.wait_for_alert(name)
     assert {one["annotations"]["runbook_url"] for one in alerts} == {f"docs/runbooks/{name}.md"}
     assert all(one["annotations"]["description"] for one in alerts)
@@ -39,7 +40,7 @@ def look(watch, name):
 
 @pytest.fixture
 def until_cleared(request):
-    """Waits until an alert that looks back for minutes is over."""
+    """Returns a function that waits until an alert with a window of minutes is cleared."""
     if not request.config.getoption("--cleared"):
         return lambda watch, name: None
     return lambda watch, name: watch.wait_until_cleared(name, LONGER_S)
@@ -50,7 +51,7 @@ def fault(engines, number, **fields):
 
 
 def certificate_in(folder, days):
-    """Of a server here that is its own authority."""
+    """Makes a self-signed certificate of a server on this machine."""
     return nats_secrets.make_authority(folder, "ca", days, "IP:127.0.0.1")
 
 
@@ -85,12 +86,13 @@ def load(deployment):
         yield made
 
 
-# Below a fraction stroke alone: born at 1, a share is a little too high for one request.
+# Alerts use these only as denominators. If such a series starts at 1, a share is a little too high
+# for one request.
 DENOMINATORS = {"sightline_requests_total"}
 
 
 def counters_of_alerts():
-    """Selectors of what only grows, as the alerts write them."""
+    """Returns the selectors of counters in the alerts' expressions."""
     found = set()
     for rule in all_rules().values():
         for selector in contract.selectors(promql.parse(rule["expr"])):
@@ -101,7 +103,7 @@ def counters_of_alerts():
     return sorted(found)
 
 
-def test_what_alerts_count_is_there_before_its_first_event(watch):
+def test_alert_counters_exist_before_their_first_event(watch):
     selectors = counters_of_alerts()
     assert len(selectors) >= 12
     wait_for(lambda: watch.value("count(up)"))
@@ -109,7 +111,7 @@ def test_what_alerts_count_is_there_before_its_first_event(watch):
         wait_for(lambda: watch.value(f"count({selector})"), 60, selector)  # noqa: B023
 
 
-def test_a_healthy_load_lets_no_alert_fire(deployment, watch, load):
+def test_no_alert_fires_under_healthy_load(deployment, watch, load):
     wait_for(lambda: (watch.value("sum(sightline_requests_total)") or 0) > 200, 60)
     fired = set()
     for _ in range(A_WHILE_S):
@@ -118,7 +120,7 @@ def test_a_healthy_load_lets_no_alert_fire(deployment, watch, load):
     assert fired == set()
 
 
-def test_a_process_that_is_gone_is_down_and_its_worker_unknown(deployment, watch):
+def test_down_fires_for_a_killed_process(deployment, watch):
     agent = deployment.agents[2]
     wait_for(lambda: watch.value("count(up == 1)") == len(deployment.nodes) + 3)
     agent.kill()
@@ -128,7 +130,7 @@ def test_a_process_that_is_gone_is_down_and_its_worker_unknown(deployment, watch
     watch.wait_until_cleared("SightlineDown")
 
 
-def test_nats_that_is_gone_is_told_by_all(deployment, watch):
+def test_all_processes_report_a_killed_nats(deployment, watch):
     deployment.nats.kill()
     look(watch, "SightlineNatsDisconnected")
     wait_for(lambda: len({one["labels"]["instance"]
@@ -138,7 +140,7 @@ def test_nats_that_is_gone_is_told_by_all(deployment, watch):
     watch.wait_until_cleared("SightlineNatsDisconnected")
 
 
-def test_a_certificate_that_ends_soon_is_told_and_renewed_in_place(watch, certificate):
+def test_certificate_alert_clears_after_renewal_in_place(watch, certificate):
     certificate_in(certificate.parent, 13)
     look(watch, "SightlineCertificateExpiring")
     certificate_in(certificate.parent, 90)
@@ -149,7 +151,7 @@ def mend(engines, number):
     engines.call("DELETE", engines.engine_port(number), "/fault")
 
 
-def test_another_block_size_is_told_at_once(deployment, watch, load, until_cleared):
+def test_block_size_mismatch_alert_fires(deployment, watch, load, until_cleared):
     fault(deployment.engines, 1, kind="wrong-block-size")
     (alert, *_) = look(watch, "SightlineBlockSizeMismatch")
     assert alert["labels"]["worker"] == "w1"
@@ -157,7 +159,7 @@ def test_another_block_size_is_told_at_once(deployment, watch, load, until_clear
     until_cleared(watch, "SightlineBlockSizeMismatch")
 
 
-def test_events_that_are_lost_again_and_again_are_told(deployment, watch, load, until_cleared):
+def test_events_lost_fires_for_repeated_losses(deployment, watch, load, until_cleared):
     fault(deployment.engines, 0, kind="drop", p=0.3)
     look(watch, "SightlineEventsLost")
     mend(deployment.engines, 0)
@@ -166,7 +168,7 @@ def test_events_that_are_lost_again_and_again_are_told(deployment, watch, load, 
 
 @contextlib.contextmanager
 def single(tmp_path, **options):
-    """One router with engines of its own, and its watch."""
+    """Starts one router with its own engines, and its Watch."""
     with Stack(BUILD, logs=tmp_path / "logs", **options) as stack, \
             watched(tmp_path, stack) as watch:
         yield stack, watch
@@ -180,7 +182,7 @@ BODY = {"model": "demo", "max_tokens": 4,
         "messages": [{"role": "user", "content": "Say something about harbours. " * 20}]}
 
 
-def test_engines_that_are_gone_leave_no_worker_and_errors(tmp_path):
+def test_no_routable_worker_and_errors_fire_without_engines(tmp_path):
     with single(tmp_path, engines=2) as (stack, watch):
         assert post(stack.port, BODY).status == 200
         wait_for(lambda: watch.value("sum(sightline_requests_total)") == 1)
@@ -195,8 +197,8 @@ def test_engines_that_are_gone_leave_no_worker_and_errors(tmp_path):
             watch.wait_until_cleared("SightlineErrorsHigh")
 
 
-def test_an_engine_that_begins_no_answer_is_stalled(tmp_path):
-    """It has been busy with one since before Prometheus came."""
+def test_engine_stalled_fires_without_new_answers(tmp_path):
+    """The engine is busy with one answer since before the start of Prometheus."""
     flags = ["--max-running", 1, "--decode-tokens-per-s", 1]
     with Stack(BUILD, engines=1, engine_flags=flags, logs=tmp_path / "logs") as stack:
         held = hold(stack.port, {**BODY, "stream": True, "max_tokens": 3000})
@@ -215,11 +217,11 @@ def ask_and_leave(port):
         post(port, BODY)
 
 
-def test_a_worker_whose_cache_is_lost_without_a_word_is_overclaimed(tmp_path, until_cleared):
+def test_overclaims_fires_after_silent_cache_losses(tmp_path, until_cleared):
     with single(tmp_path, engines=1) as (stack, watch):
         for _ in range(3):
             post(stack.port, BODY)
-            stack.wait_until_heard()  # else the next one is decided without its blocks
+            stack.wait_until_heard()  # the next decision must include its blocks
         wait_for(lambda: watch.value('sightline_predictions_total{result="equal"}') == 3)
         for _ in range(3):
             fault(stack, 0, kind="forget")
@@ -229,7 +231,7 @@ def test_a_worker_whose_cache_is_lost_without_a_word_is_overclaimed(tmp_path, un
         until_cleared(watch, "SightlineOverclaims")
 
 
-def test_a_limit_that_refuses_work_is_told(tmp_path, until_cleared):
+def test_limits_hit_fires_when_a_limit_refuses(tmp_path, until_cleared):
     options = {"engines": 1, "engine_flags": ["--decode-tokens-per-s", 5],
                "router_flags": ["--concurrent-requests-max", 1]}
     with single(tmp_path, **options) as (stack, watch):
@@ -241,7 +243,7 @@ def test_a_limit_that_refuses_work_is_told(tmp_path, until_cleared):
         until_cleared(watch, "SightlineLimitsHit")
 
 
-def test_answers_that_begin_late_are_told(tmp_path, until_cleared):
+def test_first_token_slow_fires_for_late_answers(tmp_path, until_cleared):
     flags = ["--prefill-tokens-per-s", 10]
     with single(tmp_path, engines=1, engine_flags=flags) as (stack, watch):
         for number in range(2):
@@ -252,7 +254,7 @@ def test_answers_that_begin_late_are_told(tmp_path, until_cleared):
         until_cleared(watch, "SightlineFirstTokenSlow")
 
 
-def test_all_requests_at_one_of_four_workers_are_no_balance(tmp_path, until_cleared):
+def test_load_imbalance_fires_for_one_busy_worker(tmp_path, until_cleared):
     options = {"engines": 4, "engine_flags": ["--decode-tokens-per-s", 5]}
     with single(tmp_path, **options) as (stack, watch):
         for number in (1, 2, 3):
@@ -268,7 +270,7 @@ def test_all_requests_at_one_of_four_workers_are_no_balance(tmp_path, until_clea
         until_cleared(watch, "SightlineLoadImbalance")
 
 
-def test_a_worker_of_which_nothing_is_heard_is_unverified(tmp_path):
+def test_worker_unverified_fires_without_events(tmp_path):
     with Stack(BUILD, engines=1, logs=tmp_path / "engines") as engines:
         worker = {key: engines.workers[0][key] for key in ("name", "url")}
         with single(tmp_path, engines=0, workers=[{**worker, "events": "tcp://127.0.0.1:9"}],

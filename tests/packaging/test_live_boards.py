@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Boards on a Prometheus that scrapes real programs: three routers, a frontend, eight simulated
-engines with an agent each, NATS. Every query has data, and what boards say is so."""
+"""Tests boards on a Prometheus that scrapes real programs: three routers, a frontend, eight
+simulated engines with an agent each, and NATS. Every query has data, and its values are right."""
 
 import argparse
 import contextlib
@@ -27,7 +27,7 @@ SPEED = ["--prefill-tokens-per-s", PACE, "--encoder-tokens-per-s", 100 * PACE,
          "--decode-tokens-per-s", 500, "--blocks", 2000]
 # The operator's board needs a Kubernetes: tests/cluster/chart.
 HERE = [board_json(board) for board in BOARDS if board.name != "operator"]
-# Queries that are empty while all is well, by uid and panel, and the fault that fills them.
+# Queries without data while the deployment is healthy: (uid, panel) -> fault that gives them data.
 EMPTY_WHILE_WELL = {("sightline-engines", "Errors by kind"): "garbage"}
 
 
@@ -63,7 +63,7 @@ def without_data(watch):
     return panels_without_data(asked, HERE)
 
 
-def test_every_query_has_data_or_gets_it_by_the_fault_that_it_is_for(deployment, watch):
+def test_every_query_has_data_at_least_after_its_fault(deployment, watch):
     with Load(clients_of(deployment)):
         well = EMPTY_WHILE_WELL.keys()
         assert never_with_data(lambda: without_data(watch), well, 300) == well
@@ -88,7 +88,7 @@ def counted(watch, name):
     return watch.settled(f"sum(sightline_{name}_total)")
 
 
-def test_reused_tokens_are_those_that_the_engines_count(deployment, watch):
+def test_reused_tokens_equal_the_engines_counts(deployment, watch):
     def ours():
         return counted(watch, "reused_tokens"), counted(watch, "judged_prompt_tokens")
 
@@ -107,8 +107,8 @@ def test_reused_tokens_are_those_that_the_engines_count(deployment, watch):
 
 
 def learn_paces(deployment, watch):
-    """Each router learns of each engine what a token takes: from prompts that nobody has seen, and
-    that take 0.2 s, beside which a wait for a processor is short."""
+    """Makes each router measure each engine's prefill time of a token. The prompts are new and take
+    0.2 s, so a wait for a processor is short in comparison."""
     number = 0
     while (watch.value("count(sightline_prefill_seconds_per_token)") or 0) < 3 * ENGINES:
         for node in deployment.routers:
@@ -123,7 +123,7 @@ def learn_paces(deployment, watch):
 
 
 @pytest.mark.parametrize("clients, pause_s", [(1, 0.05), (12, 0)], ids=["idle", "loaded"])
-def test_saved_seconds_are_what_the_engines_would_have_taken(deployment, watch, clients, pause_s):
+def test_board_shows_the_engines_saved_prefill_time(deployment, watch, clients, pause_s):
     learn_paces(deployment, watch)
     saved, reused = (counted(watch, name) for name in ("saved_prefill_seconds", "reused_tokens"))
     with Load(clients_of(deployment), clients=clients, judged=True, pause_s=pause_s,
@@ -135,7 +135,7 @@ def test_saved_seconds_are_what_the_engines_would_have_taken(deployment, watch, 
     assert saved == pytest.approx(reused / PACE, rel=0.15)
 
 
-def test_imbalance_is_that_of_the_requests_that_run(deployment, watch):
+def test_imbalance_equals_that_of_running_requests(deployment, watch):
     router = deployment.view(deployment.routers[0])
     content = [{"type": "text", "text": "To be counted. " * 600}]
     body = {"model": "demo", "messages": [{"role": "user", "content": content}],
@@ -143,13 +143,13 @@ def test_imbalance_is_that_of_the_requests_that_run(deployment, watch):
     held = [hold(deployment.routers[0].port, body) for _ in range(5)]
     wait_for(lambda: len(running(router)) and sum(running(router)) == 5)
 
-    # A client that does not read is cut off.
+    # The router closes the connection of a client that does not read.
     for connection in held:
         threading.Thread(target=read_on, args=(connection,), daemon=True).start()
 
     def told_and_true():
         now = running(router)
-        # An average is rounded according to the order that its parts come in.
+        # The rounding of an average depends on the order of its parts.
         true = pytest.approx(max(now) * ENGINES / sum(now), rel=1e-12)
         return watch.value(query("sightline-engines", "Imbalance")), true
     with contextlib.suppress(RuntimeError):
@@ -180,7 +180,7 @@ def hold(port, body):
     return connection
 
 
-def test_lag_is_as_long_as_messages_were_held_back(deployment, watch):
+def test_lag_equals_the_delay_of_messages(deployment, watch):
     lag = query("sightline-engines", "Lag")
     for i in range(ENGINES):
         deployment.engines.call("POST", deployment.engines.engine_port(i), "/fault",
@@ -193,7 +193,7 @@ def test_lag_is_as_long_as_messages_were_held_back(deployment, watch):
         wait_for(lambda: (watch.value(f"max({lag})") or 9) < 0.5, 40, "lag is gone")
 
 
-def test_an_answer_is_counted_as_begun_at_its_first_token(deployment, watch):
+def test_router_counts_an_answer_at_its_first_token(deployment, watch):
     begun = "sum(sightline_answers_begun_total)"
     before = watch.settled(begun)
     body = {"model": "demo", "messages": [{"role": "user", "content": "Count."}],

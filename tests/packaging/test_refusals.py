@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Values that are wrong are refused before anything is made, by the path of the value. The words
-are those of the helm; the two have different ones."""
+"""helm refuses wrong values before it makes any object, and names the path of the value. helm 3 and
+helm 4 use different words."""
 
 import pytest
 from helm import Refused, default_values
 
 DIGEST = "sha256:" + "a" * 64
-# (values, path of what is wrong, as dots)
+# (values, path of the wrong value, with dots)
 WRONG = [
-    # Unknown keys, at every level.
+    # Unknown keys at every level.
     ({"imagee": {}}, "imagee"),
     ({"image": {"name": "a"}}, "image.name"),
     ({"routerImage": {"pullPolicy": "Always"}}, "routerImage.pullPolicy"),
@@ -44,7 +44,7 @@ WRONG = [
     ({"image": {"tag": 5}}, "image.tag"),
     ({"alerts": {"thresholds": {"errorsHigh": "5%"}}}, "alerts.thresholds.errorsHigh"),
     ({"metrics": {"podMonitor": {"enabled": "maybe"}}}, "metrics.podMonitor.enabled"),
-    # Out of range, malformed.
+    # Values out of range or malformed.
     ({"replicaCount": -1}, "replicaCount"),
     ({"replicaCount": 11}, "replicaCount"),
     ({"metrics": {"port": 80}}, "metrics.port"),
@@ -69,7 +69,7 @@ WRONG = [
     ({"extraArgs": ["poll-interval=1s"]}, "extraArgs.0"),
     ({"extraEnv": [{"value": "b"}]}, "extraEnv.0"),
     ({"podDisruptionBudget": {"maxUnavailable": "many"}}, "podDisruptionBudget.maxUnavailable"),
-    # What one value says of another.
+    # Values that contradict other values.
     ({"podDisruptionBudget": {"minAvailable": 2, "maxUnavailable": ""}},
      "podDisruptionBudget.minAvailable"),
     ({"podDisruptionBudget": {"minAvailable": "100%", "maxUnavailable": ""}},
@@ -94,8 +94,8 @@ WRONG = [
 
 
 def names(text, path):
-    """Whether the message has the path, or that of the map around it and the last key: helm 3
-    writes a.b.0, helm 4 at '/a/b/0', templates a.b[0]."""
+    """Returns whether the message has the path, or the path of the map around it and the last key.
+    helm 3 writes a.b.0, helm 4 writes at '/a/b/0', and templates write a.b[0]."""
     parts = path.split(".")
     indexed = ".".join(parts).replace(".0", "[0]")
     if any(f"{form}" in text for form in (f"- {path}:", f"'/{'/'.join(parts)}'", f"{indexed}:")):
@@ -106,20 +106,20 @@ def names(text, path):
 
 
 @pytest.mark.parametrize("values, path", WRONG, ids=[f"{i}-{p}" for i, (_, p) in enumerate(WRONG)])
-def test_a_wrong_value_is_refused_by_its_path(helm, values, path):
+def test_helm_refuses_a_wrong_value_with_its_path(helm, values, path):
     with pytest.raises(Refused) as refused:
         helm.text(values=values)
     assert names(str(refused.value), path), str(refused.value)
 
 
-def test_a_tag_of_digits_is_refused_as_a_number_and_taken_as_text(helm):
+def test_helm_accepts_a_numeric_tag_only_as_text(helm):
     with pytest.raises(Refused) as refused:
         helm.text("--set", "image.tag=5")
     assert names(str(refused.value), "image.tag")
     assert "sightline-operator:5\n" in helm.text("--set-string", "image.tag=5")
 
 
-def test_the_list_is_long_and_reaches_every_level():
+def test_wrong_values_reach_every_level():
     assert len(WRONG) >= 40
     for top, value in default_values().items():
         is_closed = isinstance(value, dict) and value and top not in ("nodeSelector",)
@@ -127,7 +127,7 @@ def test_the_list_is_long_and_reaches_every_level():
         assert not is_closed or unknown, f"no wrong value below {top}"
 
 
-def test_keys_of_labels_and_annotations_are_free(helm):
+def test_labels_and_annotations_accept_any_key(helm):
     free = {"team.example/cost-centre": "42", "app.kubernetes.io/part-of": "vision"}
     text = helm.text(values={
         "commonLabels": free, "podLabels": free, "podAnnotations": free, "nodeSelector": free,
@@ -137,5 +137,5 @@ def test_keys_of_labels_and_annotations_are_free(helm):
     assert text.count("team.example/cost-centre") > 10
 
 
-def test_a_chart_around_it_may_pass_what_is_global(helm):
+def test_a_parent_chart_may_pass_global_values(helm):
     helm.text(values={"enabled": True, "global": {"imageRegistry": "a", "deep": {"er": [1]}}})

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""When a release is refused, and what one has."""
+"""Tests when hack/release refuses a release."""
 
 import re
 import shutil
@@ -16,7 +16,7 @@ VERSION = re.search(r"sightline VERSION (\S+)", (ROOT / "CMakeLists.txt").read_t
 
 
 class Tree:
-    """A repository of its own with what a release looks at."""
+    """A separate repository with the files that hack/release reads."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -41,7 +41,7 @@ class Tree:
         path.write_text(text.replace(old, new))
 
     def check(self, version=VERSION):
-        """What is said of a release; empty if it could be made."""
+        """Returns the error text of hack/release --check, or an empty text."""
         run = subprocess.run([self.folder / "hack/release", "--check", version], text=True,
                              capture_output=True)
         assert (run.returncode != 0) == bool(run.stderr)
@@ -57,26 +57,26 @@ def test_the_version_of_the_tree_can_be_released(tree):
     assert tree.check() == ""
 
 
-def test_a_tree_with_changes_is_refused(tree):
+def test_release_refuses_a_tree_with_changes(tree):
     (tree.folder / "new").touch()
     assert "the tree has changes" in tree.check()
 
 
-def test_a_version_that_is_out_is_refused_and_so_is_a_lower_one(tree):
+def test_release_refuses_a_released_or_lower_version(tree):
     tree.git("tag", f"v{VERSION}")
     assert "is out already" in tree.check()
     tree.git("tag", "v99.0.0")
     assert "v99.0.0 is out already" in tree.check()
 
 
-def test_a_version_that_files_do_not_have_is_refused(tree):
+def test_release_refuses_a_version_missing_in_files(tree):
     assert "CMakeLists.txt has another version" in tree.check("98.0.0")
     tree.change("config/manager/deployment.yaml", f"operator:{VERSION}", "operator:0.0.1")
     tree.commit()
     assert "config/manager/deployment.yaml has another version" in tree.check()
 
 
-def test_a_version_without_changes_is_refused(tree):
+def test_release_refuses_a_version_without_changelog_entry(tree):
     text = (tree.folder / "CHANGELOG.md").read_text()
     (tree.folder / "CHANGELOG.md").write_text(text[:text.index(f"## {VERSION}")]
                                               + f"## {VERSION}\n\n## 0.0.9\n\n- Old.\n")
@@ -85,5 +85,5 @@ def test_a_version_without_changes_is_refused(tree):
 
 
 @pytest.mark.parametrize("wrong", ["", "1", "1.2", "v1.2.3", "1.2.3-rc1", "latest"])
-def test_what_is_no_version_is_refused(tree, wrong):
+def test_release_refuses_an_invalid_version(tree, wrong):
     assert "give three numbers" in tree.check(wrong)

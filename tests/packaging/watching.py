@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""A Prometheus that scrapes given targets and loads the chart's alerts, and an Alertmanager that it
-tells of them."""
+"""Runs a Prometheus that scrapes given targets and loads the chart's alerts, and an Alertmanager
+that gets its alerts."""
 
 import contextlib
 import json
@@ -31,8 +31,8 @@ def wait_for(condition, seconds=READY_S, what="it"):
 
 
 def never_with_data(without_data, expected, seconds):
-    """What without_data() names at every look, until no more than the expected is left or the time
-    is over: not all queries have data at one moment."""
+    """Calls without_data() repeatedly, and returns the names that all calls returned. Stops when
+    only expected names are left, or after the time. Queries do not all have data at one moment."""
     looks = []
 
     def are_few():
@@ -44,7 +44,8 @@ def never_with_data(without_data, expected, seconds):
 
 
 def rules_with_short_times(folder, seconds):
-    """The chart's rules with another `for`, in nothing else changed."""
+    """Writes the chart's rules with another `for` and an interval of one second, and otherwise
+    unchanged. Returns the files."""
     made = []
     for path in sorted((CHART / "alerts").glob("*.yaml")):
         rules = yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -63,8 +64,9 @@ def address_of(place):
 
 
 class Watch:
-    """Use as a context manager. targets: job -> [(port here or address, labels)];
-    alerts_after: seconds in place of every alert's own time, None: no alerts."""
+    """Use it as a context manager.
+    targets: job -> [(local port or address, labels)]
+    alerts_after: seconds that replace every alert's own time (None: no alerts)"""
 
     def __init__(self, folder, targets, alerts_after=None, scrape_s=1):
         self.folder = pathlib.Path(folder)
@@ -119,17 +121,17 @@ class Watch:
             process.wait()
 
     def add_target(self, name, place):
-        """Of a job of its own."""
+        """Adds a target with a new job."""
         (self.folder / f"added-{name}.json").write_text(json.dumps(
             [{"targets": [address_of(place)], "labels": {"job": name}}]))
 
     def value(self, expr):
-        """Of a query with one number as its answer; None without one."""
+        """Returns the number of a query's first series, or None without one."""
         found = self.get(f"{self.url}/api/v1/query", query=expr)["data"]["result"]
         return float(found[0]["value"][1]) if found else None
 
     def settled(self, expr):
-        """Its value once three scrapes brought the same."""
+        """Returns the value of an expression after three scrapes with the same value."""
         seen = []
 
         def same():
@@ -140,7 +142,8 @@ class Watch:
         return seen[-1]
 
     def firing(self):
-        """Alerts at the Alertmanager: name -> [labels and annotations]."""
+        """Returns the alerts at the Alertmanager as {name: [alerts]}, with labels and
+        annotations."""
         found = {}
         for one in self.get(f"{self.alert_url}/api/v2/alerts", active="true"):
             found.setdefault(one["labels"]["alertname"], []).append(one)
