@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""What an agent costs while nothing happens, and for each block that its engine announces.
+"""Measures the CPU cost of an agent at rest, and for each block that its engine stores.
 
-Method: an agent beside a simulated engine whose events come from a publisher with vLLM's sockets,
-a router that follows the agent over NATS, and a router that reads the same publisher itself. CPU
-time of their threads is read from /proc/PID/task/*/schedstat before and after a pause, and before
-and after the publisher has announced messages of 64 blocks of 16 tokens at a rate that it holds.
-Publisher, engine and NATS are other processes and do not count.
+Method: an agent runs beside a simulated engine, whose events come from a publisher with vLLM's
+sockets. One router follows the agent over NATS, and another reads the publisher itself. The bench
+reads the CPU time of their threads from /proc/PID/task/*/schedstat: before and after a pause, and
+before and after the publisher sends its messages. Each message has 64 blocks of 16 tokens, and
+the publisher keeps a constant rate. Publisher, engine and NATS are other processes, and their CPU
+time does not count.
 """
 
 import argparse
@@ -35,7 +36,7 @@ IDLE_BOUND = 0.01  # of a core
 
 
 class Readers:
-    """The programs that are measured, by what they are."""
+    """The measured programs, by their role."""
 
     def __init__(self, stack, programs, publisher, nats):
         model = ["--model-path", stack.model_path, "--served-model-name", stack.name,
@@ -60,7 +61,7 @@ class Readers:
             self.ports[name] = int(program.wait_for(r"^ready: .*admin http://.*:(\d+)").group(1))
 
     def blocks(self):
-        """What each of them holds."""
+        """Returns the number of blocks that each program holds."""
         held = {}
         for name, port in self.ports.items():
             worker = json.loads(self.stack.get(port, "/v1/workers")[1])[0]

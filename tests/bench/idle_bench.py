@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""What the router costs while nobody asks it anything.
+"""Measures the CPU cost of a router without requests.
 
-Method: one `sightline serve` with its default settings and N simulated engines (`sightline
-simulate --instant`, 64 to a process), each with health, metrics, event and replay endpoints; in a
-second row N servers that answer /metrics as a busy vLLM does, with 69 KB, and have no events. Once
-every worker is settled and a pause has passed, the CPU time of the router's threads is read from
-/proc/PID/task/*/schedstat twice, with the given seconds between; memory and descriptors at the
-end. The engines are other processes and do not count.
+Method: one `sightline serve` runs with its default settings and N simulated engines (`sightline
+simulate --instant`, 64 in a process). Each engine has health, metrics, event and replay endpoints.
+For the second row, N servers answer /metrics with 69 KB, like a busy vLLM, and have no events.
+When every worker is settled, the bench pauses. Then it reads the CPU time of the router's threads
+from /proc/PID/task/*/schedstat twice, the given seconds apart. It reads memory and descriptors at
+the end. The engines are other processes, and their CPU time does not count.
 """
 
 import argparse
@@ -29,8 +29,8 @@ from stack import Program, Stack  # noqa: E402
 
 ENGINES_PER_PROCESS = 64
 SETTLE_S = 5
-METRICS_BYTES = 69_000  # of vLLM 0.32 after some requests
-# Workers -> the share of a core that the router may use.
+METRICS_BYTES = 69_000  # the size of vLLM 0.32's metrics after some requests
+# Number of workers -> the share of a core that the router may use.
 BOUNDS = {100: 0.05}
 
 
@@ -52,7 +52,8 @@ def start_engines(build, count, logs):
 
 
 def thread_seconds(pid):
-    """CPU seconds by the threads' names; numbered ones together."""
+    """Returns CPU seconds by thread name. Threads whose names differ only in a number count
+    together."""
     spent = collections.Counter()
     for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
         try:

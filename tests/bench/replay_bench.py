@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""How a router learns what engines hold that have run before it.
+"""Measures how a starting router learns the blocks of running engines.
 
-Method: publishers with vLLM's sockets (tests/support/vllm_publisher.py), whose buffers are full,
-and live messages from the first replay on; one `sightline serve` is started beside them. Taken:
-seconds until every worker is `ready`, whether any was so before its blocks were in the index, the
-router's CPU seconds, its largest memory and descriptors. With --compare the index is compared with
-what was announced, block by block, which takes the longest. Ends with status 1 if a worker was
-believed too early, or blocks are missing or differ.
+Method: publishers with vLLM's sockets (tests/support/vllm_publisher.py) have old messages in their
+buffers, and send live ones from the first replay on. One `sightline serve` starts beside them. The
+bench measures the seconds until every worker is `ready`, and the router's CPU seconds, peak memory
+and peak descriptors. It checks that no worker is ready before its blocks are in the index. With
+--compare it compares the index with the published blocks, block by block, which takes the longest.
+The exit status is 1 if a worker was ready too early, or blocks are missing or differ.
 """
 
 import argparse
@@ -21,7 +21,7 @@ sys.path[:0] = [str(ROOT / "hack"), str(ROOT / "tests/support")]
 
 from vllm_fleet import Joining, Publishers, held, router_beside  # noqa: E402
 
-# engines, messages in each buffer, blocks of 256 tokens in a message, live messages a second
+# (engines, messages in each buffer, blocks of 256 tokens in a message, live messages a second)
 CASES = {
     "deep": (1, 10_000, 28, 50),       # 22 KB a message
     "deeper": (1, 10_000, 56, 50),     # 44 KB

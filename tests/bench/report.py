@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""What comparisons print: their machine, and tables as the documentation has them."""
+"""Prints the machine and the tables of comparisons, in the format of the documentation."""
 
 import datetime
 import os

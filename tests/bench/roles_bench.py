@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""What it costs to have the frontend role and the router role in processes of their own.
+"""Measures the cost of running the frontend role and the router role in separate processes.
 
-Method: one engine (`sightline simulate`, instant) behind a single process, and behind a frontend
-and a router. One client on a kept connection streams short answers to prompts of 2 KB, through one
-and the other in turns of 50 requests; time to first token is that of the client, to the first
-event. CPU is user and system time of the processes from /proc/PID/stat, per request. Medians of
-all turns; the first turn of each is left out.
+Method: one instant engine (`sightline simulate`) is behind a single process, and also behind a
+frontend and a router. One client on a kept connection streams short answers to prompts of 2 KB. It
+uses both ways in turns of 50 requests. The time to first token is the client's time to the first
+event, and the figure is the median of all turns. CPU is the mean user and system time of the
+processes per request, from /proc/PID/stat. The first turn of each way does not count.
 """
 
 import argparse
@@ -35,7 +35,7 @@ def cpu_seconds(pid):
 
 
 def stream(connection, number):
-    """Seconds to the first event of the answer."""
+    """Sends a request. Returns the seconds to the first event of its answer."""
     text = f"question {number % 40} " + "of the same words as before " * 70
     body = json.dumps({"model": "demo", "stream": True, "max_tokens": 2,
                        "messages": [{"role": "user", "content": text}]})

@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""CPU that the router spends per request, measured from outside.
+"""Measures the CPU time of the router for each request, from outside.
 
-Method: one `sightline serve` (kv policy, real model files, template, tokenizer, block keys) in
-front of one `sightline simulate --instant`, which answers at once with a fixed text. A closed-loop
-client keeps c connections busy. CPU is user + system time of the router's process, from
-/proc/PID/stat, divided by the requests answered; the client and the engine are other processes
-and do not count. Each shape is warmed up first.
+Method: one `sightline serve` (kv policy, real model files, template, tokenizer, block keys) runs in
+front of one `sightline simulate --instant`. The engine answers immediately with a fixed text. A
+closed-loop client keeps c connections busy. CPU is the user and system time of the router's process
+from /proc/PID/stat, divided by the answered requests. The client and the engine are other
+processes, and their CPU time does not count. Each shape first has a warm-up.
 
-163 KB of text are one message unless said otherwise, of words with a wide vocabulary:
-  cold          every request has another text: the router's token cache knows none of it
-  same          the same text again
-  grown text    one text that goes on growing by 2 KB with each request, from 150 to 176 KB
-  conversation  20 turns of 8 KB go on by a new turn of 3 KB with each request, up to 176 KB
-Both start again from 150 KB with other additions.
+163 KB of text are one message of words with a wide vocabulary, except for "conversation":
+  cold          every request has another text, which the router's token cache does not have
+  same          every request has the same text
+  grown text    each request adds 3 KB to one text, from 150 to 176 KB
+  conversation  each request adds a turn of 3 KB to 20 turns of 8 KB, up to 176 KB
+The last two start again from 150 KB with other additions.
 """
 
 import argparse
@@ -43,7 +43,7 @@ def cpu_seconds(pid):
 
 
 def vocabulary():
-    """Words of natural texts of many kinds, from the tokenizer's test strings."""
+    """Returns words of natural texts of many kinds, from the tokenizer's test strings."""
     words = set()
     with gzip.open(ROOT / "tests/data/tokenizers/texts.jsonl.gz", "rt") as lines:
         for line in lines:
@@ -69,8 +69,8 @@ def text_body(text):
 
 
 class ColdText:
-    """Texts of one size that share no stretch of a few kilobytes: one long text cut at any place,
-    so that nothing of it stands where it stood in another request."""
+    """Texts of one size that share no stretch of a few kilobytes. They are cut from one long text
+    at random places, so no part has the same position in two requests."""
 
     def __init__(self, words, size):
         self._text = text_of(words, 64 * size, 1)
@@ -83,7 +83,7 @@ class ColdText:
 
 
 class Growing:
-    """Requests that repeat a beginning of 150 KB and grow by some new text each."""
+    """Requests that begin with the same 150 KB. Each adds some new text to the previous one."""
 
     STEPS = 9
 
@@ -111,7 +111,7 @@ class Growing:
 
 
 def image_body(size, seed):
-    """A body of `size` bytes with one picture: a PNG file padded with random bytes."""
+    """Returns a body of `size` bytes with one image: a PNG file padded with random bytes."""
     content = bytearray(png(1024, 1024, seed))
     rng = random.Random(seed)
     content += rng.randbytes(max(0, size * 3 // 4 - len(content) - 200))
@@ -122,8 +122,8 @@ def image_body(size, seed):
 
 
 def drive(port, bodies, connections, seconds):
-    """Answers counted while every connection sends one request after the other. bodies: a list,
-    or a function of the connection's number."""
+    """Sends one request after the other on every connection, and returns the number of answers.
+    `bodies` is a list, or a function of the connection's number."""
     counts = [0] * connections
     stop = time.monotonic() + seconds
 

@@ -1,17 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""How long hostile text and events hold an I/O thread of the router.
+"""Measures how long hostile text and events block an I/O thread of the router.
 
-Method: one `sightline serve` with one I/O thread before an engine of this script. A library that
-is preloaded into it (tests/bench/strain) takes the time from the return of one epoll_wait() to the
-next call: all that the thread does between two looks at its sockets, which is what the others on
-that thread wait for. Each request is sent three times. What a request costs by itself it costs each
-time; interrupts and other processes of the machine make one time longer and not all three. So a
-request counts with its longest step in the best of its three times, and a row has the request that
-counts most: CPU time of the thread. Beside it are the longest single step of all times, and that on
-the wall, which adds waits for locks and for the processor. With --check a row above the bound is an
-error.
+Method: one `sightline serve` with one I/O thread runs before an engine of this script. A preloaded
+library (tests/bench/strain) measures each step: the time from the return of one epoll_wait() to the
+next call. All other connections of the thread wait for this time. The bench sends each request
+three times. The cost of the request itself is in all three times. Interrupts and other processes
+make one time longer, but hardly all three. So a request counts with its longest step in the best
+of its three times, in CPU time of the thread. A row shows the request with the highest value.
+Beside it are the longest single step of all times, and the longest in wall time, which includes
+waits for locks and for the processor. With --check, a row above the bound is an error.
 """
 
 import argparse
@@ -41,14 +40,15 @@ REPEATS = 3
 MIB = 1 << 20
 SLOT = struct.Struct("16sQQQ")
 CHAT, COMPLETIONS = "/v1/chat/completions", "/v1/completions"
-# Just below what is prepared on an I/O thread, just below what is parsed there, and far above.
+# Just below the limit of preparing on an I/O thread, just below the limit of parsing there, and far
+# above.
 SIZES = (3_000, 32_000, 4_000_000)
 USAGE = {"prompt_tokens": 5, "completion_tokens": 1, "total_tokens": 6}
-KV_BLOCKS = 2000  # of a batch
+KV_BLOCKS = 2000  # in a batch
 
 
 class Steps:
-    """What the preloaded library has measured."""
+    """Reads the measurements of the preloaded library."""
 
     def __init__(self, path):
         self.path = path
@@ -64,7 +64,7 @@ class Steps:
                 file.write(bytes(24))
 
     def longest_ms(self):
-        """(CPU, wall, steps) over the I/O threads of the data path."""
+        """Returns (longest CPU time, longest wall time, steps) of the data path's I/O threads."""
         ours = [slot for slot in self._slots() if slot[1].startswith(b"sl-io-")]
         return (max(slot[2] for slot in ours) / 1e6, max(slot[3] for slot in ours) / 1e6,
                 sum(slot[4] for slot in ours))
@@ -79,7 +79,7 @@ def said(text):
     return chat(messages=[{"role": "user", "content": text}])
 
 
-# The kinds: (path, body) of each request.
+# Each function yields the (path, body) of each request of a kind.
 
 def dense_json():
     for size in SIZES:
@@ -166,7 +166,7 @@ def pictures():
 
 
 def answers():
-    """Asks for each of the engine's answers below."""
+    """Yields a request for each of the engine's answers below."""
     for name in ENGINE_ANSWERS:
         yield CHAT, json.dumps(chat(stream=name.startswith("event"), user=name))
 
@@ -215,7 +215,7 @@ KINDS = {"dense JSON": dense_json, "text": hostile_text, "templates and tools": 
 
 
 class LongEngine(FakeEngine):
-    """Takes prompts of a million tokens."""
+    """A fake engine that accepts prompts of a million tokens."""
 
     def quiet_answers(self):
         answers = super().quiet_answers()
@@ -236,7 +236,7 @@ def behave(connection, request):
 
 
 class KvEvents:
-    """An engine's event socket: batches of many blocks, as fast as they are taken."""
+    """An engine's event socket. It sends batches of many blocks as fast as a reader takes them."""
 
     def __init__(self):
         self._context = zmq.Context()
@@ -274,14 +274,14 @@ def ask(port, path, body):
 
 
 class Row:
-    """The longest steps of a kind of requests."""
+    """The longest steps of one kind of requests."""
 
     def __init__(self):
         self.cpu_ms, self.single_ms, self.wall_ms, self.steps = 0.0, 0.0, 0.0, 0
-        self.request = ""  # that of cpu_ms
+        self.request = ""  # the request with cpu_ms
 
     def add(self, times, request):
-        """times: (CPU, wall, steps) of each time that the request was sent."""
+        """Adds a request. `times` has (CPU, wall, steps) of each of its three times."""
         cpu_ms = min(cpu for cpu, _, _ in times)
         if cpu_ms > self.cpu_ms:
             self.cpu_ms, self.request = cpu_ms, request

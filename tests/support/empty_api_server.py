@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""An API server without objects: its lists are empty, its watches bring nothing. An operator that
-cannot list ends after two minutes."""
+"""An API server without objects. Its lists are empty, and its watches have no events. An operator
+whose lists fail ends after two minutes."""
 
 import http.server
 import json
@@ -35,11 +35,11 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_):
-        """Tests print what they want to show."""
+        """Prints no log. Tests print their own output."""
 
 
 class EmptyApiServer:
-    """Runs from its beginning until its end; `kubeconfig` is the text of a file."""
+    """A context manager that runs the server. `kubeconfig` is the text of a kubeconfig file."""
 
     def __enter__(self):
         self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Handler)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""An engine that misbehaves on purpose: answers what the test says, byte for byte.
+"""An engine that misbehaves on purpose: it sends the test's answer byte for byte.
 
-It speaks enough of an engine's API to be a routable worker without KV events, keeps every request
-it saw, and hands each generation request to the test's own function with the open socket.
+It has enough of an engine's API to be a routable worker without KV events. It keeps every
+generation request, and passes each to the test's own function with the open socket.
 """
 
 import contextlib
@@ -15,7 +15,7 @@ from stack import Stack
 
 
 def read_request(stream):
-    """(method, path, headers, body), or None at the end of the connection."""
+    """Returns (method, path, headers, body), or None at the end of the connection."""
     line = stream.readline()
     if not line:
         return None
@@ -28,8 +28,8 @@ def read_request(stream):
 
 
 def bound_to(port):
-    """A socket with that port, any if 0, which does not listen: each connection is refused, nobody
-    else is given the port, and a server of the test may listen there."""
+    """Returns a socket that is bound to this port (0: any port) but does not listen. Connections
+    are refused, and no other process gets the port. A server of the test may listen there."""
     bound = socket.socket()
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -46,7 +46,8 @@ class FakeEngine:
         self.behave = behave  # behave(connection, request) for generation requests
         self.requests = []    # (method, path, headers, body) of generation requests
         self.max_model_len = 32768
-        # Kept when the engine has died: another test's server there would bring it to life.
+        # Stays bound after the engine's end. Otherwise another test's server might get the port and
+        # answer for the engine.
         self._keeper = bound_to(0)
         self.port = self._keeper.getsockname()[1]
         self._listener = socket.create_server(("127.0.0.1", self.port))
@@ -59,8 +60,8 @@ class FakeEngine:
         return {"name": self.name, "url": f"http://127.0.0.1:{self.port}"}
 
     def close(self):
-        """The process dies: nothing listens, open connections end."""
-        # A thread waits in accept: without the shutdown it would take one more connection.
+        """Ends like a dead process: nothing listens, and open connections end."""
+        # A thread waits in accept(). Without the shutdown, it would accept one more connection.
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
         with self._lock:
@@ -150,7 +151,7 @@ def token_event(text):
 
 
 def answer_ok(connection, _request):
-    """A sound non-streaming answer."""
+    """Sends a valid answer without streaming."""
     body = {"id": "c", "object": "chat.completion", "model": "demo",
             "choices": [{"index": 0, "message": {"role": "assistant", "content": "fine"},
                          "finish_reason": "stop"}],
@@ -161,7 +162,7 @@ def answer_ok(connection, _request):
 
 @contextlib.contextmanager
 def router(build, logs, *engines, flags=()):
-    """A router before such engines, all of them ended together."""
+    """Starts a router before these engines. At the end, all of them stop."""
     with contextlib.ExitStack() as stack:
         for engine in engines:
             stack.enter_context(engine)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""A door before a simulated engine's HTTP port that can answer some paths itself, or not at all."""
+"""A proxy before a simulated engine's HTTP port. It can answer some paths itself, or not at all."""
 
 import contextlib
 import http.client
@@ -11,19 +11,19 @@ from stack import SLOWDOWN, Stack
 
 
 class Front(FakeEngine):
-    """Passes requests on to the engine at `port`; events go past it."""
+    """Forwards requests to the engine. KV events do not go through it."""
 
     def __init__(self, worker):
         super().__init__(worker["name"], self._pass_on)
         self.target = int(worker["url"].rsplit(":", 1)[1])
         self.answers = {}  # path -> (status, body) given in the engine's place
-        self.silent = set()  # paths that are not answered
+        self.silent = set()  # paths without an answer
         self.asked = {}  # path -> number of times
         self._released = threading.Event()
 
     @property
     def worker(self):
-        """Its URL alone: the engine tells where its events are."""
+        """Only its name and URL, because the engine's API names the endpoints of its events."""
         return {"name": self.name, "url": f"http://127.0.0.1:{self.port}"}
 
     def quiet_answers(self):
@@ -53,7 +53,7 @@ class Front(FakeEngine):
 
 @contextlib.contextmanager
 def fronted(build, logs, engines, flags=()):
-    """A router before simulated engines with a front each: (stack, fronts)."""
+    """Starts a router before simulated engines with a Front each. Yields (stack, fronts)."""
     stack = Stack(build, engines=engines, engine_flags=["--blocks", 256], logs=logs,
                   router_flags=list(flags))
     with contextlib.ExitStack() as cleanup:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Holds one thread of a program that we started, as a machine without a free core would."""
+"""Stops one thread of a program that we started, as if the machine had no free core."""
 
 import contextlib
 import ctypes
@@ -16,7 +16,7 @@ _libc.ptrace.restype = ctypes.c_long
 
 
 def thread_of(process, name):
-    """The id of a process's thread of this name."""
+    """Returns the id of the process's thread with this name."""
     for task in pathlib.Path(f"/proc/{process}/task").iterdir():
         if (task / "comm").read_text().strip() == name:
             return int(task.name)
@@ -30,7 +30,7 @@ def _ptrace(request, thread):
 
 @contextlib.contextmanager
 def held(process, name):
-    """The thread does nothing while inside. Enter and leave on one thread of ours."""
+    """Stops the thread during the context. Enter and leave the context on the same thread."""
     thread = thread_of(process, name)
     _ptrace(PTRACE_SEIZE, thread)
     _ptrace(PTRACE_INTERRUPT, thread)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""A name server on a loopback address of its own, and programs that see only it.
+"""A DNS server on its own loopback address, for programs that use only this server.
 
-A program is started in a mount namespace in which /etc/resolv.conf and /etc/hosts are files of the
-test: it needs the right to make one (root, or CAP_SYS_ADMIN).
+A program runs in a mount namespace in which /etc/resolv.conf and /etc/hosts are files of the test.
+Making the namespace needs root or CAP_SYS_ADMIN.
 """
 
 import contextlib
@@ -14,21 +14,21 @@ import struct
 import subprocess
 import threading
 
-# What a name may have in place of addresses.
-SILENT = "silent"    # no answer, ever
+# Values that a record may have instead of addresses.
+SILENT = "silent"    # never an answer
 FAILS = "fails"      # SERVFAIL
-HALF = "half"        # SERVFAIL for IPv4; for IPv6, a moment later: it has none
+HALF = "half"        # SERVFAIL for IPv4, and an empty answer for IPv6, LATER_S later
 LATER_S = 0.2
 NO_ERROR, SERVFAIL, NXDOMAIN = 0, 2, 3
 A, AAAA = 1, 28
 
 
 class NameServer:
-    """`records`: name -> list of IPv4 addresses, or one of the above; other names do not exist."""
+    """`records`: name -> list of IPv4 addresses, or one of these values. Others do not exist."""
 
     def __init__(self, directory, records, options=""):
         self.records = dict(records)
-        self.asked = []  # names, in lower case, as they come
+        self.asked = []  # requested names in lower case, in their order
         self._socket = self._bind()
         self.address = self._socket.getsockname()[0]
         directory = pathlib.Path(directory)
@@ -59,7 +59,7 @@ class NameServer:
         self._files["/etc/hosts"].write_text("127.0.0.1 localhost\n" + text)
 
     def prefix(self):
-        """What stands before a command line whose program is to ask this server."""
+        """Returns the beginning of a command line whose program uses this server."""
         subprocess.run(["unshare", "-m", "true"], check=True, capture_output=True)
         mounts = " && ".join(f"mount --bind '{file.resolve()}' {place}"
                              for place, file in self._files.items())
@@ -83,7 +83,7 @@ class NameServer:
             self._answer(query, peer)
 
     def _send(self, answer, peer):
-        with contextlib.suppress(OSError):  # closed meanwhile
+        with contextlib.suppress(OSError):  # the socket may be closed by now
             self._socket.sendto(answer, peer)
 
     def _answer(self, query, peer):

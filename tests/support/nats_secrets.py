@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Makes what a nats-server and its clients show each other, as files of one directory: certificates
-of two authorities, an nkey user, and a user of an account of an operator (JWT), as nsc makes them.
-`nats_secrets.py DIRECTORY`; only the standard library and the program `openssl`."""
+"""Makes the secrets of a nats-server and its clients as files in one directory. These are
+certificates of two authorities, an nkey user, and a JWT user of an account and an operator, in
+nsc's format. Usage: `nats_secrets.py DIRECTORY`. Needs the standard library and `openssl` only."""
 
 import base64
 import json
@@ -39,7 +39,7 @@ def base64_url(data):
 
 
 class Nkey:
-    """An Ed25519 key in NATS' spelling."""
+    """An Ed25519 key in NATS's encoding."""
 
     def __init__(self, directory, prefix):
         self.file = directory / f"nkey-{prefix}.pem"
@@ -64,7 +64,7 @@ def jwt(issuer, subject, kind, **claims):
 
 
 def make_jwt(directory, permitted):
-    """jwt.conf for the server, user.creds for a client that may use the subject only."""
+    """Writes jwt.conf for the server, and user.creds for a client that may use only one subject."""
     operator, account, user = (Nkey(directory, kind) for kind in (OPERATOR, ACCOUNT, USER))
     limits = {"subs": -1, "data": -1, "payload": -1}
     of_account = jwt(operator, account, "account", default_permissions={"pub": {}, "sub": {}},
@@ -89,7 +89,8 @@ def make_nkey(directory):
 
 
 def make_authority(directory, name, days=DAYS, names=None):
-    """Its certificate, with the key beside it. With names a server may show it as its own."""
+    """Makes an authority, and returns its certificate. The key is beside it. With `names`, a server
+    can also use the certificate itself."""
     extensions = ["-addext", f"subjectAltName={names}"] if names else []
     certificate = directory / f"{name}.pem"
     openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
@@ -110,8 +111,8 @@ def make_certificate(directory, authority, name, names):
 
 
 def make_tls(directory):
-    """Authorities `ca` and `other-ca`; `server` and `client` of the first, `stranger` of the
-    second; `elsewhere`: of the first, for another host."""
+    """Makes the authorities `ca` and `other-ca`. `ca` issues `server`, `client`, and `elsewhere`
+    for another host. `other-ca` issues `stranger`."""
     for name in ("ca", "other-ca"):
         make_authority(directory, name)
     make_certificate(directory, "ca", "server", "DNS:localhost,IP:127.0.0.1")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""A tap between one client of NATS and the server: messages to the client are lost, doubled, held
-back and overtaken at random, all of a direction comes late, subjects overtake each other, and the
-client is cut off or left in silence."""
+"""A proxy between one NATS client and the server. It injects faults: it drops, doubles, delays and
+reorders messages to the client at random. It delays a whole direction, or subjects differently. It
+closes the client's connections, or passes no data."""
 
 import asyncio
 import contextlib
@@ -15,14 +15,14 @@ KINDS = ("drop", "duplicate", "delay", "reorder", "skew")
 
 
 class Faults:
-    """Probabilities of what happens to a message on its way to the client."""
+    """Probabilities of faults of a message to the client."""
 
     def __init__(self, drop=0.0, duplicate=0.0, delay=0.0, reorder=0.0, delay_s_max=0.3):
         self.chances = {"drop": drop, "duplicate": duplicate, "delay": delay, "reorder": reorder}
         self.delay_s_max = delay_s_max
 
     def draw(self, rng):
-        """The kind that strikes, or None."""
+        """Returns the kind of fault that happens, or None."""
         x = rng.random()
         for kind, chance in self.chances.items():
             if x < chance:
@@ -32,7 +32,7 @@ class Faults:
 
 
 class Pipe:
-    """Passes bytes on in their order, each `delay()` seconds after it came."""
+    """Forwards data in its order, `delay()` seconds after it arrived."""
 
     def __init__(self, writer, delay):
         self._writer = writer
@@ -53,8 +53,8 @@ class Pipe:
 
 
 class Tap:
-    """Listens on `port`; whoever connects there reaches the server at `server_port`. All methods
-    from any thread. Use as a context manager."""
+    """Listens on `port` and connects each client to the server at `server_port`. Any thread may
+    call all methods. Use it as a context manager."""
 
     def __init__(self, server_port, seed=0):
         self._server_port = server_port
@@ -91,25 +91,26 @@ class Tap:
         self._faults = faults
 
     def cut(self):
-        """Ends the connections, and new ones at once."""
+        """Closes the connections, and closes new ones immediately."""
         self._cut = True
         self._loop.call_soon_threadsafe(self._close_all)
 
     def hush(self):
-        """Nothing passes in either direction; what is sent meanwhile is lost."""
+        """Forwards nothing in either direction. Data sent meanwhile is lost."""
         self._silent = True
 
     def lag(self, to_client=0.0, to_server=0.0):
-        """All that passes comes so many seconds later, in its order."""
+        """Delays all data of a direction by this many seconds, and keeps its order."""
         self._lag = {"in": to_client, "out": to_server}
 
     def skew(self, seconds):
-        """What the client hears of each subject comes in its order, up to so many seconds later:
-        each subject by a time of its own, so that it overtakes others."""
+        """Delays the messages of each subject by the subject's own time, at most this many seconds.
+        Each subject keeps its order, but subjects overtake each other."""
         self._skew_s = seconds
 
     def heal(self):
-        """As at first. After silence the connections end: their streams have holes."""
+        """Ends all faults. After hush() it closes the connections, because their streams have lost
+        data."""
         was_silent, self._silent, self._cut = self._silent, False, False
         self._faults = Faults()
         self._lag = {"in": 0.0, "out": 0.0}
@@ -159,8 +160,8 @@ class Tap:
                 pipe.put(data)
 
     async def _pass_down(self, reader, pipe):
-        """Protocol lines as they are, messages with faults."""
-        held = None  # one that the next is to overtake
+        """Forwards protocol lines unchanged, and messages with faults."""
+        held = None  # a message that the next one will overtake
         while line := await reader.readline():
             if not line.startswith((b"MSG ", b"HMSG ")):
                 if not self._silent:
@@ -173,7 +174,7 @@ class Tap:
             held = self._deliver(pipe, message, held)
 
     def _deliver(self, pipe, message, held):
-        """Sends the message, or not; the one that is held from now on."""
+        """Sends, delays or drops the message. Returns the message that is held, or None."""
         kind = self._faults.draw(self._rng)
         if kind is not None:
             self.counts[kind] += 1

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""A kubeconfig of an API server that is not there, for an operator that starts all the same."""
+"""A kubeconfig of an API server that does not exist, for an operator that starts anyway."""
 
 KUBECONFIG = """\
 apiVersion: v1

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Questions about pictures, and what the router promised of them beside what the engine found."""
+"""Sends questions about images, and reads the router's predictions and the engine's results."""
 
 import concurrent.futures
 import re
@@ -17,7 +17,7 @@ def picture_body(content, question="What is shown in this picture?", **fields):
 
 
 def send_all(stack, bodies, parallel=16):
-    """Answers in the order of the bodies, so many in flight."""
+    """Sends the bodies, `parallel` at a time, and returns the answers in the same order."""
     with concurrent.futures.ThreadPoolExecutor(parallel) as pool:
         answers = list(pool.map(lambda body: post(stack.port, body), bodies))
     for answer in answers:
@@ -26,22 +26,22 @@ def send_all(stack, bodies, parallel=16):
 
 
 def cached(answer):
-    """Prompt tokens that the engine says it found in its cache."""
+    """Returns the prompt tokens that the engine found in its cache, as its answer reports."""
     return answer.usage["prompt_tokens_details"]["cached_tokens"]
 
 
 def predicted(answer):
-    """The same as the router promised it."""
+    """Returns the prompt tokens that the router predicted as cached."""
     return BLOCK * answer.overlap[0]
 
 
 def reusable(answers):
-    """Prompt tokens that engines which have seen all of these prompts need not compute."""
+    """Returns the prompt tokens that engines can reuse if they have seen all of these prompts."""
     return sum((a.usage["prompt_tokens"] - 1) // BLOCK * BLOCK for a in answers)
 
 
 def misses(stack):
-    """{(result, cause): count} of the first worker's predictions that were wrong."""
+    """Returns {(result, cause): count} of the first worker's wrong predictions."""
     pattern = r'sightline_prediction_misses_total\{worker="w0",result="(\w+)",cause="(\w+)"\} (\d+)'
     found = re.findall(pattern, stack.router_metrics())
     return {(result, cause): int(count) for result, cause, count in found if int(count) > 0}

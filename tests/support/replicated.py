@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""What routers say of the agents that they follow, and whether all of them hold what is true."""
+"""Reads the reports of routers that follow agents, and compares their indexes with the engines."""
 
 import contextlib
 import functools
@@ -18,7 +18,7 @@ def replicas(stack):
 
 
 def stream(stack, worker="w0", rank=0):
-    """What the router knows of the stream about a worker's rank; None if it follows none."""
+    """Returns the router's state of the event stream of a worker's rank, or None without one."""
     for one in replicas(stack)["streams"]:
         if (one["worker"], one["rank"]) == (worker, rank):
             return one
@@ -26,7 +26,7 @@ def stream(stack, worker="w0", rank=0):
 
 
 def member(stack, name):
-    """Another process as this one sees it; None if it does not."""
+    """Returns the entry of another process in the router's list of members, or None."""
     for one in replicas(stack)["members"]:
         if one["name"] == name:
             return one
@@ -38,13 +38,13 @@ def worker(stack, name="w0"):
 
 
 def is_settled(one):
-    """The stream is believed, and nothing of it is known of that is not applied."""
+    """Returns whether the stream is verified, and the router has applied all known frames."""
     return one is not None and one["health"] == "verified" and one["behind"] == 0
 
 
 @contextlib.contextmanager
 def judges(deployment):
-    """One for each router of the deployment."""
+    """Makes a Judge for each router of the deployment."""
     with contextlib.ExitStack() as open_judges:
         made = []
         for router in deployment.routers:
@@ -56,8 +56,8 @@ def judges(deployment):
 
 
 def wait_until_equal(all_judges, engines, seconds=READY_S):
-    """Until each router believes each engine, and its index is the engine's own list: with the
-    engines quiet, all indexes are the same then. Returns how long that took."""
+    """Waits until each router counts each engine's entries and its index equals the engine's own
+    list. While engines are quiet, all indexes are equal then. Returns the seconds it took."""
     start = time.monotonic()
     for judge in all_judges:
         for engine in range(engines):
@@ -66,14 +66,14 @@ def wait_until_equal(all_judges, engines, seconds=READY_S):
 
 
 def digests(stack):
-    """Of what the router's index holds, by worker and rank."""
+    """Returns the digests of the router's index as {(worker, rank): digest}."""
     return {(one["worker"], one["rank"]): one["digest"] for one in replicas(stack)["streams"]}
 
 
 @contextlib.contextmanager
 def another_router(deployment, name, flags=(), states=("unverified",), **options):
-    """One more router over the engines of a deployment, told that agents read their events. It is
-    waited for until its workers are in one of the states."""
+    """Starts another router for the engines of a deployment, with agent=true for each worker. Waits
+    until its workers are in one of the states."""
     workers = [deployment.worker(i) for i in range(len(deployment.agents))]
     stack = Stack(deployment.build, workers=workers, worker_extra=",agent=true",
                   served_model_name=options.pop("served_model_name", "demo"),
@@ -87,7 +87,7 @@ def another_router(deployment, name, flags=(), states=("unverified",), **options
 
 
 def metric(stack, series):
-    """Value of a series of the router, `name{labels}`; None: there is none."""
+    """Returns the value of the router's series `name{labels}`, or None."""
     for line in stack.router_metrics().splitlines():
         if line.startswith(series + " "):
             return float(line.rpartition(" ")[2])
@@ -95,7 +95,7 @@ def metric(stack, series):
 
 
 def wait_for_state(stack, name, condition, seconds=READY_S):
-    """Until the worker's state and reason meet the condition; returns how long it took."""
+    """Waits until the worker meets the condition. Returns the seconds it took."""
     start = time.monotonic()
     stack.wait_until(lambda: condition(worker(stack, name)), seconds)
     return time.monotonic() - start

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Sealed messages as a process that has the deployment's key writes them: for tests of what such a
-process may ask, and lie. BLAKE3 as its specification has it, for up to 1,024 bytes."""
+"""Seals messages like a process that has the deployment's key. Tests use it for allowed and for
+false requests of this process. Implements BLAKE3 for up to 1,024 bytes."""
 
 import struct
 
@@ -37,7 +37,7 @@ def _compress(chain, block, flags):
 
 
 def blake3(data, key=START, mode=0):
-    """32 bytes. `key`: eight words."""
+    """Returns the hash, 32 bytes. `key` has eight words."""
     assert len(data) <= CHUNK_BYTES, "one chunk is enough here"
     blocks = [data[i:i + BLOCK_BYTES] for i in range(0, len(data), BLOCK_BYTES)] or [b""]
     chain = key
@@ -58,8 +58,8 @@ def _field(data):
 
 
 class Sealer:
-    """As router/replicas/envelope. `told`: what a router tells of a member whose key and model it
-    shares (see /v1/replicas)."""
+    """Does the same as router/replicas/envelope. `told` is an entry of `members` in a router's
+    /v1/replicas, about a member with the same key and model."""
 
     def __init__(self, key, told):
         context = blake3(b"sightline 2026 messages between replicas: tag", mode=DERIVE_CONTEXT)
@@ -73,11 +73,11 @@ class Sealer:
         return versioned + self._tag(subject, versioned)
 
     def seal_ask(self, subject, ask, agent, number):
-        """An ask of the stream that `agent` names, the reader's `number`th."""
+        """Seals a request about the agent's stream. `number` counts the reader's requests."""
         return self.seal(subject, ask + struct.pack("<QQ", agent, number), version=b"\x02")
 
     def opened(self, subject, sealed):
-        """The payload; None: its tag is wrong."""
+        """Returns the payload, or None if the tag is wrong."""
         versioned, tag = sealed[:-16], sealed[-16:]
         return versioned[1:] if tag == self._tag(subject, versioned) else None
 
@@ -90,7 +90,7 @@ def _name(text):
     return struct.pack("<H", len(data)) + data
 
 
-# As router/replicas/frames numbers its messages.
+# The numbers of the messages in router/replicas/frames.
 BYE, QUESTION, ANSWER, RANGE_ASK, DUMP_ASK, OFFER, CHUNK_ASK, CHUNK, GONE = range(1, 10)
 
 
@@ -106,7 +106,7 @@ def body_of(opened, worker="w0"):
     return opened[1 + 2 + len(worker.encode()) + 4:]
 
 
-# Asks, to be sealed by seal_ask().
+# Requests to agents. seal_ask() seals them.
 def question(reader, nonce):
     return message(QUESTION, struct.pack("<Q", nonce) + _name(reader) + b"\0")
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""A server that replays a recorded session of SGLang: it answers each chat request of the session
-as the recorded one did, and publishes the events that had followed it there. It keeps what it has
-published, and replays it on request as SGLang does. What is not in the recording gets 500."""
+"""A server that replays a recorded session of SGLang. It sends the recorded answer to each chat
+request of the session, and publishes the recorded events. It keeps its published events, and
+replays them on request like SGLang. A request that is not in the recording gets 500."""
 
 import json
 import pathlib
@@ -21,7 +21,7 @@ def lines_of(path):
 
 
 class Publisher:
-    """PUB and replay sockets. One thread owns both."""
+    """A PUB socket and a replay socket. One thread owns both."""
 
     def __init__(self):
         self._context = zmq.Context()
@@ -70,8 +70,7 @@ class SglangRecording(FakeEngine):
     def __init__(self, name, captures, session):
         events = lines_of(captures / f"sglang-{session}/events.jsonl")
         self._frames = {e["seq"]: [bytes.fromhex(f) for f in e["frames_hex"]] for e in events}
-        # A subscriber of the recording came after the first message, which every process begins
-        # with: a clear.
+        # Every process first sends a clear. The recording's subscriber connected after it.
         if 0 not in self._frames:
             first = lines_of(captures / "sglang-inproc/events.jsonl")[0]["frames_hex"]
             self._frames[0] = [bytes.fromhex(f) for f in first]
@@ -108,14 +107,14 @@ class SglangRecording(FakeEngine):
             self.publisher.publish(self._frames[self.last_sequence])
 
     def _answer(self, connection, request):
-        """The exchange that is next, or one behind it."""
+        """Sends the next recorded exchange with these messages. It may skip exchanges."""
         asked = json.loads(request[3])["messages"]
         for place in range(self._next, len(self.exchanges)):
             exchange = self.exchanges[place]
             if json.loads(exchange["request_body"])["messages"] != asked:
                 continue
             self._next = place + 1
-            # Before the answer, so that who has it knows what was published.
+            # Publishes before the answer, so a client with the answer knows the published events.
             self._publish_to(max(exchange["event_seqs"], default=self.last_sequence))
             connection.sendall(response(exchange["status"], exchange["response_body"]))
             return True

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Compares what the router's index holds with what simulated engines hold, block by block."""
+"""Compares the router's index with the caches of simulated engines, block by block."""
 
 import collections
 import contextlib
@@ -14,24 +14,24 @@ import time
 
 from stack import SLOWDOWN
 
-# From the removal's announcement to its disappearance from the index: engine's send, network,
-# router's thread. The router's own audit allows as much.
+# The time from the event of a removal to the removal from the index: engine's send, network,
+# router's thread. The router's own audit allows the same time.
 ANNOUNCEMENT_S = 0.25 * SLOWDOWN
 
 
 class ProcessorWaits:
-    """How long threads of processes waited for a processor, by the scheduler (/proc/PID/schedstat:
-    time on the processor, time on the run queue, both in ns). `processes()` lists those that run
-    (Popen); a process or thread that begins later has waited since then."""
+    """Measures how long threads of processes waited for a processor. The scheduler counts it in
+    /proc/PID/task/*/schedstat: time on the processor and time on the run queue, in ns.
+    `processes()` lists the running ones (Popen). All waits of a later process or thread count."""
 
     def __init__(self, processes=list):
         self._processes = processes
 
     def now(self):
-        """{(process, thread): ns so far}"""
+        """Returns {(process, thread): ns of waiting so far}."""
         waits = {}
         for process in self._processes():
-            # It may end meanwhile, as each of its threads may.
+            # The process or a thread may end meanwhile.
             with contextlib.suppress(OSError):
                 for task in pathlib.Path(f"/proc/{process.pid}/task").iterdir():
                     with contextlib.suppress(OSError):
@@ -40,7 +40,7 @@ class ProcessorWaits:
         return waits
 
     def since(self, before):
-        """Seconds: of each process, what the thread that waited longest has waited since."""
+        """Returns seconds: the longest wait of a thread since `before`, summed over processes."""
         longest = collections.Counter()
         for (pid, thread), waited in self.now().items():
             more = waited - before.get((pid, thread), 0)
@@ -49,7 +49,7 @@ class ProcessorWaits:
 
 
 class Names:
-    """Names of blocks as the router writes them, from their content by the router's own library."""
+    """Computes the digests of blocks from their content, with the router's own library."""
 
     def __init__(self, build, model):
         self._model = model
@@ -59,7 +59,7 @@ class Names:
         self._lock = threading.Lock()
 
     def of(self, blocks):
-        """The digests of blocks as /sim/blocks lists them."""
+        """Returns the digests of blocks in the format of /sim/blocks."""
         with self._lock:
             new = [b for b in blocks if b["hash"] not in self._known]
             if new:
@@ -68,7 +68,7 @@ class Names:
                 self._process.stdin.flush()
                 digests = json.loads(self._process.stdout.readline())
                 for block, digest in zip(new, digests):
-                    # A block whose ancestors were evicted before anybody looked has no name yet.
+                    # A block has no digest yet if its ancestors were evicted before any look.
                     if digest is not None:
                         self._known[block["hash"]] = digest
             return {self._known.get(b["hash"]) for b in blocks} - {None}
@@ -80,31 +80,31 @@ class Names:
 
 @dataclasses.dataclass
 class Truth:
-    """One look at an engine; None for numbers of messages: none yet."""
+    """One look at an engine. `sequence` and `delivered` are None before the first message."""
     life: int
     sequence: int
     delivered: int
     pending_events: int
     blocks: set
-    unnamed: int = 0  # held blocks that are not in `blocks`: an ancestor was never seen
+    unnamed: int = 0  # blocks that are not in `blocks`, because no look saw an ancestor
 
 
 @dataclasses.dataclass
 class Claim:
     """One look at the router's view of a worker."""
     state: str
-    counts: bool  # the index entries are believed
+    counts: bool  # the router uses the index entries
     blocks: set
-    # Number of the engine's last message that was applied before the blocks were listed; None: not
-    # known. Of an engine that an agent reads it is not known: its beats overtake its frames.
+    # Sequence of the last message that the router applied before it listed the blocks, or None. It
+    # is None if an agent reads the engine, because the agent's heartbeats overtake its frames.
     applied: int | None = None
 
 
 class Judge:
-    """Looks at engines and router of a stack."""
+    """Looks at the engines and the router of a stack."""
 
     def __init__(self, stack, processes=None):
-        """processes(): those on the way from the engines to the index; the stack's if None."""
+        """processes() returns the processes from the engines to the index (None: the stack's)."""
         self.stack = stack
         self.processes = processes or self._of_stack
         self.names = Names(stack.build, stack.name)
@@ -139,7 +139,8 @@ class Judge:
         return Claim(told["state"], told["counts"], blocks, applied)
 
     def differences(self, engine):
-        """(claimed but not held, held but not claimed); call it when nothing moves."""
+        """Returns (blocks in the index only, blocks of the engine only). Call it while the engine
+        is quiet."""
         truth, claim = self.truth(engine), self.claim(engine)
         return claim.blocks - truth.blocks, truth.blocks - claim.blocks
 
@@ -150,21 +151,22 @@ class Judge:
 
 @dataclasses.dataclass
 class Out:
-    """When a removal was announced, and how long threads had waited for a processor."""
+    """The time of a removal's message, and how long threads had waited for a processor then."""
     at: float
     waits: dict
 
 
 class Watch:
-    """Looks again and again whether the router claims blocks that an engine no longer holds.
+    """Repeatedly checks whether the router claims blocks that an engine has removed.
 
-    A claim above the truth is legal while the worker's entries do not count, and until the
-    announcement of the removal is out: until a message at or above the one that carries it has
-    been sent live, and bound_s longer, without the time for which threads of the judge's processes
-    waited for a processor: beside other work the router is not to blame for it. It is illegal at
-    once where the router has applied all that the engine has announced. A restarted engine has
-    announced nothing; there the time runs from the restart. Use as a context manager; leaving it
-    raises on illegal claims.
+    A claim of such a block is legal in these cases:
+      - the worker's entries do not count
+      - the engine has not yet sent the message with the removal, or a later one, live
+      - it sent that message less than bound_s ago. The time for which threads of the judge's
+        processes waited for a processor does not count: other load is not the router's fault
+    If the entries count, it is always illegal once the router has applied all messages of the
+    engine. A restarted engine has sent none, so there the time runs from the restart. Use it as a
+    context manager. Its end raises an error after illegal claims.
     """
 
     def __init__(self, judge, engines, pause_s=0.01, bound_s=ANNOUNCEMENT_S):
@@ -177,7 +179,7 @@ class Watch:
         self._rounds = 0
         self.claimed_above = 0  # samples with legal claims above the truth
         self.illegal = []
-        self._since = {e: {} for e in self.engines}  # block -> [carried by, Out or None]
+        self._since = {e: {} for e in self.engines}  # block -> [removal's sequence, Out or None]
         self._life = {}
         self._before = {}
         self._stop = threading.Event()
@@ -189,8 +191,8 @@ class Watch:
         return self
 
     def wait_for_looks(self, count=1):
-        """Until so many whole looks at all engines have begun and ended."""
-        # One may be under way at the call.
+        """Waits until this many whole looks at all engines have begun and ended."""
+        # A look may have begun before the call, so one more is needed.
         wanted = self._rounds + count + 1
         deadline = time.monotonic() + 30 * SLOWDOWN
         while self._rounds < wanted and self._thread.is_alive():
@@ -212,15 +214,15 @@ class Watch:
                 for engine in self.engines:
                     self.look(engine)
                 self._rounds += 1
-                # A block on trial is looked at again at once: meanwhile it may be held again, and
-                # be removed again, which is another trial.
+                # Looks again soon after a suspicious claim. Otherwise the engine may store and
+                # remove the block again, and the next claim would be another case.
                 on_trial = any(self._since.values())
                 self._stop.wait(min(self.pause_s, 0.01) if on_trial else self.pause_s)
         except BaseException as failure:  # raised by __exit__
             self._failure = failure
 
     def _truth(self, engine):
-        """Nothing while the engine is down: what it holds then cannot be asked."""
+        """Returns None while the engine is down, because it cannot list its blocks then."""
         try:
             return self.judge.truth(engine)
         except (OSError, http.client.HTTPException):
@@ -248,7 +250,7 @@ class Watch:
         carried_by = -1 if after.sequence is None else after.sequence
         carried_by += 1 if after.pending_events else 0
         delivered = -1 if after.delivered is None else after.delivered
-        # Equal, not above: what is above is the number of an earlier life.
+        # A higher number comes from before the engine's restart, so the numbers must be equal.
         knows_all = claim.applied is not None and claim.applied == carried_by
         out = None
         for block in above:

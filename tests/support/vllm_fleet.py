@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""A router that starts beside engines whose publishers are vLLM's (vllm_publisher.py): when it
-believes each of them, and whether its index then equals what they announced, block by block."""
+"""Starts a router beside engines with vLLM's publishers (vllm_publisher.py). Measures when each
+worker becomes ready. Compares the index with the published blocks, block by block."""
 
 import contextlib
 import http.client
@@ -20,7 +20,7 @@ METRICS = pathlib.Path(__file__).parents[1] / "data/fleet/metrics-busy.txt"
 
 
 class Publishers:
-    """Engines' publishers, each `per_process` of them in a process of its own."""
+    """Publishers of engines, `per_process` of them in each process."""
 
     def __init__(self, engines=1, per_process=250, **options):
         self.blocks, self.block_size = options.get("blocks", 28), options.get("block_size", 256)
@@ -50,7 +50,7 @@ class Publishers:
             program.stdout.close()
 
     def end_traffic(self):
-        """Messages of each engine, all sent."""
+        """Stops publishing, waits until all messages are sent, and returns each engine's count."""
         for program, _ in self._programs:
             program.stdin.close()
         self.counts = [int(program.stdout.readline().split()[1])
@@ -58,7 +58,7 @@ class Publishers:
         return self.counts
 
     def announced(self, build, engine):
-        """Digests of all blocks that the engine has announced, as GET /v1/index writes them."""
+        """Returns the digests of all blocks that the engine has published, as in GET /v1/index."""
         batches = Batches(engine, self.blocks, self.block_size)
         with subprocess.Popen([str(build / "bin/block_digests")], text=True,
                               stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
@@ -75,7 +75,8 @@ class Publishers:
 
 @contextlib.contextmanager
 def http_sides(build, count, interval_ms=1000):
-    """URLs of engines that are well and answer each request so late."""
+    """Starts healthy HTTP engines that answer each request after `interval_ms`. Yields their
+    URLs."""
     program = subprocess.Popen(
         [str(build / "bin/load_generator"), "engine", str(interval_ms), "1", str(count),
          str(METRICS)],
@@ -90,7 +91,7 @@ def http_sides(build, count, interval_ms=1000):
 
 @contextlib.contextmanager
 def router_beside(build, publishers, logs, flags=()):
-    """A router that has just started, not waited for."""
+    """Starts a router beside the publishers, and yields it without waiting for ready workers."""
     with http_sides(build, len(publishers.ports)) as urls:
         workers = [{"name": f"w{i}", "url": url, "events": f"tcp://127.0.0.1:{events}",
                     "replay": f"tcp://127.0.0.1:{replay}"}
@@ -102,14 +103,14 @@ def router_beside(build, publishers, logs, flags=()):
 
 
 class Joining:
-    """Looks at the workers until the router believes all of them."""
+    """Polls the workers until all are ready, and records measurements of the router."""
 
     def __init__(self, stack):
         self.stack = stack
         self.blocks_when_ready = {}  # worker -> blocks in the index
         self.rss_mib = 0.0
         self.descriptors = 0
-        self.held_bytes = 0.0  # the most that waited
+        self.held_bytes = 0.0  # the maximum of sightline_event_held_bytes
         self.begin = time.monotonic()
         self.seconds = None
 
@@ -137,7 +138,7 @@ class Joining:
 
 
 def held(stack, engine):
-    """(believed, digests) of a worker's blocks in the index."""
+    """Returns (whether the entries count, digests) of a worker's blocks in the index."""
     connection = http.client.HTTPConnection("127.0.0.1", stack.admin_port, timeout=120 * SLOWDOWN)
     connection.request("GET", f"/v1/index?worker=w{engine}")
     told = json.loads(connection.getresponse().read())
@@ -146,6 +147,6 @@ def held(stack, engine):
 
 
 def count_errors(stack, kind):
-    """Events of that kind over all workers, by the metrics."""
+    """Returns sightline_event_errors_total of that kind over all workers."""
     pattern = rf'sightline_event_errors_total{{[^}}]*kind="{kind}"}} (\d+)'
     return sum(int(n) for n in re.findall(pattern, stack.router_metrics()))

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""KV event publishers as vLLM's engines have them, with their sockets' limits: a PUB socket that
-keeps 100,000 messages, and a ROUTER socket for replays with libzmq's own limit, 1,000 messages,
-beyond which it drops without a word, the end marker too. One thread an engine serves a replay in
-one go, between two batches, and looks for requests ten times a second at least.
+"""KV event publishers like those of vLLM's engines, with the limits of their sockets.
 
-As a program it is many engines: it prints "ENGINE EVENTS_PORT REPLAY_PORT" for each, and, when its
-input ends, stops to publish, prints "ENGINE MESSAGES" for each, and goes on serving replays until
-it is killed. What engine E has announced in its message N follows from E and N alone.
+A PUB socket keeps 100,000 messages. A ROUTER socket for replays has libzmq's own limit of 1,000
+messages. Beyond it, the socket drops messages silently, even the end marker. Each engine has one
+thread, which sends a whole replay between two batches. It checks for requests at least ten times a
+second.
+
+As a program it runs many engines, and prints "ENGINE EVENTS_PORT REPLAY_PORT" for each. When its
+input ends, it stops publishing and prints "ENGINE MESSAGES" for each engine. It serves replays
+until it is killed. The engine number E and the message number N alone decide a message's blocks.
 """
 
 import argparse
@@ -32,8 +34,8 @@ TOKENS = 30_000
 
 
 class Batches:
-    """The messages of one engine: each announces `blocks` blocks of `block_size` tokens, which go
-    on where those of the message before end; every tenth begins a prompt."""
+    """The messages of one engine. Each stores `blocks` blocks of `block_size` tokens, which
+    continue the blocks of the previous message. Every tenth message begins a new prompt."""
 
     def __init__(self, engine, blocks, block_size):
         self.engine, self.blocks, self.block_size = engine, blocks, block_size
@@ -48,12 +50,13 @@ class Batches:
         return None if starts else self.hash_of(sequence - 1, self.blocks - 1)
 
     def first_tokens(self, sequence, i):
-        """Two, by which a block differs from others; of any tokenizer, and nothing special."""
+        """Returns the two tokens that make a block unique. All tokenizers have them, and they are
+        not special tokens."""
         number = self.engine * 7919 + sequence * self.blocks + i
         return 256 + number % TOKENS, 256 + number // TOKENS % TOKENS
 
     def payload(self, sequence):
-        """msgpack: [time, [{"type": "BlockStored", …}], rank]."""
+        """Returns the message in msgpack: [time, [{"type": "BlockStored", …}], rank]."""
         parent = self.parent_of(sequence, 0)
         rest = b"\xcd\x01\x2c" * (self.block_size - 2)
         tokens = b"".join(struct.pack(">BHBH", 0xCD, first, 0xCD, second) + rest
@@ -72,7 +75,7 @@ class Batches:
         return b"\x93" + struct.pack(">Bd", 0xCB, time.time()) + b"\x91" + event + b"\x00"
 
     def listed(self, sequences):
-        """The blocks as JSON, for tests/support/block_digests."""
+        """Yields the blocks as JSON for tests/support/block_digests."""
         rest = ",300" * (self.block_size - 2)
         for sequence, i in itertools.product(sequences, range(self.blocks)):
             parent = self.parent_of(sequence, i)
@@ -87,7 +90,7 @@ def text(value):
 
 
 class Publisher:
-    """One engine core's publisher. `published` messages are in its buffer from the beginning."""
+    """The publisher of one engine core. At the start, its buffer has `published` messages."""
 
     def __init__(self, context, batches, published=0):
         self.batches = batches

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Runs a program as on a machine whose kernel has no IPv6 (ipv6.disable=1): sockets of it are
-refused with EAFNOSUPPORT. python3 without_six.py PROGRAM [ARGUMENT...]"""
+"""Runs a program as if the kernel had no IPv6 (ipv6.disable=1): IPv6 sockets fail with
+EAFNOSUPPORT. Usage: python3 without_six.py PROGRAM [ARGUMENT...]"""
 
 import ctypes
 import errno
@@ -19,7 +19,7 @@ ERROR, ALLOW = 0x00050000, 0x7FFF0000
 
 
 def forbid():
-    """For this process and what it becomes."""
+    """Forbids IPv6 sockets in this process and in the program that replaces it."""
     steps = [(LOAD, 0, 0, NUMBER), (EQUALS, 0, 3, SOCKET[platform.machine()]),
              (LOAD, 0, 0, FIRST_ARGUMENT), (EQUALS, 0, 1, socket.AF_INET6),
              (RETURN, 0, 0, ERROR | errno.EAFNOSUPPORT), (RETURN, 0, 0, ALLOW)]

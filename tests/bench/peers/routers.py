@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Starts the routers that are compared, each alone in front of the same engine."""
+"""Starts the compared routers, each alone in front of the same engine."""
 
 import http.client
 import os
@@ -14,7 +14,7 @@ import time
 import venv
 
 READY_S = 60
-# Peers from the Python package index: name -> its command line before the common flags.
+# Peers from the Python package index: name -> command line before the common flags.
 INSTALLED = {"smg": ["smg", "launch"], "vllm-router": ["vllm-router"],
              "sglang-router": ["sglang-router", "launch"]}
 
@@ -55,7 +55,7 @@ def free_port():
 
 
 def children(pid):
-    """A process and its descendants."""
+    """Returns the process and its descendants."""
     found = [pid]
     for task in pathlib.Path(f"/proc/{pid}/task").glob("*/children"):
         try:
@@ -67,7 +67,8 @@ def children(pid):
 
 
 def cpu_seconds(pid):
-    """CPU time of a process and its children, user and system, to the scheduler's precision."""
+    """Returns user and system CPU time of a process and its children, in the scheduler's
+    precision."""
     spent = 0
     for each in children(pid):
         for stat in pathlib.Path(f"/proc/{each}/task").glob("*/schedstat"):
@@ -79,7 +80,7 @@ def cpu_seconds(pid):
 
 
 class Router:
-    """A running router: its name with version, its port and its process."""
+    """A running router with its name and version, its port and its process."""
 
     def __init__(self, name, command, port, log):
         self.name, self.port, self.log = name, port, log
@@ -108,7 +109,7 @@ class Router:
             connection.request("POST", "/v1/chat/completions", body,
                                {"content-type": "application/json"})
             answer = connection.getresponse()
-            # A stream without end shows by its first line.
+            # The answer may be a stream without end, so its first line is enough.
             return answer.status == 200 and bool(answer.readline())
         except OSError:
             return False
@@ -126,7 +127,7 @@ class Router:
 
 
 def sightline(build, engine_port, home, baseline=None):
-    """This build's program, or another one as baseline."""
+    """Starts this build's program, or another one as baseline."""
     port = free_port()
     name = "baseline" if baseline else "sightline"
     command = [baseline or build / "bin/sightline", "serve",
@@ -148,7 +149,7 @@ def nginx(engine_port, home):
 
 
 def version_of(name, home):
-    """The version of a package in a virtual environment, None if it is not there."""
+    """Returns the version of a package in a virtual environment, or None without the package."""
     if not (home / "bin/pip").exists():
         return None
     shown = subprocess.run([home / "bin/pip", "--disable-pip-version-check", "show", name],
@@ -157,7 +158,8 @@ def version_of(name, home):
 
 
 def install(name, build):
-    """The peer's own virtual environment below the build directory, made at first use."""
+    """Returns the peer's own virtual environment and the peer's version. The first call makes it in
+    build/peers."""
     home = build.parent / "peers" / name
     if version_of(name, home) is None:
         print(f"downloading {name} and what it needs from the Python package index into {home} "
@@ -169,7 +171,7 @@ def install(name, build):
 
 
 def installed(name, build, engine_port, home):
-    """A peer from the package index, with the policy that looks at prompts."""
+    """Starts a peer from the package index, with its policy that reads prompts."""
     environment, version = install(name, build)
     port = free_port()
     program, *rest = INSTALLED[name]
@@ -181,8 +183,8 @@ def installed(name, build, engine_port, home):
 
 
 def start_all(build, engine_port, arguments, body):
-    """Sightline, its baseline, nginx and the peers that are asked for. Returns the running ones,
-    and why others are not."""
+    """Starts Sightline, its baseline, nginx and the requested peers. Returns the running routers,
+    and the reason for each missing one."""
     home = build / "bench-peers"
     home.mkdir(parents=True, exist_ok=True)
     makers = {"sightline": lambda: sightline(build, engine_port, home),

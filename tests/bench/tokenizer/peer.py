@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Encodes texts with a peer's Python package, as encode_texts.cc does with the router's tokenizer.
+"""Encodes texts with a peer's Python package. encode_texts.cc does it with the router's tokenizer.
 
   peer.py PACKAGE speed TOKENIZER_JSON WARM_BYTES SECONDS
   peer.py PACKAGE ids TOKENIZER_JSON
 
-Runs in the peer's virtual environment; started by `run`. The time is that of encode() alone, on
-whatever threads: no list of ids is made for Python.
+`run` starts it in the peer's virtual environment. The time is the CPU time of encode() on all
+threads. It makes no list of ids in Python.
 """
 
 import array
@@ -41,7 +41,7 @@ def speed(package, path, warm_bytes, seconds):
         return time.process_time() - begin
 
     first = next(stream)
-    seconds_of(b" a" * (len(first) // 2))  # what is made at first use is not the text's
+    seconds_of(b" a" * (len(first) // 2))  # set-up at first use must not count for the first text
     cold = len(first) / seconds_of(first) / 1e6
     done = 0
     while done < warm_bytes:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Texts for comparing tokenizers: of several kinds, and of no kind at all."""
+"""Makes texts for comparing tokenizers: texts of several kinds, and odd texts."""
 
 import itertools
 import json
@@ -8,13 +8,13 @@ import pathlib
 import random
 import sysconfig
 
-# Punctuation after a word, its weight beside that of none.
+# The text after a word, and the weight of each.
 PAUSES = {"English": ([" ", ", ", ". ", ".\n\n"], [85, 8, 6, 1]),
           "CJK": (["", "，", "。", "。\n"], [85, 8, 6, 1])}
 
 
 def vocabulary_words(tokenizer_json, kind):
-    """The vocabulary's words of a language, frequent ones first, and words made of two."""
+    """Returns the vocabulary's words of a language, frequent ones first, and pairs of words."""
     vocabulary = json.loads(tokenizer_json.read_text(encoding="utf-8"))["model"]["vocab"]
     to_byte = {symbol: byte for byte, symbol in byte_symbols().items()}
     words = []
@@ -34,7 +34,7 @@ def vocabulary_words(tokenizer_json, kind):
 
 
 def byte_symbols():
-    """Byte -> the character that stands for it in a byte-level vocabulary (GPT-2)."""
+    """Returns {byte: its character in a byte-level vocabulary (GPT-2)}."""
     plain = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(256) if byte not in plain]
     return {**{byte: chr(byte) for byte in plain},
@@ -42,7 +42,7 @@ def byte_symbols():
 
 
 def zipf_text(tokenizer_json, kind, size):
-    """Words drawn by Zipf's law, with punctuation."""
+    """Returns words drawn by Zipf's law, with punctuation."""
     rng = random.Random(7)
     words = vocabulary_words(tokenizer_json, kind)
     weights = list(itertools.accumulate(1 / (rank + 3) for rank in range(len(words))))
@@ -57,7 +57,7 @@ def zipf_text(tokenizer_json, kind, size):
 
 
 def code_text(size):
-    """Python's own library: any machine that runs this has it."""
+    """Returns text of Python's own library, which every machine with this script has."""
     text, length = [], 0
     library = pathlib.Path(sysconfig.get_path("stdlib"))
     for path in sorted(library.rglob("*.py")):
@@ -69,7 +69,7 @@ def code_text(size):
 
 
 def json_text(tokenizer_json, size):
-    """Records with names, numbers and sentences."""
+    """Returns records with names, numbers and sentences."""
     rng = random.Random(11)
     words = zipf_text(tokenizer_json, "English", size // 2).split()
     text, length = [], 0
@@ -84,13 +84,13 @@ def json_text(tokenizer_json, size):
 
 
 def of_kinds(tokenizer_json, size):
-    """Kind -> about so many bytes of text."""
+    """Returns {kind: about `size` bytes of text}."""
     return {"English": zipf_text(tokenizer_json, "English", size), "code": code_text(size),
             "CJK": zipf_text(tokenizer_json, "CJK", size), "JSON": json_text(tokenizer_json, size)}
 
 
 def stretches(text, size):
-    """The text in stretches of so many bytes of UTF-8, cut between characters."""
+    """Yields the text in stretches of `size` bytes of UTF-8, cut between characters."""
     data = text.encode()
     at = 0
     while at < len(data):
@@ -102,10 +102,10 @@ def stretches(text, size):
 
 
 def odd_text(rng, kinds):
-    """A text that no author would write: stretches of real ones between what tokenizers trip over.
+    """Returns a text that no author would write: stretches of real text between difficult ones.
 
-    Any character of Unicode, runs of blanks and line ends, digits, contractions in odd cases,
-    combining marks, added tokens and parts of them.
+    The difficult ones are any character of Unicode, runs of blanks and line ends, digits,
+    contractions in odd cases, combining marks, added tokens and parts of them.
     """
     makers = [
         lambda: "".join(chr(c) for c in rng.choices(range(1, 0x250), k=rng.randrange(1, 20))),
