@@ -23,5 +23,5 @@ def logs(build, request):
 
 @pytest.fixture(scope="session")
 def shared_logs(build, worker_id):
-    """For programs that several tests share: each process of the test runner has its own."""
+    """The logs of programs that tests share. Each process of the test runner has its own."""
     return build / "test-output" / f"shared-{worker_id}"

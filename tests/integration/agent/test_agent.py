@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""`sightline agent` beside simulated engines, and routers that follow it: after whatever happened,
-each router's index equals what the engines hold, block by block."""
+"""`sightline agent` beside simulated engines, and routers that follow it. After each fault, every
+router's index equals what the engines hold, block by block."""
 
 import contextlib
 import http.client
@@ -24,7 +24,7 @@ TOKEN = "a-token-of-who-may-drain"
 
 
 class Traffic:
-    """Prompts with shared beginnings, sent to the engines themselves: only events tell of them."""
+    """Sends prompts with shared beginnings directly to the engines: routers see only the events."""
 
     def __init__(self, engines, seed=1):
         self.engines = engines
@@ -108,7 +108,7 @@ def get(port, path):
     return answer.status, body
 
 
-def test_routers_know_what_engines_hold_though_events_are_lost_repeated_and_late(build, logs):
+def test_indexes_equal_engines_after_lost_repeated_and_late_events(build, logs):
     with running(build, logs) as scene:
         scene.traffic.send(20)
         scene.wait_until_all_know()
@@ -122,7 +122,7 @@ def test_routers_know_what_engines_hold_though_events_are_lost_repeated_and_late
         scene.wait_until_all_know()
 
 
-def test_ranks_of_one_worker_have_streams_of_their_own(build, logs):
+def test_each_rank_of_a_worker_has_its_own_stream(build, logs):
     with running(build, logs, engines=1, engine_flags=["--data-parallel-size", 3]) as scene:
         scene.traffic.send(60)
         for judge in scene.judges:
@@ -140,7 +140,7 @@ def equal_of_rank(judge, rank):
     return told["counts"] and set(told["blocks"]) == judge.names.of(held)
 
 
-def test_an_engine_that_restarts_is_known_again_in_another_epoch(build, logs):
+def test_restarted_engine_gets_a_new_epoch(build, logs):
     with running(build, logs, engines=1) as scene:
         scene.traffic.send(20)
         scene.wait_until_all_know()
@@ -151,7 +151,7 @@ def test_an_engine_that_restarts_is_known_again_in_another_epoch(build, logs):
         scene.wait_until_all_know()
 
 
-def test_an_agent_killed_and_started_again_learns_from_the_engines_replay(build, logs):
+def test_restarted_agent_rebuilds_blocks_from_the_engines_replay(build, logs):
     with running(build, logs, engines=1) as scene:
         scene.traffic.send(30)
         scene.wait_until_all_know()
@@ -164,7 +164,7 @@ def test_an_agent_killed_and_started_again_learns_from_the_engines_replay(build,
         scene.wait_until(lambda: scene.state()[0] == "ready")
 
 
-def test_without_a_replay_an_agent_that_restarts_begins_empty_and_says_so(build, logs):
+def test_restarted_agent_without_replay_starts_empty_and_reports_it(build, logs):
     with running(build, logs, engines=1, engine_flags=["--no-replay"]) as scene:
         scene.traffic.send(10)
         scene.wait_until_all_know()
@@ -175,7 +175,7 @@ def test_without_a_replay_an_agent_that_restarts_begins_empty_and_says_so(build,
         assert scene.rank_at_agent()["blocks"] == 0
         told = "stored before are unknown"
 
-        # Connected is not yet subscribed: what is announced between is missed too.
+        # Connected is not yet subscribed. Events published in between are missed too.
         def heard():
             scene.traffic.send(1)
             return told in (scene.workers_of(agent)[0]["reason"] or "")
@@ -189,7 +189,7 @@ def test_without_a_replay_an_agent_that_restarts_begins_empty_and_says_so(build,
             assert not claimed_too_much
 
 
-def test_while_nats_is_away_the_agent_reads_on_and_routers_catch_up_after_it(build, logs):
+def test_agent_reads_events_without_nats_and_routers_catch_up(build, logs):
     with running(build, logs) as scene:
         scene.traffic.send(20)
         scene.wait_until_all_know()
@@ -197,7 +197,7 @@ def test_while_nats_is_away_the_agent_reads_on_and_routers_catch_up_after_it(bui
         scene.deployment.nats.kill()
         scene.traffic.send(30)
         scene.wait_until(lambda: scene.count("sightline_agent_unsent_total") > 0)
-        # Without NATS too; under load the engine's events may wait a moment.
+        # The agent is ready without NATS too. Under load it may lag behind the engine's events.
         admin_port = scene.deployment.agents[0].admin_port
         scene.wait_until(lambda: get(admin_port, "/readyz")[0] == 200)
         scene.deployment.nats.start()
@@ -205,7 +205,7 @@ def test_while_nats_is_away_the_agent_reads_on_and_routers_catch_up_after_it(bui
         assert scene.rank_at_agent()["epoch"] == epoch
 
 
-def test_two_agents_of_one_worker_are_both_named_until_one_is_gone(build, logs):
+def test_router_names_both_agents_of_one_worker(build, logs):
     with running(build, logs, engines=1, routers=1) as scene:
         agent = scene.deployment.agents[0]
         command = agent.command({"admin": 0})
@@ -223,7 +223,7 @@ def test_two_agents_of_one_worker_are_both_named_until_one_is_gone(build, logs):
         scene.wait_until_all_know()
 
 
-def test_an_agent_that_is_told_to_end_is_doubted_at_once(build, logs):
+def test_stopped_agent_makes_its_worker_unverified_immediately(build, logs):
     flags = ["--replica-stale-after", "1h"]
     with running(build, logs, engines=1, routers=1, router_flags=flags) as scene:
         scene.traffic.send(5)
@@ -232,7 +232,7 @@ def test_an_agent_that_is_told_to_end_is_doubted_at_once(build, logs):
         scene.wait_until(lambda: scene.state()[0] == "unverified")
 
 
-def test_drain_tells_routers_and_answers_curl_once_nothing_runs(build, logs):
+def test_drain_marks_the_worker_and_answers_when_idle(build, logs):
     flags = ["--decode-tokens-per-s", 50]
     logs.mkdir(parents=True, exist_ok=True)
     tokens = logs / "tokens"
@@ -291,13 +291,13 @@ def test_the_drain_command_waits_until_nothing_runs(build, logs):
 @pytest.mark.parametrize("flags,missing", [
     ([], "--token-file"), (["--token-file", "/nowhere"], "/nowhere"),
     (["--token-file", "/nowhere", "--admin", "http://a:1,http://b:1"], "one admin port")])
-def test_a_drain_command_without_its_token_names_what_is_missing(build, flags, missing):
+def test_drain_command_names_a_missing_or_wrong_flag(build, flags, missing):
     done = subprocess.run([build / "bin/sightline", "drain", *flags], capture_output=True,
                           text=True, timeout=30 * SLOWDOWN, check=False)
     assert done.returncode == 2 and missing in done.stderr, done
 
 
-def test_drain_by_get_is_there_for_who_asks_for_it(build, logs):
+def test_flag_enables_drain_by_get(build, logs):
     with running(build, logs, engines=1, routers=1,
                  agent_flags=["--agent-drain-by-get"]) as scene:
         drain = f"http://127.0.0.1:{scene.deployment.agents[0].admin_port}/drain?timeout=60"
@@ -314,12 +314,12 @@ def curl(url, *flags):
     return int(status), json.loads(body)
 
 
-def test_an_agent_that_never_finds_nats_lives_reads_and_says_what_is_missing(build, logs):
+def test_agent_without_nats_reads_events_and_is_not_ready(build, logs):
     stack = Stack(build, engines=1, logs=logs)
     with contextlib.ExitStack() as programs:
         programs.callback(stack.stop)
         stack.start_engines()
-        # With its URL alone: the engine tells where its events are.
+        # The URL alone is enough: the engine reports the endpoint of its events.
         agent = Program(
             [stack.build / "bin/sightline", "agent", "--nats", f"nats://127.0.0.1:{free_port()}",
              "--model-path", stack.model_path, "--served-model-name", stack.name,
@@ -333,7 +333,7 @@ def test_an_agent_that_never_finds_nats_lives_reads_and_says_what_is_missing(bui
         def blocks():
             return json.loads(get(port, "/v1/workers")[1])[0]["ranks"][0]["blocks"]
 
-        stack.router = agent  # whose log is shown
+        stack.router = agent  # its log is shown on failure
         stack.wait_until(lambda: blocks() == 100 // BLOCK)
         assert get(port, "/healthz")[0] == 200
         status, told = get(port, "/readyz?verbose")
@@ -342,7 +342,7 @@ def test_an_agent_that_never_finds_nats_lives_reads_and_says_what_is_missing(bui
         assert b"[+] workers" in told, told
 
 
-def test_workers_of_the_file_come_and_go_without_a_restart(build, logs):
+def test_agent_applies_changes_of_its_file_without_a_restart(build, logs):
     logs.mkdir(parents=True, exist_ok=True)
     config = logs / "agent.yaml"
     stack = Stack(build, engines=2, logs=logs)
@@ -375,7 +375,7 @@ def test_workers_of_the_file_come_and_go_without_a_restart(build, logs):
         stack.wait_until(lambda: streams() == ["w1"])
 
 
-def test_a_worker_that_an_agent_is_given_back_is_followed_again(build, logs):
+def test_router_follows_a_worker_that_returns_to_its_agent(build, logs):
     logs.mkdir(parents=True, exist_ok=True)
     config = logs / "agent.yaml"
     engines = Stack(build, engines=2, logs=logs)
@@ -399,7 +399,7 @@ def test_a_worker_that_an_agent_is_given_back_is_followed_again(build, logs):
                        served_model_name=engines.name, router_flags=["--nats", nats.url])
         with router:
             write(engines.workers[1:])
-            # The agent has said on this stream that it ends.
+            # The agent has published on this stream that it ends.
             router.wait_until(lambda: (router.worker_states()[0]["reason"] or "").endswith(ENDED))
             write(engines.workers)
             router.wait_until(lambda: router.worker_states()[0]["state"] == "ready")
@@ -411,14 +411,14 @@ def test_a_worker_that_an_agent_is_given_back_is_followed_again(build, logs):
     (["--nats", "nats://127.0.0.1", "--model-path", "x"], "there is no worker"),
     (["--nats", "nats://127.0.0.1", "--port", "8000"], "--port"),
 ])
-def test_what_is_missing_or_meant_for_a_router_is_told(build, flags, missing):
+def test_agent_refuses_missing_and_foreign_settings(build, flags, missing):
     done = subprocess.run([build / "bin/sightline", "agent", *flags], capture_output=True,
                           text=True, timeout=30 * SLOWDOWN, check=False)
     assert done.returncode == 2
     assert "sightline agent: " in done.stderr and missing in done.stderr, done.stderr
 
 
-def test_help_shows_a_first_try_and_every_setting(build):
+def test_help_shows_an_example_and_every_setting(build):
     done = subprocess.run([build / "bin/sightline", "agent", "--help"], capture_output=True,
                           text=True, timeout=30 * SLOWDOWN, check=True)
     for part in ("sightline agent --nats nats://127.0.0.1:4222", "agent=true", "/drain",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""`::` is every address that a machine has: those of IPv4 too, and those alone where the kernel has
-no IPv6."""
+"""`::` means all addresses of a machine, IPv4 included. If the kernel has no IPv6, it means the
+IPv4 addresses alone."""
 
 import contextlib
 import http.client
@@ -17,7 +17,7 @@ import without_six
 
 @pytest.fixture
 def begin(build, tmp_path):
-    """Starts an operator whose port is on the address: the simplest of all that listen."""
+    """Starts an operator that listens on the address: it is the simplest program that listens."""
     (tmp_path / "kubeconfig").write_text(KUBECONFIG)
     with contextlib.ExitStack() as stack:
         def start(host, *before):
@@ -39,19 +39,19 @@ def status(host, port):
         return connection.getresponse().status
 
 
-def test_it_takes_connections_to_addresses_of_both_kinds(begin):
+def test_wildcard_port_accepts_ipv4_and_ipv6(begin):
     _, ready = begin("::")
     assert ready[1] == "http://[::]"
     assert [status(host, ready[2]) for host in ("127.0.0.1", "::1")] == [200, 200]
 
 
-def test_where_there_is_no_ipv6_it_takes_those_that_there_are_and_says_so(begin):
+def test_wildcard_port_without_ipv6_accepts_ipv4_and_logs_it(begin):
     program, ready = begin("::", sys.executable, pathlib.Path(without_six.__file__))
     assert status("127.0.0.1", ready[2]) == 200
-    program.stop()  # by then all that it logged is written
+    program.stop()  # this also writes the rest of the log
     assert "this machine has no IPv6" in program.log_path.read_text()
 
 
-def test_where_there_is_no_ipv6_one_address_of_it_is_refused(begin):
+def test_program_refuses_an_ipv6_address_without_ipv6(begin):
     with pytest.raises(RuntimeError, match="cannot listen on \\[::1\\]:0"):
         begin("::1", sys.executable, pathlib.Path(without_six.__file__))

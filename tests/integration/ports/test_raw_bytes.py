@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""The same hostile bytes to every port of every process: all are served by one HTTP server."""
+"""Sends the same hostile bytes to every port of every process. One HTTP server serves all ports."""
 
 import contextlib
 import re
@@ -15,13 +15,13 @@ from stack import SLOWDOWN, Program, Stack
 
 PORTS = ["client", "admin", "selection", "agent", "operator"]
 HEALTH = {"client": "/health", "selection": "/health"}
-# A path that takes a body, where there is one without a token.
+# A path that accepts a body without a token, for each port that has one.
 TAKES_BODY = {"client": "/v1/chat/completions", "admin": "/v1/explain", "selection": "/select"}
 HEADER_TIMEOUT_S = 10
 
 
 class Ports:
-    """Router, agent and operator, each of its programs by the names of its ports."""
+    """The ports of a router, an agent and an operator. Finds the program of a port by its name."""
 
     def __init__(self):
         self.of = {}
@@ -36,9 +36,9 @@ class Ports:
         return socket.create_connection(("127.0.0.1", self.of[name]), timeout=60 * SLOWDOWN)
 
     def send(self, name, data):
-        """All that comes back until the end of the connection."""
+        """Returns all that comes back until the end of the connection."""
         with self.connect(name) as connection:
-            with contextlib.suppress(OSError):  # it may have answered and closed before the end
+            with contextlib.suppress(OSError):  # the program may answer and close early
                 connection.sendall(data)
             return read(connection)
 
@@ -118,7 +118,7 @@ def chunked(size):
 
 
 @pytest.mark.parametrize("size", ["-1", "-2", "0x5", "fffffffffffffffff", ""])
-def test_a_malformed_chunk_is_refused_and_ends_nothing(ports, port, size):
+def test_program_refuses_a_malformed_chunk_and_keeps_serving(ports, port, size):
     for path in {ports.health(port), TAKES_BODY.get(port, ports.health(port))}:
         method = "POST" if path == TAKES_BODY.get(port) else "GET"
         data = request(method, path, "Transfer-Encoding: chunked", body=chunked(size))
@@ -130,13 +130,13 @@ def test_a_malformed_chunk_is_refused_and_ends_nothing(ports, port, size):
     "Content-Length: 18446744073709551616", "Content-Length: 1\r\nContent-Length: 2",
     "Content-Length: 1\r\nTransfer-Encoding: chunked", "Transfer-Encoding: chunked, chunked",
     "X-A: b\r\n folded", "X-A: b\r\n\tfolded", "X A: b", "Host: y", "X-A: b\0c"])
-def test_an_ambiguous_header_is_refused(ports, port, field):
+def test_program_refuses_an_ambiguous_header(ports, port, field):
     status = ports.status(port, request("GET", ports.health(port), field))
     assert status == (501 if field.startswith("Transfer") else 400)
 
 
 @pytest.mark.parametrize("host", ["a b/..\\", "u:p@evil#x", "a/b", "[::1", "x:99999999", "a\"b"])
-def test_a_malformed_host_is_refused(ports, port, host):
+def test_program_refuses_a_malformed_host(ports, port, host):
     data = f"GET {ports.health(port)} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode()
     assert ports.status(port, data) == 400
 
@@ -149,13 +149,13 @@ def test_a_malformed_host_is_refused(ports, port, host):
     (request("GET", "/", *[f"X-{i}: y" for i in range(200)]), 431),
     (request("GET", "/%zz", "Connection: close"), 400),
     (request("GET", "/no-such-path", "Connection: close"), 404)])
-def test_what_is_no_request_of_its_api_is_refused(ports, port, data, status):
+def test_program_refuses_requests_outside_its_api(ports, port, data, status):
     seen = ports.status(port, data)
-    # The selection API does not look into paths that it does not know.
+    # The selection API does not decode paths that it does not know.
     assert seen == (404 if port == "selection" and b"%zz" in data else status)
 
 
-def test_a_header_without_end_is_refused_and_not_kept(ports, port):
+def test_program_refuses_an_endless_header_without_keeping_it(ports, port):
     before = ports.peak_bytes(port)
     with ports.connect(port) as connection:
         connection.sendall(b"GET /healthz HTTP/1.1\r\nX: ")
@@ -168,14 +168,14 @@ def test_a_header_without_end_is_refused_and_not_kept(ports, port):
 
 
 @pytest.mark.parametrize("name", ["admin", "agent", "operator"])
-def test_a_body_where_none_belongs_is_refused_before_it_comes(ports, name):
+def test_program_refuses_an_unexpected_body_before_it_arrives(ports, name):
     data = request("GET", "/healthz", "Expect: 100-continue", f"Content-Length: {63 << 20}")
     assert ports.status(name, data) == 413
 
 
 @pytest.mark.parametrize("path", ["/v1/workers", "/v1/settings"])
 @pytest.mark.parametrize("framing", [f"Content-Length: {63 << 20}", "Transfer-Encoding: chunked"])
-def test_a_body_without_a_token_is_refused_before_it_comes(ports, path, framing):
+def test_router_refuses_a_push_without_token_before_its_body(ports, path, framing):
     answer = ports.send("admin", request("PUT", path, "Expect: 100-continue", framing))
     assert status_of(answer) == 403
     answer = ports.send("admin", request("PUT", path, framing, "Authorization: Bearer wrong"))
@@ -187,12 +187,12 @@ def test_a_body_without_a_token_is_refused_before_it_comes(ports, path, framing)
     *[(name, "/no-such-path", 404) for name in PORTS], ("client", "/health", 405),
     ("client", "/v1/models/demo", 405), ("client", "/v1/chat/completions/batch", 404),
     ("client", "/v1/chat//completions", 400), ("selection", "/served", 404)])
-def test_what_no_body_would_change_is_refused_before_it_comes(ports, name, path, status, framing):
+def test_program_refuses_a_wrong_path_before_the_body(ports, name, path, status, framing):
     answer = ports.send(name, request("POST", path, "Expect: 100-continue", framing))
     assert status_of(answer) == status
 
 
-def test_head_is_answered_where_get_is(ports):
+def test_selection_port_answers_head_like_get(ports):
     for path in ("/health", "/served", "/workers", "/loads"):
         answers = [ports.send("selection", request(method, path, "Connection: close"))
                    for method in ("GET", "HEAD")]
@@ -200,14 +200,14 @@ def test_head_is_answered_where_get_is(ports):
         assert answers[1].endswith(b"\r\n\r\n") and b"content-length: " in answers[1].lower()
 
 
-def test_pipelined_requests_are_answered_in_order(ports, port):
+def test_program_answers_pipelined_requests_in_order(ports, port):
     health = ports.health(port)
     answer = ports.send(port, request("GET", health) + request("GET", "/no-such-path") +
                         request("HEAD", health) + request("GET", health, "Connection: close"))
     assert list(map(int, re.findall(rb"HTTP/1\.1 (\d{3}) ", answer))) == [200, 404, 200, 200]
 
 
-def test_a_slow_header_is_ended(ports):
+def test_program_ends_a_slow_header_with_408(ports):
     begun = time.monotonic()
     with contextlib.ExitStack() as held:
         slow = {name: held.enter_context(ports.connect(name)) for name in PORTS}
@@ -219,7 +219,7 @@ def test_a_slow_header_is_ended(ports):
     assert all(ports.is_well(name) for name in PORTS)
 
 
-def test_idle_connections_keep_nobody_out(ports, port):
+def test_idle_connections_block_no_other_client(ports, port):
     with contextlib.ExitStack() as held:
         for _ in range(200):
             held.enter_context(ports.connect(port))

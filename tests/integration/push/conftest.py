@@ -12,7 +12,7 @@ from pushes import TOKEN  # noqa: E402
 
 @pytest.fixture
 def tokens(tmp_path):
-    """A file with the token of those who may push."""
+    """A file with the admin token, which pushes need."""
     file = tmp_path / "tokens"
     file.write_text(TOKEN + "\n")
     return file

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""What tests of pushes share."""
+"""Shared helpers for tests of pushed worker lists and settings."""
 
 import http.client
 import json
@@ -11,7 +11,7 @@ TOKEN = "a-token-of-this-test"
 
 
 def put(stack, body, token=TOKEN, path="/v1/workers"):
-    """Status and parsed answer of a PUT on the router's admin port."""
+    """Sends a PUT to the router's admin port. Returns status and parsed answer."""
     connection = http.client.HTTPConnection("127.0.0.1", stack.admin_port, timeout=60 * SLOWDOWN)
     headers = {} if token is None else {"authorization": f"Bearer {token}"}
     connection.request("PUT", path, body if isinstance(body, (str, bytes)) else json.dumps(body),

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""When a router calls itself ready: its workers are known, and what can be learnt of them."""
+"""A router is ready when it knows its workers, and all that it can learn from them."""
 
 import socket
 
@@ -18,7 +18,7 @@ def ready(stack):
                         for line in text.decode().splitlines() if line.startswith("["))
 
 
-def test_a_router_whose_engines_told_all_is_ready_and_says_of_which_list(build, logs):
+def test_ready_router_names_the_source_of_its_workers(build, logs):
     with Stack(build, engines=2, logs=logs) as stack:
         stack.wait_until(lambda: ready(stack)[0] == 200)
         checks = ready(stack)[1]
@@ -28,7 +28,7 @@ def test_a_router_whose_engines_told_all_is_ready_and_says_of_which_list(build, 
         assert "sightline_learnt 1\n" in stack.router_metrics()
 
 
-def test_a_worker_whose_events_do_not_come_is_waited_for_until_the_time_is_over(build, logs):
+def test_router_waits_for_missing_events_until_ready_timeout(build, logs):
     engine = FakeEngine("a", answer_ok)
     with socket.create_server(("127.0.0.1", 0)) as silent, engine:
         worker = {**engine.worker, "events": f"tcp://127.0.0.1:{silent.getsockname()[1]}"}
@@ -44,8 +44,8 @@ def test_a_worker_whose_events_do_not_come_is_waited_for_until_the_time_is_over(
             assert note.startswith("not all, its 3 s (--ready-timeout) are over: 1 of 1 workers;")
 
 
-def test_a_dead_replay_holds_a_router_up_no_longer_than_the_time_for_it(build, logs, tokens):
-    # What accepts connections and never answers, in place of the replay socket.
+def test_router_waits_for_a_dead_replay_until_ready_timeout(build, logs, tokens):
+    # This socket accepts connections and never answers. It replaces the replay socket.
     with socket.create_server(("127.0.0.1", 0)) as silent, \
             Stack(build, engines=1, logs=logs, router_flags=flags(tokens)) as stack:
         worker = {**stack.workers[0], "replay": f"tcp://127.0.0.1:{silent.getsockname()[1]}"}
@@ -58,7 +58,7 @@ def test_a_dead_replay_holds_a_router_up_no_longer_than_the_time_for_it(build, l
         stack.wait_until(lambda: ready(stack)[0] == 200, seconds=10)
 
 
-def test_workers_that_come_later_do_not_make_a_running_router_unready(build, logs, tokens):
+def test_later_workers_do_not_make_a_router_unready(build, logs, tokens):
     first, late = FakeEngine("a", answer_ok), FakeEngine("b", answer_ok)
     with first, late, socket.create_server(("127.0.0.1", 0)) as silent, \
             Stack(build, workers=[first.worker], ready_states=("unverified",), logs=logs,
@@ -71,7 +71,7 @@ def test_workers_that_come_later_do_not_make_a_running_router_unready(build, log
         assert not stack.worker_states()[1]["ready"]
 
 
-def test_a_worker_that_answers_nothing_is_not_waited_for_once_it_was_asked(build, logs):
+def test_router_does_not_wait_for_a_worker_without_answers(build, logs):
     engine = FakeEngine("a", answer_ok)
     with socket.create_server(("127.0.0.1", 0)) as silent, engine:
         port = silent.getsockname()[1]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""A list pushed to one of several routers reaches all of them, and those that come later."""
+"""A worker list pushed to one of several routers reaches all routers, also later ones."""
 
 import contextlib
 import json
@@ -21,7 +21,7 @@ def nats(logs):
 
 
 class Routers:
-    """Routers in front of the same engines that answer nothing of note; any may end and start."""
+    """Routers in front of the same fake engines. A test may stop and start any router."""
 
     def __init__(self, build, logs, nats, tokens, count=2):
         self.everything = contextlib.ExitStack()
@@ -51,8 +51,7 @@ def state(router):
     return held["source"], held["generation"], names(router)
 
 
-def test_a_push_reaches_the_others_and_one_that_starts_has_it_before_its_own(build, logs, nats,
-                                                                             tokens):
+def test_restarted_router_prefers_the_pushed_list_over_its_file(build, logs, nats, tokens):
     with Routers(build, logs, nats, tokens, 3) as deployment:
         first, second, third = deployment.routers
         assert state(third) == ("file", None, ["a"])
@@ -64,23 +63,23 @@ def test_a_push_reaches_the_others_and_one_that_starts_has_it_before_its_own(bui
         listed = json.loads(second.get(second.admin_port, "/v1/replicas")[1])["list"]
         assert (listed["source"], listed["generation"]) == ("peers", 7)
 
-        # Killed and started again: never the file's, even where who was pushed to is gone.
+        # After kill and start, a router never uses its file, even if the pushed-to router is gone.
         first.router.stop(signal.SIGKILL)
         third.router.stop(signal.SIGKILL)
-        third.workers = deployment.workers[1:]  # what it waits for; by flag they are others
+        third.workers = deployment.workers[1:]  # the test waits for these, the flags name others
         third.router_flags = third.router_flags[:]
         third.start_router()
         assert state(third) == ("peers", 7, ["b", "c"])
         log = third.router.log()
         assert "worker=a" not in log
-        # An older list is refused by who has it of a peer only, too.
+        # A router that has the list only from a peer refuses an older list too.
         status, answer = put(third, pushed(6, deployment.workers))
         assert status == 409 and answer["held"]["generation"] == 7
         first.start_router()
         assert state(first)[:2] == ("peers", 7)
 
 
-def test_replicas_that_were_parted_agree_on_the_newest_when_nats_is_back(build, logs, nats, tokens):
+def test_replicas_agree_on_the_newest_list_after_nats_returns(build, logs, nats, tokens):
     with Routers(build, logs, nats, tokens) as deployment:
         first, second = deployment.routers
         assert put(first, pushed(1, deployment.workers))[0] == 200
@@ -91,7 +90,7 @@ def test_replicas_that_were_parted_agree_on_the_newest_when_nats_is_back(build, 
         nats.start()
         second.wait_until(lambda: state(second) == ("peers", 3, ["a", "b"]), seconds=20)
         assert state(first) == ("push", 3, ["a", "b"])
-        # A fork is told by both, and ended by a later list.
+        # Both routers report two lists of one generation, and a later list resolves the conflict.
         nats.kill()
         assert put(first, pushed(4, deployment.workers[:1]))[0] == 200
         assert put(second, pushed(4, deployment.workers[:2]))[0] == 200
@@ -105,7 +104,7 @@ def test_replicas_that_were_parted_agree_on_the_newest_when_nats_is_back(build, 
         second.wait_until(lambda: state(second) == ("peers", 5, ["a", "b", "c"]), seconds=20)
 
 
-def test_what_was_recorded_brings_no_old_list_back(build, logs, nats, tokens):
+def test_recorded_messages_bring_no_old_list_back(build, logs, nats, tokens):
     subject = "sl.default.default.0."
     with Routers(build, logs, nats, tokens) as deployment, NatsClient(nats) as recorder:
         first, second = deployment.routers
@@ -117,7 +116,7 @@ def test_what_was_recorded_brings_no_old_list_back(build, logs, nats, tokens):
         tape = []
         while not tape or b'"generation": 1' not in tape[-1][1]:
             tape.append(recorder.next())
-        # Nobody is left who knows of it: what answers the router's questions is the tape alone.
+        # No router with the list is left. Only recorded messages can answer the router's request.
         for router in deployment.routers:
             router.router.stop(signal.SIGKILL)
         is_over = threading.Event()
@@ -133,7 +132,7 @@ def test_what_was_recorded_brings_no_old_list_back(build, logs, nats, tokens):
         second.start_router()
         is_over.set()
         player.join()
-        # What a stranger makes up is not even opened.
+        # The router rejects a made-up message before it reads the content.
         recorder.publish(subject + "ask-lists", b"\x01" + b"x" * 40)
         recorder.flush()
         second.wait_until(lambda: second.router_count(

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Settings changed by push while the router runs."""
+"""Pushes change settings while the router runs."""
 
 import socket
 import threading
@@ -18,7 +18,7 @@ def ask(stack, first=2000):
     return answer.worker
 
 
-def test_another_policy_counts_from_the_next_request_on_and_can_be_taken_back(build, logs, tokens):
+def test_pushed_policy_applies_to_the_next_request_until_removed(build, logs, tokens):
     with Stack(build, engines=2, logs=logs, router_flags=flags(tokens)) as stack:
         holder = ask(stack)
         assert {ask(stack) for _ in range(6)} == {holder}
@@ -36,7 +36,7 @@ def test_another_policy_counts_from_the_next_request_on_and_can_be_taken_back(bu
         assert settings_of(stack)["routing.policy"]["origin"] == "default"
 
 
-def test_a_push_is_taken_whole_or_not_at_all(build, logs, tokens):
+def test_router_rejects_a_push_with_one_wrong_setting(build, logs, tokens):
     engine = FakeEngine("a", answer_ok)
     with engine, Stack(build, workers=[engine.worker], ready_states=("unverified",), logs=logs,
                        router_flags=flags(tokens, "--media-images-max", "7")) as stack:
@@ -58,7 +58,7 @@ def test_a_push_is_taken_whole_or_not_at_all(build, logs, tokens):
         assert not before["admin.token_file"]["live"]
 
 
-def test_limits_of_requests_change_with_the_next_one(build, logs, tokens):
+def test_pushed_request_limits_apply_to_the_next_request(build, logs, tokens):
     picture = image_part(png(64, 64, seed=1))
     with Stack(build, engines=1, logs=logs, router_flags=flags(tokens)) as stack:
         def asked(content):
@@ -76,7 +76,7 @@ def test_limits_of_requests_change_with_the_next_one(build, logs, tokens):
         assert asked("word " * 300) == 200 and asked(two) == 200
 
 
-def test_the_number_of_requests_at_a_time_changes_live(build, logs, tokens):
+def test_pushed_concurrency_limit_applies_immediately(build, logs, tokens):
     begun, go_on = threading.Semaphore(0), threading.Event()
 
     def held(connection, request):
@@ -101,7 +101,7 @@ def test_the_number_of_requests_at_a_time_changes_live(build, logs, tokens):
         second.join()
 
 
-def test_downloads_have_the_limits_of_the_moment(build, logs, tokens):
+def test_pushed_fetch_timeout_applies_to_the_next_download(build, logs, tokens):
     more = flags(tokens, "--media-allow-private-addresses")
     with socket.create_server(("127.0.0.1", 0)) as silent, \
             Stack(build, engines=1, logs=logs, router_flags=more) as stack:
@@ -113,11 +113,11 @@ def test_downloads_have_the_limits_of_the_moment(build, logs, tokens):
         assert b"300 ms" in answer.body
 
 
-def test_the_log_level_changes_at_once(build, logs, tokens):
+def test_pushed_log_level_applies_immediately(build, logs, tokens):
     engine = FakeEngine("a", answer_ok)
     with engine, Stack(build, workers=[engine.worker], ready_states=("unverified",), logs=logs,
                        router_flags=flags(tokens)) as stack:
-        # Each change is an info line, said before the answer.
+        # The router logs each change as an info line before it answers.
         assert put_settings(stack, {"log.level": "error"})[0] == 200
         assert put_settings(stack, {"log.level": "error", "routing.policy": "random"})[0] == 200
         assert put_settings(stack, {})[0] == 200

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""`sightline top` in front of running routers: on a pipe, once, in a terminal."""
+"""Runs `sightline top` in front of running routers: with --once, on a pipe, and in a terminal."""
 
 import fcntl
 import os
@@ -25,7 +25,7 @@ def admin(stack):
     return f"http://127.0.0.1:{stack.admin_port}"
 
 
-def test_one_frame_shows_the_workers_and_what_does_not_answer(build, logs):
+def test_one_frame_shows_workers_and_unreachable_ports(build, logs):
     with Stack(build, engines=2, logs=logs) as stack:
         assert post(stack.port, chat("word " * 400)).status == 200
         stack.wait_until_heard()
@@ -43,7 +43,7 @@ def test_one_frame_shows_the_workers_and_what_does_not_answer(build, logs):
         assert "\x1b" not in done.stdout and done.stderr == ""
 
 
-def test_what_it_cannot_read_is_refused_before_it_looks(build):
+def test_top_refuses_wrong_flags_before_it_connects(build):
     for flags in (["--admin", "https://h:1"], ["--admin", "http://h:0"], ["--admin", ""],
                   ["--admin", ",".join(["h"] * 33)], ["--interval", "1"]):
         done = subprocess.run(top(build, "--once", *flags), capture_output=True, text=True,
@@ -51,7 +51,7 @@ def test_what_it_cannot_read_is_refused_before_it_looks(build):
         assert done.returncode == 2 and done.stderr.startswith("sightline top: "), done
 
 
-def test_on_a_pipe_frames_follow_each_other_until_nobody_reads(build, logs):
+def test_top_writes_frames_to_a_pipe_until_it_closes(build, logs):
     engine = FakeEngine("a", answer_ok)
     with engine, Stack(build, workers=[engine.worker], ready_states=("unverified",),
                        logs=logs) as stack:
@@ -91,7 +91,7 @@ class Screen:
             self.seen += os.read(self.master, 65536)
 
     def end(self):
-        """The process has ended: its status, and whether the terminal is as it was."""
+        """Waits for the process. Returns its status, and whether the terminal is restored."""
         deadline = time.monotonic() + 30 * SLOWDOWN
         while self.process.poll() is None:
             assert time.monotonic() < deadline
@@ -105,7 +105,7 @@ class Screen:
         return self.process.returncode, is_as_before, stderr
 
 
-def test_in_a_terminal_it_draws_anew_resizes_and_leaves_it_as_it_was(build, logs):
+def test_top_follows_the_terminal_size_and_restores_the_terminal(build, logs):
     engine = FakeEngine("a", answer_ok)
     with engine, Stack(build, workers=[engine.worker], ready_states=("unverified",),
                        logs=logs) as stack:
@@ -115,7 +115,7 @@ def test_in_a_terminal_it_draws_anew_resizes_and_leaves_it_as_it_was(build, logs
             screen = Screen(arguments, 24, 80)
             screen.wait_for(b"\x1b[?1049h")
             screen.wait_for(b"q ends")
-            # The last row of a higher screen is further down.
+            # A screen with more rows has its last row further down.
             screen.seen = b""
             screen.resize(40, 100)
             screen.wait_for(b"q ends")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Lists of workers pushed to a running router."""
+"""Worker lists pushed to a running router."""
 
 import os
 import pathlib
@@ -14,7 +14,7 @@ from stack import SLOWDOWN, Stack, post
 NEXT_TOKEN = "the-one-that-follows-it"
 
 
-def test_each_verdict_is_answered_with_the_difference_or_with_what_is_held(build, logs, tokens):
+def test_push_answers_with_the_difference_or_the_held_list(build, logs, tokens):
     with Stack(build, engines=2, logs=logs, router_flags=flags(tokens)) as stack:
         first, second = stack.workers
         status, answer = put(stack, pushed(3, [first]))
@@ -53,7 +53,7 @@ def test_each_verdict_is_answered_with_the_difference_or_with_what_is_held(build
         assert "sightline_worker_list_generation 4\n" in metrics
 
 
-def test_who_stays_keeps_all_that_is_known_of_it(build, logs, tokens):
+def test_a_worker_in_both_lists_keeps_its_index(build, logs, tokens):
     with Stack(build, engines=2, logs=logs, router_flags=flags(tokens)) as stack:
         words = {"model": "demo", "max_tokens": 1, "prompt": list(range(1000, 1400))}
         holder = post(stack.port, words, path="/v1/completions").worker
@@ -65,7 +65,7 @@ def test_who_stays_keeps_all_that_is_known_of_it(build, logs, tokens):
         assert again.worker == holder and again.overlap[0] > 20
 
 
-def test_nobody_pushes_without_a_token_of_the_file(build, logs, tokens):
+def test_router_refuses_pushes_without_a_token_of_its_file(build, logs, tokens):
     engine = FakeEngine("a", answer_ok)
     with engine, Stack(build, workers=[engine.worker], ready_states=("unverified",), logs=logs,
                        router_flags=flags(tokens)) as stack:
@@ -74,7 +74,7 @@ def test_nobody_pushes_without_a_token_of_the_file(build, logs, tokens):
                 status, answer = put(stack, pushed(1, []), token, path)
                 assert status == 401 and "--admin-token-file" in answer["error"]["message"]
         assert names(stack) == ["a"]
-        # Rotation: both count while both stand there, then the new one alone.
+        # Rotation: while the file has both tokens, both are valid. Then only the new one is.
         generation = 0
         for content, good, bad in ((f"{TOKEN}\n{NEXT_TOKEN}\n", (TOKEN, NEXT_TOKEN), ()),
                                    (f"{NEXT_TOKEN}\n", (NEXT_TOKEN,), (TOKEN,))):
@@ -87,14 +87,14 @@ def test_nobody_pushes_without_a_token_of_the_file(build, logs, tokens):
                 generation += 1
                 stack.wait_until(
                     lambda: put(stack, pushed(generation, [engine.worker]), token)[0] == 200)
-        # An unusable file admits nobody, and GET asks for nothing.
+        # With an unusable file every PUT is refused. GET needs no token.
         tokens.write_text("short\n")
         stack.wait_until(lambda: put(stack, "", NEXT_TOKEN)[0] == 401)
         assert list_of(stack)["generation"] == generation
         assert f'what="workers",result="unauthorized"}}' in stack.router_metrics()
 
 
-def test_without_a_file_of_tokens_every_put_is_refused(build, logs):
+def test_router_without_token_file_refuses_every_put(build, logs):
     engine = FakeEngine("a", answer_ok)
     with engine, Stack(build, workers=[engine.worker], ready_states=("unverified",),
                        logs=logs) as stack:
@@ -105,7 +105,7 @@ def test_without_a_file_of_tokens_every_put_is_refused(build, logs):
         assert stack.get(stack.admin_port, "/v1/settings")[0] == 200
 
 
-def test_what_is_no_list_is_refused_whole_and_named(build, logs, tokens):
+def test_router_rejects_a_malformed_list_and_names_the_error(build, logs, tokens):
     engine = FakeEngine("a", answer_ok)
     good = {"name": "b", "url": "http://127.0.0.1:1"}
     with engine, Stack(build, workers=[engine.worker], ready_states=("unverified",), logs=logs,
@@ -132,7 +132,7 @@ def test_what_is_no_list_is_refused_whole_and_named(build, logs, tokens):
         assert list_of(stack)["source"] == "file"
 
 
-def test_a_file_that_changes_after_a_push_changes_no_worker(build, logs, tokens, tmp_path):
+def test_file_changes_after_a_push_change_no_worker(build, logs, tokens, tmp_path):
     engines = [FakeEngine(name, answer_ok) for name in "abc"]
     config = tmp_path / "router.yaml"
 
@@ -162,8 +162,7 @@ def test_a_file_that_changes_after_a_push_changes_no_worker(build, logs, tokens,
         assert stack.router.log().count("its workers are not taken") == 2
 
 
-def test_a_pushed_worker_has_the_key_that_the_file_names_for_its_address(build, logs, tokens,
-                                                                         tmp_path):
+def test_pushed_worker_gets_its_key_from_the_file_by_url(build, logs, tokens, tmp_path):
     class KeyedEngine(FakeEngine):
         keys = None
 
@@ -184,7 +183,7 @@ def test_a_pushed_worker_has_the_key_that_the_file_names_for_its_address(build, 
         assert other.keys == {None}
 
 
-def test_a_router_without_workers_waits_for_a_push(build, logs, tokens):
+def test_router_without_workers_waits_for_a_push(build, logs, tokens):
     with Stack(build, engines=1, logs=logs, router_flags=flags(tokens)) as stack:
         workers = stack.workers
         stack.router.stop()
@@ -204,12 +203,12 @@ def memory_bytes(stack):
 
 
 @pytest.mark.alone
-def test_ten_thousand_workers_are_taken_and_given_up_again(build, logs, tokens):
+def test_router_accepts_and_drops_ten_thousand_workers(build, logs, tokens):
     engine = FakeEngine("a", answer_ok)
     with engine, Stack(build, workers=[engine.worker], ready_states=("unverified",), logs=logs,
                        router_flags=["--admin-token-file", tokens, "--fleet-probe-interval", "60s",
                                      "--log-level", "warn"]) as stack:
-        port = engine.port  # one server for all: it refuses nobody
+        port = engine.port  # one server accepts the connections of all workers
         many = [{"name": f"w{i}", "url": f"http://127.0.{i // 250}.{i % 250 + 1}:{port}"}
                 for i in range(10_000)]
         before = memory_bytes(stack)
@@ -226,8 +225,8 @@ def test_ten_thousand_workers_are_taken_and_given_up_again(build, logs, tokens):
         stack.wait_until(lambda: names(stack) == ["a"], seconds=60)
         gone = time.monotonic() - begin
         print(f"answered after {answered:.2f} s, listed after {listed:.2f} s, "
-              f"{grown / 10_000:.0f} bytes a worker; given up after {gone:.2f} s")
+              f"{grown / 10_000:.0f} bytes a worker; dropped after {gone:.2f} s")
         assert answered < 5 * SLOWDOWN
-        # Instrumented programs keep shadows of their memory.
+        # Instrumented programs also keep shadow memory.
         assert grown < 10_000 * 40_000 * SLOWDOWN
         stack.wait_until(lambda: post(stack.port, chat()).status == 200)

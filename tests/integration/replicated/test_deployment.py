@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""How tests and demos wait for routers to know what engines hold."""
+"""How tests and demos wait until routers know what the engines hold."""
 
 import json
 import types
@@ -10,7 +10,7 @@ from stack import Stack
 
 
 class Growing(Deployment):
-    """An engine that makes a block at each look, up to a last one; its router knows all at once."""
+    """An engine that gets a block at each look, up to a last one. Its router knows each block."""
 
     LAST = 5
 
@@ -31,14 +31,14 @@ class Growing(Deployment):
             wait_until=lambda condition: Stack.wait_until(self.view(None), condition, 1))
 
 
-def test_an_engine_that_goes_on_is_waited_for_as_it_is_at_each_look():
+def test_wait_reads_the_blocks_again_at_each_look():
     growing = Growing()
     growing.wait_until_heard()
     assert growing.blocks == Growing.LAST
 
 
 class Talking(Stack):
-    """A rank whose messages go on, and are heard at once."""
+    """A rank that keeps publishing. Its messages are received immediately."""
 
     def __init__(self):
         self.workers = [{}]
@@ -58,5 +58,5 @@ class Talking(Stack):
         assert any(condition() for _ in range(10)), f"not so after {seconds} s"
 
 
-def test_a_rank_that_goes_on_is_waited_for_as_it_is_at_each_look():
+def test_wait_reads_the_sequence_again_at_each_look():
     Talking().wait_until_heard()

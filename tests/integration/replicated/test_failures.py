@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""NATS, agents and engines that go and come back: what is not proved does not count, the reason is
-told, requests go on, and afterwards all is as the engines have it."""
+"""NATS, agents and engines fail and return. Meanwhile unproved blocks do not count, the router
+gives the reason, and requests go on. Afterwards every index equals the engine's blocks."""
 
 import http.client
 import json
@@ -18,11 +18,11 @@ from replicated import judges, metric, replicas, stream, wait_for_state, wait_un
 from stack import SLOWDOWN
 
 STALE_S = 5
-# Beats come each second, the last one before the loss.
+# Heartbeats come each second. The last one came before the failure.
 EARLY_S = 2.5
 DUMPS = 'sightline_replica_dumps_total{worker="w0",result="whole"}'
 TOKEN = "a-token-of-who-may-drain"
-# What a look takes on a busy machine.
+# The time that a check takes on a busy machine.
 LATE_S = 5
 
 
@@ -38,7 +38,7 @@ def running(build, shared_logs):
 
 @pytest.fixture
 def deployment(running):
-    """As the test before left it, once all is well again."""
+    """The deployment of the test before, once it has recovered."""
     for view in views_of(running):
         for name in ("w0", "w1"):
             wait_for_state(view, name, is_ready)
@@ -67,7 +67,7 @@ def fault(deployment, engine, kind, **fields):
 
 
 def life(judge, engine):
-    """Which of its lives the engine is in; None while it is down."""
+    """Returns the number of the engine's life: a restart begins the next. None while it is down."""
     try:
         return judge.truth(engine).life
     except (OSError, http.client.HTTPException):
@@ -87,7 +87,7 @@ def is_ready(worker):
     return worker["state"] == "ready"
 
 
-def test_without_nats_views_age_and_are_told_to_and_its_return_mends_all(deployment):
+def test_workers_are_unverified_until_nats_returns(deployment):
     views = views_of(deployment)
     deployment.nats.kill()
     killed = time.monotonic()
@@ -96,9 +96,9 @@ def test_without_nats_views_age_and_are_told_to_and_its_return_mends_all(deploym
         assert not is_connected(view)
         for name in ("w0", "w1"):
             wait_for_state(view, name, is_unverified("NATS cannot be reached"))
-    # Not before time, as a server that is started again is nothing to worry about; and in time.
+    # Not too early, because a restart of the NATS server is harmless. And not too late.
     assert STALE_S - EARLY_S < time.monotonic() - killed < (STALE_S + LATE_S) * SLOWDOWN
-    # Requests go on, by load.
+    # Requests go on, routed by load.
     send_all(views[1], bodies(1))
     assert not any(a.overlap[0] for a in send_all(views[0], bodies(0)))
     deployment.nats.start()
@@ -109,7 +109,7 @@ def test_without_nats_views_age_and_are_told_to_and_its_return_mends_all(deploym
     assert all(stream(view)["digests_unequal"] == 0 for view in views)
 
 
-def test_what_was_missed_while_nats_was_away_for_a_moment_is_filled_in(deployment):
+def test_routers_fill_a_short_nats_gap_without_a_dump(deployment):
     views = views_of(deployment)
     epochs = [stream(view)["epoch"] for view in views]
     dumps = [metric(view, DUMPS) for view in views]
@@ -123,7 +123,7 @@ def test_what_was_missed_while_nats_was_away_for_a_moment_is_filled_in(deploymen
     assert [metric(view, DUMPS) for view in views] == dumps
 
 
-def test_a_killed_agent_is_silent_in_time_and_one_in_its_place_is_followed(deployment):
+def test_routers_drop_a_killed_agent_and_follow_its_successor(deployment):
     view = views_of(deployment)[0]
     epoch = stream(view)["epoch"]
     deployment.agents[0].kill()
@@ -137,7 +137,7 @@ def test_a_killed_agent_is_silent_in_time_and_one_in_its_place_is_followed(deplo
     all_is_well(deployment)
 
 
-def test_a_frozen_agent_is_stale_in_time_and_goes_on_where_it_was(deployment):
+def test_a_frozen_agent_becomes_stale_and_keeps_its_epoch(deployment):
     view = views_of(deployment)[0]
     epoch = stream(view)["epoch"]
     deployment.agents[0].freeze()
@@ -145,7 +145,7 @@ def test_a_frozen_agent_is_stale_in_time_and_goes_on_where_it_was(deployment):
         took = wait_for_state(view, "w0", is_unverified("its agent agent0 is dead since "))
         assert STALE_S - EARLY_S < took < (STALE_S + LATE_S) * SLOWDOWN
         assert stream(view)["good_beat_ms"] >= STALE_S * 1000
-        # Nothing that it holds is promised to a request.
+        # The router predicts no reuse from its blocks.
         assert not any(a.overlap[0] for a in send_all(view, bodies(0)) if a.worker == "w0")
     finally:
         deployment.agents[0].thaw()
@@ -154,7 +154,7 @@ def test_a_frozen_agent_is_stale_in_time_and_goes_on_where_it_was(deployment):
     all_is_well(deployment)
 
 
-def test_of_two_agents_for_one_worker_none_is_believed_and_both_are_named(deployment):
+def test_router_trusts_neither_of_two_agents_for_one_worker(deployment):
     view = views_of(deployment)[0]
     first = deployment.agents[0]
     twin = Node("twin", deployment.logs, lambda ports: twin_command(deployment, ports), ["admin"])
@@ -177,13 +177,13 @@ def test_of_two_agents_for_one_worker_none_is_believed_and_both_are_named(deploy
 
 
 def twin_command(deployment, ports):
-    """As the first agent's, by another name."""
+    """The first agent's command under another name."""
     command = [str(part) for part in deployment.agents[0].command(ports)]
     return ["twin" if part == "agent0" else part for part in command]
 
 
-def test_no_claim_outlives_an_engine_that_restarts(deployment):
-    # From the restart to the index: the agent sees its connection end, and says so in the stream.
+def test_routers_drop_the_claims_of_a_restarted_engine(deployment):
+    # The agent sees its connection close and publishes the restart in the stream.
     with judges(deployment) as all_judges:
         lives = {e: all_judges[0].truth(e).life for e in range(2)}
         with truth.Watch(all_judges[0], [0, 1]) as one, truth.Watch(all_judges[1], [0, 1]) as two:
@@ -201,7 +201,7 @@ def test_no_claim_outlives_an_engine_that_restarts(deployment):
         wait_until_equal(all_judges, 2)
 
 
-def test_a_worker_whose_agent_drains_it_gets_nothing_more(deployment):
+def test_a_drained_worker_gets_no_request(deployment):
     view = views_of(deployment)[1]
     drain = urllib.request.Request(
         f"http://127.0.0.1:{deployment.agents[0].admin_port}/drain?timeout=20", method="POST",
@@ -211,7 +211,7 @@ def test_a_worker_whose_agent_drains_it_gets_nothing_more(deployment):
     wait_for_state(view, "w0", lambda w: w["state"] == "draining")
     assert stream(view)["draining"]
     assert {a.worker for a in send_all(view, bodies(6))} == {"w1"}
-    # Until the agent ends.
+    # The drain lasts until the agent ends.
     deployment.agents[0].stop()
     deployment.agents[0].start()
     wait_for_state(view, "w0", is_ready)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Peers that have the key, and ask for or tell what nobody needs: they are refused and counted,
-they cost a bounded amount of memory, and everybody else is served as before."""
+"""Peers that have the key and send useless requests. The agent refuses and counts them, they cost a
+limited amount of memory, and others are served as before."""
 
 import contextlib
 import itertools
@@ -27,13 +27,13 @@ PREFIX = "sl.default.default.0."
 ASKS = PREFIX + "ask.w0.0"
 PEER = "peer-1"
 MANY = 2**32 - 1
-# An agent answers one reader so often in a second (see ReaderLimitOptions).
+# An agent answers one reader this often per second (see ReaderLimitOptions).
 ASKS_MAX = 500
 LATE_S = 2
-# Of a deployment without a key file (see common/contract/identity_key.cc).
+# The key of a deployment without a key file (see common/contract/identity_key.cc).
 KEY = b"sightline-development-key-000001"
 MIB = 1 << 20
-# Of asks: those of one name count up, also from one test to the next.
+# The numbers of requests. Those of one name must increase, also from one test to the next.
 NUMBERS = itertools.count(1)
 
 
@@ -52,7 +52,7 @@ def view(deployment):
 
 
 class Peer:
-    """Somebody with the key, who is no router of ours."""
+    """A process that has the key and is not a router of the deployment."""
 
     def __init__(self, deployment, view, name=PEER):
         self.deployment = deployment
@@ -72,18 +72,18 @@ class Peer:
         self.client.flush()
 
     def wait_until_read(self, view):
-        """Until the agent has read all that was published to it before: it reads in order."""
+        """Waits until the agent has read all earlier requests: it reads them in order."""
         view.wait_until(lambda: self.ask(sealing.question(self.name, 1)) or
                         self.answer(sealing.ANSWER, 1) is not None)
 
     def answer(self, kind, seconds=5):
-        """The next of the kind; None if there is none."""
+        """Returns the next answer of this kind, or None if there is no answer in time."""
         deadline = time.monotonic() + seconds
         while (left := deadline - time.monotonic()) > 0:
             heard = self.client.next(left)
             if heard is None:
                 return None
-            # A chunk is longer than our own BLAKE3 reads; what it says is not looked at here.
+            # A chunk is too long for this test's own BLAKE3. Its content does not matter here.
             opened = heard[1][1:-16]
             if len(heard[1]) < 900:
                 opened = self.sealer.opened(*heard)
@@ -112,7 +112,7 @@ def refused(deployment, reason):
 
 
 def untaken(deployment):
-    """Messages for which the agent, slow, had no room."""
+    """Messages that the slow agent dropped because its inbox was full."""
     return agent_value(deployment,
                        'sightline_nats_dropped_total{connection="control",reason="inbox-full"}')
 
@@ -123,21 +123,21 @@ def replies(deployment, kind):
 
 
 def memory(deployment):
-    """Of the agent, in bytes."""
+    """Returns the agent's resident memory in bytes."""
     status = pathlib.Path(f"/proc/{deployment.agents[0].pid}/status").read_text()
     return int(re.search(r"VmRSS:\s+(\d+) kB", status).group(1)) << 10
 
 
-def test_a_peer_with_the_key_is_answered_so_its_floods_are_judged_by_what_they_ask(peer):
+def test_agent_answers_a_peer_with_the_key(peer):
     peer.ask(sealing.question(PEER, 7))
     nonce, = struct.unpack_from("<Q", peer.answer(sealing.ANSWER))
     assert nonce == 7
 
 
-def test_asks_for_what_never_was_are_counted_and_bring_nothing(deployment, view, peer):
+def test_agent_refuses_and_counts_requests_for_missing_data(deployment, view, peer):
     foreign, gone = refused(deployment, "foreign"), replies(deployment, "dump-gone")
     malformed, large = refused(deployment, "malformed"), refused(deployment, "too-large")
-    # A range behind the end, chunks of no dump, chunks that the dump does not have.
+    # A range after the end, chunks of no dump, and chunks that the dump does not have.
     peer.ask(sealing.range_ask(PEER, peer.epoch, 2**63, 2**64 - 1))
     peer.ask(sealing.chunk_ask(PEER, 2**64 - 1, [0, MANY]))
     assert peer.answer(sealing.GONE) is not None
@@ -147,7 +147,7 @@ def test_asks_for_what_never_was_are_counted_and_bring_nothing(deployment, view,
     peer.ask(sealing.chunk_ask(PEER, dump, [MANY] * 64))
     view.wait_until(lambda: refused(deployment, "foreign") == foreign + 1 + 64)
     assert replies(deployment, "dump-gone") == gone + 1
-    # More chunks than an ask may name, fewer than it says, and an ask of a megabyte.
+    # More chunks than a request may name, fewer than it says, and a request of a megabyte.
     peer.ask(sealing.chunk_ask(PEER, dump, [0] * 65))
     counts_only = sealing.message(sealing.CHUNK_ASK,
                                   b"\x06\0" + PEER.encode() + struct.pack("<QI", dump, MANY))
@@ -159,32 +159,32 @@ def test_asks_for_what_never_was_are_counted_and_bring_nothing(deployment, view,
     assert peer.answer(sealing.CHUNK, seconds=0.2) is None
 
 
-def test_a_whole_range_however_long_is_what_the_ring_has(deployment, peer):
+def test_agent_answers_an_endless_range_with_its_whole_ring(deployment, peer):
     ranges = replies(deployment, "range")
     peer.ask(sealing.range_ask(PEER, peer.epoch, 0, 2**64 - 1))
     assert peer.answer(0) is not None, "the frames that there are"
     assert replies(deployment, "range") == ranges + 1
 
 
-def test_a_thousand_oversized_asks_a_second_are_refused_and_hold_up_nobody(deployment, view, peer):
+def test_flood_of_oversized_requests_delays_no_other_router(deployment, view, peer):
     def not_answered():
         return (refused(deployment, "reader-limit") + refused(deployment, "repeated") +
                 untaken(deployment))
 
     asks, counted = oversized(peer), not_answered()
-    peer.client.close()  # the answers go to nobody
+    peer.client.close()  # no client receives the answers
     told = expect_all_served_during_flood(deployment, view, asks, seed=100)
     other = Peer(deployment, view, "peer-2")
     with other.client:
         other.wait_until_read(view)
-    # The agent may read them slower than they were sent, and answer some of each second of its own
-    # that this touches.
+    # The agent may read the requests later than they were sent. It answers some of them in each
+    # second that the flood touches.
     answered_max = ASKS_MAX * (math.ceil(time.monotonic() - told.start) + 1)
     view.wait_until(lambda: not_answered() - counted >= told.sent - answered_max)
     assert stream(view)["health"] == "verified"
 
 
-def test_one_who_asks_and_reads_no_answer_holds_up_nobody(deployment, view):
+def test_peer_that_reads_no_answers_delays_no_router(deployment, view):
     silent = Peer(deployment, view, "peer-3")
     with silent.client:
         expect_all_served_during_flood(deployment, view, oversized(silent), seed=200)
@@ -201,7 +201,7 @@ def oversized(peer):
 
 
 def expect_all_served_during_flood(deployment, view, asks, seed):
-    """A new router learns all meanwhile, and what happens is heard at once."""
+    """During the flood a new router learns all blocks, and new events reach all routers quickly."""
     before = memory(deployment)
     with flood(deployment, asks) as told, judges(deployment) as all_judges:
         with another_router(deployment, "late", states=("ready",)) as late:
@@ -209,16 +209,16 @@ def expect_all_served_during_flood(deployment, view, asks, seed):
                 send_all(view, [picture_body(png(224, 224, seed=seed + i))])
                 assert wait_until_equal(all_judges, 1) < LATE_S * SLOWDOWN
             assert stream(late)["health"] == "verified"
-        # Who is behind the 2,000 a second sends without a pause.
+        # If the sender is behind 2,000 requests per second, it sends without a pause.
         view.wait_until(lambda: told.seconds() > 2 and told.sent > 1_000 * told.seconds())
         most = max(told.memory)
-    # Instrumented programs keep what was given back for a while, to see that nobody uses it.
+    # Instrumented programs keep freed memory for a while, to detect its use.
     assert most - before < 64 * MIB * SLOWDOWN, f"{(most - before) / MIB:.0f} MiB more"
     return told
 
 
 class Flood:
-    """What was sent, and the agent's memory meanwhile."""
+    """The requests sent, and the agent's memory meanwhile."""
 
     def __init__(self):
         self.start = time.monotonic()
@@ -232,7 +232,7 @@ class Flood:
 
 @contextlib.contextmanager
 def flood(deployment, asks):
-    """The asks, over and over, 2,000 in a second."""
+    """Sends the requests repeatedly, 2,000 per second."""
     told, ended = Flood(), threading.Event()
 
     def send():

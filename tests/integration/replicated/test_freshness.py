@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Which router a frontend asks when one of them is cut off from NATS and knows the past alone."""
+"""Which router a frontend uses when one of them is cut off from NATS and has only old data."""
 
 import contextlib
 
@@ -33,7 +33,7 @@ def deployment_behind_taps(build, logs):
 
 
 def total(stack, name):
-    """Of all series of a metric."""
+    """Returns the sum of all series of a metric."""
     lines = stack.router_metrics().splitlines()
     return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith(name))
 
@@ -44,13 +44,13 @@ def decisions(deployment):
 
 
 @pytest.mark.parametrize("how", ["cut", "hush"])
-def test_a_frontend_asks_others_than_a_router_that_is_cut_off_from_nats(build, logs, how):
+def test_frontend_avoids_a_router_that_nats_does_not_reach(build, logs, how):
     with deployment_behind_taps(build, logs) as (deployment, taps):
         frontend = deployment.view(deployment.frontends[0])
 
         def asked(seed):
-            """Which router the frontend asks. Again where one answered too late for it: on a busy
-            machine the next one is asked."""
+            """Returns the router that the frontend uses. Repeats if one answered too late: on a
+            busy machine the frontend then uses the next one."""
             while True:
                 late = total(frontend, LATE)
                 before = decisions(deployment)
@@ -60,7 +60,7 @@ def test_a_frontend_asks_others_than_a_router_that_is_cut_off_from_nats(build, l
                     assert sorted(grown) == [0, 4], grown
                     return grown.index(4)
 
-        # Before, it asks the one that was ready first.
+        # At first it uses the router that was ready first.
         frontend.wait_until(lambda: total(frontend, WELL) == 2)
         first = asked(0)
         assert asked(10) == first

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Several routers behind agents: their indexes are the engines' own lists, whoever was asked."""
+"""Several routers behind agents. All indexes equal the engines' own lists, whichever router served
+the requests."""
 
 import itertools
 import random
@@ -15,9 +16,9 @@ from predictions import cached, picture_body, predicted, send_all
 from replicated import digests, judges, replicas, wait_until_equal
 from stack import SLOWDOWN, Stack, post
 
-# Instrumented programs look for other faults, and fewer of them find those.
+# Instrumented programs look for other faults. A few of them find these.
 ENGINES, ROUTERS = (8, [2, 3, 5]) if SLOWDOWN == 1 else (3, [2])
-# Small enough that blocks are evicted all the time.
+# This is small: engines evict blocks all the time.
 ENGINE_FLAGS = ["--blocks", 320]
 
 
@@ -27,7 +28,7 @@ def text_body(number):
 
 
 def mixed_load(views, count, seed):
-    """Text and pictures, new and repeated, streamed or not, from one client for each router."""
+    """Text and images, new and repeated, streamed or not, from one client for each router."""
     failures = []
 
     def client(view, number):
@@ -51,7 +52,7 @@ def mixed_load(views, count, seed):
 
 
 @pytest.mark.parametrize("routers", ROUTERS)
-def test_after_quiet_all_indexes_are_the_engines_own_lists(build, logs, routers):
+def test_all_indexes_equal_the_engines_lists_at_rest(build, logs, routers):
     with Deployment(build, engines=ENGINES, routers=routers, engine_flags=ENGINE_FLAGS,
                     logs=logs) as deployment, judges(deployment) as all_judges:
         views = [judge.stack for judge in all_judges]
@@ -74,7 +75,7 @@ def test_after_quiet_all_indexes_are_the_engines_own_lists(build, logs, routers)
                 assert one["refused"] == dict.fromkeys(one["refused"], 0)
 
 
-def test_a_picture_asked_through_one_router_is_found_through_the_others(build, logs):
+def test_all_routers_find_an_image_sent_through_one(build, logs):
     with Deployment(build, engines=3, routers=3, logs=logs) as deployment:
         views = [deployment.view(router) for router in deployment.routers]
         bodies = [picture_body(png(448, 448, seed=i)) for i in range(12)]
@@ -87,7 +88,7 @@ def test_a_picture_asked_through_one_router_is_found_through_the_others(build, l
                 assert predicted(answer) == cached(answer) > 15 * 16
 
 
-def test_no_router_claims_what_an_engine_has_announced_to_be_gone(build, logs):
+def test_no_router_claims_blocks_after_their_removal_event(build, logs):
     with Deployment(build, engines=3, routers=2, engine_flags=ENGINE_FLAGS,
                     logs=logs) as deployment, judges(deployment) as all_judges:
         views = [judge.stack for judge in all_judges]
@@ -98,9 +99,9 @@ def test_no_router_claims_what_an_engine_has_announced_to_be_gone(build, logs):
                 watch.wait_for_looks()
 
 
-def test_some_workers_are_read_here_and_some_by_agents(build, logs):
+def test_one_router_reads_some_workers_and_follows_agents_of_others(build, logs):
     with Deployment(build, engines=4, routers=1, logs=logs) as deployment:
-        # Beside the agents' router: one that reads two of the engines itself.
+        # Beside the agents' router: a router that reads two of the engines directly.
         own = [dict(deployment.engines.workers[i]) for i in (0, 1)]
         by_agents = [{**deployment.worker(i), "agent": "true"} for i in (2, 3)]
         mixed = Stack(build, workers=own + by_agents, logs=logs / "mixed",
@@ -120,7 +121,7 @@ def test_some_workers_are_read_here_and_some_by_agents(build, logs):
             assert "replaying" in events["w0"] and events["w3"]["agent"] == "agent3"
 
 
-def test_a_router_that_starts_later_learns_all_that_engines_hold(build, logs):
+def test_later_router_learns_all_blocks_of_the_engines(build, logs):
     with Deployment(build, engines=2, routers=2, logs=logs) as deployment:
         late = deployment.routers[1]
         late.stop()
@@ -131,18 +132,18 @@ def test_a_router_that_starts_later_learns_all_that_engines_hold(build, logs):
         deployment.wait_until_ready(late)
         with judges(deployment) as all_judges:
             wait_until_equal(all_judges, 2)
-        # One by one: of many at once some are spread, away from who holds their pictures.
+        # One by one: of many concurrent requests, some go to workers that lack their images.
         answers = send_all(deployment.view(late), bodies, parallel=1)
         assert all(predicted(a) == cached(a) > 0 for a in answers)
         first.wait_until(lambda: {m["name"] for m in replicas(first)["members"] if m["fits"]}
                          == {"agent0", "agent1", "router1"})
-        # One that leaves says so.
+        # A router that ends announces it.
         late.stop()
         first.wait_until(lambda: {m["name"] for m in replicas(first)["members"]}
                          == {"agent0", "agent1"}, 2)
 
 
-def test_the_metrics_tell_of_each_worker(build, logs):
+def test_metrics_have_a_series_for_each_worker(build, logs):
     with Deployment(build, engines=2, routers=1, logs=logs) as deployment:
         view = deployment.view(deployment.routers[0])
         send_all(view, [picture_body(png(224, 224, seed=i)) for i in range(8)])

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""The permissions that the operator gives to routers, agents and frontends let them send and
-receive all that they need: each program has the user of its role, and NATS refuses nothing."""
+"""The operator's permissions let routers, agents and frontends send and receive all that they need.
+Each program has the user of its role, and NATS refuses nothing."""
 
 import json
 import pathlib
@@ -16,7 +16,7 @@ from pictures import png
 from predictions import picture_body, send_all
 
 GOLDEN = pathlib.Path(__file__).parents[2] / "unit/operator/desired/golden/small.json"
-SCOPE = ["--scope", "prod/shop"]  # of the golden
+SCOPE = ["--scope", "prod/shop"]  # the scope in the golden file
 KINDS = {"members", "kv", "to", "ask", "returns", "load", "ask-load", "ask-lists",
          "lists"}
 LISTENER = '{ user: listener, password: listener, permissions: { subscribe: ">" } }'
@@ -24,7 +24,7 @@ PATIENCE_S = 60
 
 
 def permissions(golden):
-    """As nats-server reads them, of the managed NATS that the operator makes."""
+    """Returns the permissions of the operator's managed NATS, in the form of nats-server."""
     def config(value):
         if isinstance(value, dict):
             value = list(value.values())
@@ -38,8 +38,8 @@ def permissions(golden):
 
 @pytest.fixture
 def users(tmp_path):
-    """The permissions with a key for each role, and one user more who hears everything; the
-    options of each role's programs."""
+    """Returns the permissions, with a key for each role and a user that receives everything. Also
+    returns the options of each role's programs."""
     config, options = permissions(GOLDEN), {}
     for role in ("frontend", "router", "agent"):
         directory = tmp_path / role
@@ -54,7 +54,7 @@ def users(tmp_path):
 
 
 def refused(view):
-    """Subjects that NATS has not permitted, as the program counts them."""
+    """Returns how many subjects NATS did not permit, as the program counts them."""
     lines = [line for line in view.router_metrics().splitlines() if "not-permitted" in line]
     return sum(float(line.rpartition(" ")[2]) for line in lines)
 
@@ -66,7 +66,7 @@ def test_each_role_may_send_and_receive_what_it_needs(build, logs, users):
             NatsClient(deployment.nats, "listener", "listener") as listener:
         listener.subscribe("sl.prod.shop.>")
         deployment.routers[1].kill()
-        deployment.routers[1].start()  # asks agents and the other router
+        deployment.routers[1].start()  # sends requests to agents and the other router
         deployment.wait_until_ready(deployment.routers[1])
         send_all(deployment.view(deployment.frontends[0]),
                  [picture_body(png(224, 224, seed=i)) for i in range(4)])

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Processes that do not fit together do not take part in each other's views, and each side says
-what differs; nobody without the key, or with another scope's permissions, writes anything."""
+"""Processes that do not fit together exclude each other from their views, and each side reports the
+difference. A process without the key or with another scope's permissions changes nothing."""
 
 import json
 import os
@@ -19,7 +19,7 @@ from truth import Judge
 
 UNSEEN = "its agent has not answered"
 PREFIX = "sl.default.default.0."
-VERSION = b"\x01"  # of an envelope; 16 bytes of tag end it
+VERSION = b"\x01"  # the first byte of an envelope, which ends with a tag of 16 bytes
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def view(deployment):
 
 
 def check_both_say(view, odd, name, difference, values):
-    """Each of both routers names the difference, with both values, and counts it."""
+    """Each of the two routers names the difference with both values, and counts it."""
     odd.wait_until(lambda: member(odd, "router0") and not member(odd, "router0")["fits"])
     view.wait_until(lambda: member(view, name) and not member(view, name)["fits"])
     for told in (member(view, name), member(odd, "router0")):
@@ -57,7 +57,7 @@ def check_it_hears_no_agent(odd):
     assert stream(odd)["agents"] == []
 
 
-def test_another_revision_is_seen_and_named_and_its_agents_are_not_heard(deployment, view):
+def test_routers_of_two_revisions_report_it_and_share_no_agent(deployment, view):
     with another_router(deployment, "odd", ["--revision", "next"]) as odd:
         check_both_say(view, odd, "odd", "revision", ["next", "0"])
         check_it_hears_no_agent(odd)
@@ -65,7 +65,7 @@ def test_another_revision_is_seen_and_named_and_its_agents_are_not_heard(deploym
     assert worker(view)["state"] == "ready"
 
 
-def test_another_scope_is_not_even_seen(deployment, view):
+def test_routers_of_two_scopes_do_not_see_each_other(deployment, view):
     with another_router(deployment, "odd", ["--scope", "default/other"]) as odd:
         check_it_hears_no_agent(odd)
         odd.wait_until(lambda: replicas(odd)["nats"][0]["connected"])
@@ -73,20 +73,20 @@ def test_another_scope_is_not_even_seen(deployment, view):
         assert member(view, "odd") is None
 
 
-def test_another_identity_key_is_named_and_opens_nothing(deployment, view, tmp_path):
+def test_routers_report_different_identity_keys_and_refuse_messages(deployment, view, tmp_path):
     key = tmp_path / "key"
     key.write_bytes(os.urandom(32))
     refused = stream(view)["refused"]
     with another_router(deployment, "odd", ["--identity-key-file", key]) as odd:
         check_both_say(view, odd, "odd", "identity_key", [])
-        # The agent's beats come each second.
+        # The agent sends a heartbeat each second.
         odd.wait_until(lambda: stream(odd)["refused"]["wrong-tag"] > 0)
         check_it_hears_no_agent(odd)
         series = 'sightline_replica_refused_total{worker="w0",reason="wrong-tag"}'
         assert metric(odd, series) > 0
-        # The log is written by a thread of its own.
+        # A thread of its own writes the log.
         odd.wait_until(lambda: "messages about a worker refused" in odd.router.log())
-        assert stream(view)["refused"] == refused, "nobody answers what it asks"
+        assert stream(view)["refused"] == refused, "no agent answers its requests"
     assert worker(view)["state"] == "ready"
 
 
@@ -94,7 +94,7 @@ def test_another_identity_key_is_named_and_opens_nothing(deployment, view, tmp_p
     ("model", {"model": "qwen2_5-vl"}),
     ("served_model", {"served_model_name": "other"}),
 ])
-def test_another_model_is_named_and_opens_nothing(deployment, view, difference, options):
+def test_routers_report_different_models_and_refuse_messages(deployment, view, difference, options):
     states = ("unverified", "excluded")
     with another_router(deployment, "odd", states=states, **options) as odd:
         check_both_say(view, odd, "odd", difference, [])
@@ -102,14 +102,14 @@ def test_another_model_is_named_and_opens_nothing(deployment, view, difference, 
         assert worker(odd)["blocks"] == 0
 
 
-def test_another_block_size_is_named(build, deployment, view, logs):
+def test_routers_report_different_block_sizes(build, deployment, view, logs):
     flags = ["--nats", deployment.nats.url, "--replica-name", "odd"]
     with Stack(build, engines=1, engine_flags=["--block-size", 32], router_flags=flags,
                logs=logs) as odd:
         check_both_say(view, odd, "odd", "block_size", ["16", "32"])
 
 
-def test_other_frame_versions_are_named(deployment, view):
+def test_router_reports_other_frame_versions(deployment, view):
     fitting = another_router(deployment, "mine", states=("ready",))
     with fitting, NatsClient(deployment.nats) as client:
         client.subscribe(PREFIX + "members")
@@ -127,7 +127,7 @@ def test_other_frame_versions_are_named(deployment, view):
         view.wait_until(lambda: metric(view, series) == 1)
 
 
-# Of what a stranger writes below, by the reason to refuse it.
+# The forged messages of the test below, by the reason for which the router refuses them.
 STRANGE = {"wrong-tag": 4, "other-version": 1, "too-short": 2}
 
 
@@ -135,7 +135,7 @@ def refused_count(view, reason):
     return metric(view, f'sightline_replica_refused_total{{worker="w0",reason="{reason}"}}') or 0
 
 
-def test_what_strangers_write_is_counted_by_reason_and_changes_nothing(deployment, view):
+def test_forged_messages_are_counted_by_reason_and_change_nothing(deployment, view):
     with judges(deployment) as all_judges, NatsClient(deployment.nats) as client:
         before = stream(view)
         counted = {reason: refused_count(view, reason) for reason in STRANGE}
@@ -149,7 +149,7 @@ def test_what_strangers_write_is_counted_by_reason_and_changes_nothing(deploymen
         client.publish(subject, other_version)
         client.publish(subject, frame[:5])
         client.publish(subject, b"")
-        # Asks, as a stranger makes them, are not answered.
+        # The agent does not answer forged requests.
         client.subscribe(PREFIX + "to.>")
         for size in (0, 10, 1_000, 900_000):
             client.publish(PREFIX + "ask.w0.0", VERSION + bytes(size))
@@ -160,7 +160,7 @@ def test_what_strangers_write_is_counted_by_reason_and_changes_nothing(deploymen
         for reason, count in after["refused"].items():
             assert count == before["refused"][reason] + STRANGE.get(reason, 0)
         assert after["epoch"] == before["epoch"] and after["health"] == "verified"
-        # A true frame once more: it is known.
+        # The router already knows a genuine frame that is sent again.
         client.publish(subject, frame)
         view.wait_until(lambda: stream(view)["dropped"]["repeated"]
                         > before["dropped"]["repeated"])
@@ -179,7 +179,7 @@ def agent_count(deployment, what):
 
 
 @pytest.mark.parametrize("name", ["a.b", "w0.0", "w0:0"])
-def test_a_workers_name_stays_one_token_of_its_subject(deployment, view, name):
+def test_a_worker_name_is_one_token_of_its_subject(deployment, view, name):
     check_nothing_is_mixed_up(deployment, view, {**deployment.worker(0), "name": name}, [])
 
 
@@ -187,19 +187,19 @@ def test_a_workers_name_stays_one_token_of_its_subject(deployment, view, name):
     ["--revision", "*"], ["--revision", "0.>"], ["--scope", "*/*"], ["--scope", "default/>"],
     ["--scope", "default/default.0"], ["--revision", "0\r\nPUB x 0\r\n"],
 ])
-def test_a_hostile_revision_or_scope_hears_nothing_of_others(deployment, view, flags):
+def test_a_hostile_revision_or_scope_receives_no_other_streams(deployment, view, flags):
     check_nothing_is_mixed_up(deployment, view, deployment.worker(0), flags)
 
 
 @pytest.mark.parametrize("name", ["*", ">", "%2A", "w 0", "w\r\n0"])
-def test_a_name_that_no_worker_may_have_is_refused_at_start(deployment, name):
+def test_router_refuses_an_invalid_worker_name_at_start(deployment, name):
     with pytest.raises(RuntimeError, match="must be 1 to 63 characters"):
         check_nothing_is_mixed_up(deployment, None, {**deployment.worker(0), "name": name}, [])
 
 
 def check_nothing_is_mixed_up(deployment, view, spec, flags):
-    """A stream of such a name is a stream of its own: nothing of others is heard in it, nor is
-    it heard by them."""
+    """The stream of a hostile name is separate. It receives no message of others, and they receive
+    no message of this stream."""
     hostile = Stack(deployment.build, workers=[spec], worker_extra=",agent=true",
                     ready_states=("unverified",), logs=deployment.logs / "hostile",
                     router_flags=["--nats", deployment.nats.url, "--replica-name", "a.*> b",
@@ -208,7 +208,7 @@ def check_nothing_is_mixed_up(deployment, view, spec, flags):
         before = stream(view)
         hostile.wait_until(lambda: all(n["connected"] for n in replicas(hostile)["nats"]))
         hostile.wait_until(lambda: worker(hostile, spec["name"])["reason"] == UNSEEN)
-        # Two beats of the others' agent.
+        # Two heartbeats of the other stream's agent.
         view.wait_until(lambda: stream(view)["position"] >= before["position"] + 2)
         told = stream(hostile, spec["name"])
         assert told["reason"] == UNSEEN
@@ -226,7 +226,7 @@ authorization { users = [
 """
 
 
-def test_another_tenant_hears_and_writes_nothing(build, logs, tmp_path):
+def test_another_tenant_receives_and_changes_nothing(build, logs, tmp_path):
     credentials = tmp_path / "credentials"
     credentials.write_text("ours:ours\n")
     flags = ["--scope", "team/ours", "--nats-credentials-file", credentials]
@@ -254,7 +254,7 @@ def test_another_tenant_hears_and_writes_nothing(build, logs, tmp_path):
         assert metric(view, 'sightline_replica_members_refused_total{reason="malformed"}') == 0
 
 
-def test_a_wrong_password_is_told_as_the_reason(build, logs, tmp_path):
+def test_router_reports_a_wrong_nats_password(build, logs, tmp_path):
     credentials = tmp_path / "credentials"
     credentials.write_text("ours:other\n")
     with NatsServer(logs, TENANTS) as nats:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""The frontend role and the router role as processes of their own."""
+"""The frontend role and the router role in separate processes."""
 
 import concurrent.futures
 import contextlib
@@ -20,16 +20,16 @@ SLOWLY = ("--decode-tokens-per-s", "40")
 
 
 class Parted:
-    """Simulated engines, routers before them, and a frontend that asks the routers."""
+    """Simulated engines, routers in front of them, and a frontend that uses the routers."""
 
     def __init__(self, build, logs, routers=2, token_file=None, engine_flags=(),
                  frontend_flags=None):
         self.build, self.logs, self.token_file = build, logs, token_file
-        # Given: the frontend does not fit its routers, and does not become ready.
+        # If flags are given, start_frontend() does not wait until the frontend is ready.
         self.frontend_flags = frontend_flags
         self.engines = Stack(build, engines=2, logs=logs, served_model_name=NAME,
                              engine_flags=list(engine_flags))
-        self.selection_ports = [0] * routers  # any free one; again the same at a restart
+        self.selection_ports = [0] * routers  # any free ones, and the same again at a restart
         self.routers = [None] * routers
         self.admin_ports = [None] * routers
         self.frontend = None
@@ -88,7 +88,7 @@ class Parted:
         return json.loads(self.get(self.admin_ports[i], "/v1/workers")[1])
 
     def in_flight(self, i):
-        """Requests that the router has booked."""
+        """Returns the number of requests for which the router has reserved load."""
         loads = json.loads(self.get(self.selection_ports[i], "/loads")[1])
         return sum(rank["load"]["in_flight"] for worker in loads for rank in worker["ranks"])
 
@@ -99,7 +99,7 @@ class Parted:
             time.sleep(0.05)
 
     def wait_until_known(self):
-        """Until every router has applied all events of the engines, and has freed what ended."""
+        """Waits until every router has applied all events and freed the load of ended requests."""
         for i, program in enumerate(self.routers):
             view = Stack(self.build, workers=self.engines.workers, logs=self.logs)
             view.router, view.admin_port = program, self.admin_ports[i]
@@ -108,7 +108,7 @@ class Parted:
 
     @contextlib.contextmanager
     def within(self, seconds):
-        """Without the time for which the programs waited for a processor."""
+        """Limits the time of the block, except the time that programs waited for a processor."""
         programs = [program for program in (*self.routers, self.frontend) if program is not None]
         waits = ProcessorWaits(lambda: [program.process for program in programs])
         begin, before = time.monotonic(), waits.now()
@@ -117,12 +117,12 @@ class Parted:
         assert took < seconds * SLOWDOWN, took
 
     def has_chosen(self, i):
-        """Whether the router has chosen for a request that has ended."""
+        """Returns whether the router has chosen a worker for a request that has ended."""
         return b'reservations_ended_total{reason="told"}' in self.get(self.admin_ports[i],
                                                                        "/metrics")[1]
 
     def home(self):
-        """The router that this frontend asks first."""
+        """Returns the router that this frontend uses first."""
         assert post(self.port, body("whom do you ask")).status == 200
         self.wait_until(lambda: any(map(self.has_chosen, range(len(self.routers)))))
         return next(i for i in range(len(self.routers)) if self.has_chosen(i))
@@ -135,7 +135,7 @@ def body(text, **more):
 
 @contextlib.contextmanager
 def endless(parted, count=4):
-    """Streams that run as long as the block, unless they end before."""
+    """Runs streams as long as the block runs, unless they end earlier."""
     def run():
         with contextlib.suppress(OSError):
             post(parted.port, body("go on", stream=True, max_tokens=4000))
@@ -146,7 +146,7 @@ def endless(parted, count=4):
     yield
 
 
-def test_a_frontend_answers_as_the_single_process_does(build, logs):
+def test_frontend_and_router_answer_like_a_single_process(build, logs):
     texts = ["one " * 300, "one " * 300 + "two", "short"]
 
     def answers(port, wait_until_known):
@@ -162,12 +162,12 @@ def test_a_frontend_answers_as_the_single_process_does(build, logs):
         wanted = answers(single.port, single.wait_until_heard)
     with Parted(build, logs) as parted:
         assert answers(parted.port, parted.wait_until_known) == wanted
-        assert wanted[1][3][0] > 0, "the second is the first one's, and more"
+        assert wanted[1][3][0] > 0, "the second prompt begins with the first"
         refused = post(parted.port, body("x", model="nobody"))
         assert refused.status == 404
 
 
-def test_a_router_that_is_killed_under_load_costs_no_request(build, logs):
+def test_killing_a_router_under_load_fails_no_request(build, logs):
     with Parted(build, logs) as parted:
         statuses, lock = [], threading.Lock()
         stop = threading.Event()
@@ -194,7 +194,7 @@ def test_a_router_that_is_killed_under_load_costs_no_request(build, logs):
         parted.wait_until(lambda: parted.in_flight(1 - home) == 0)
 
 
-def test_without_any_router_a_client_is_told_why_within_a_second(build, logs):
+def test_frontend_without_routers_answers_503_within_a_second(build, logs):
     with Parted(build, logs, routers=2) as parted:
         assert post(parted.port, body("hello")).status == 200
         for i in range(2):
@@ -210,7 +210,7 @@ def test_without_any_router_a_client_is_told_why_within_a_second(build, logs):
         parted.wait_until(lambda: post(parted.port, body("hello")).status == 200)
 
 
-def test_a_frozen_router_holds_requests_up_for_a_bounded_time(build, logs):
+def test_frozen_router_delays_requests_for_a_bounded_time(build, logs):
     with Parted(build, logs) as parted:
         home = parted.home()
         freeze(parted.routers[home].process)
@@ -221,7 +221,7 @@ def test_a_frozen_router_holds_requests_up_for_a_bounded_time(build, logs):
 
 @contextlib.contextmanager
 def frozen(parted):
-    """All routers."""
+    """Freezes all routers."""
     try:
         for router in parted.routers:
             freeze(router.process)
@@ -232,14 +232,14 @@ def frozen(parted):
 
 
 def metric(parted, series):
-    """Of the frontend; 0 as long as it has none."""
+    """Returns a metric of the frontend, or 0 as long as it has none."""
     lines = parted.get(parted.admin_port, "/metrics")[1].decode().splitlines()
     return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith(series + " "))
 
 
 @pytest.mark.parametrize("is_noticed", [False, True])
-def test_routers_that_are_all_slow_for_once_are_waited_for(build, logs, is_noticed):
-    """Also by a request that comes after the frontend has found them silent."""
+def test_frontend_waits_when_all_routers_are_slow_once(build, logs, is_noticed):
+    """A request that comes after the frontend has found the routers silent waits too."""
     with Parted(build, logs) as parted, concurrent.futures.ThreadPoolExecutor(1) as other:
         assert post(parted.port, body("hello")).status == 200
         asked = metric(parted, "sightline_selection_failovers_total")
@@ -248,13 +248,13 @@ def test_routers_that_are_all_slow_for_once_are_waited_for(build, logs, is_notic
                 parted.wait_until(
                     lambda: metric(parted, 'sightline_routers_known{state="failed"}') == 2)
             late = other.submit(post, parted.port, body("hello"))
-            # Each router in its turn, then one of them again.
+            # The frontend tries each router, then one of them again.
             parted.wait_until(
                 lambda: metric(parted, "sightline_selection_failovers_total") >= asked + 2)
         assert late.result().status == 200
 
 
-def test_of_silent_routers_the_one_that_answered_last_is_waited_for(build, logs):
+def test_frontend_waits_for_the_router_that_answered_last(build, logs):
     with Parted(build, logs) as parted, concurrent.futures.ThreadPoolExecutor(1) as other, \
             contextlib.ExitStack() as frozen_ones:
         first = parted.home()
@@ -272,7 +272,7 @@ def test_of_silent_routers_the_one_that_answered_last_is_waited_for(build, logs)
         assert late.result().status == 200
 
 
-def test_routers_that_stay_silent_are_waited_for_no_more(build, logs):
+def test_frontend_stops_waiting_for_silent_routers(build, logs):
     with Parted(build, logs) as parted:
         assert post(parted.port, body("hello")).status == 200
         with frozen(parted):
@@ -282,7 +282,7 @@ def test_routers_that_stay_silent_are_waited_for_no_more(build, logs):
         assert answer.status == 503 and b"no answer in time" in answer.body
 
 
-def test_what_runs_is_booked_again_at_a_router_that_restarts(build, logs):
+def test_restarted_router_reserves_running_requests_again(build, logs):
     with Parted(build, logs, routers=1, engine_flags=SLOWLY) as parted:
         with endless(parted, 3):
             parted.wait_until(lambda: parted.in_flight(0) == 3)
@@ -291,7 +291,7 @@ def test_what_runs_is_booked_again_at_a_router_that_restarts(build, logs):
             parted.wait_until(lambda: parted.in_flight(0) == 3)
 
 
-def test_the_load_of_a_frontend_that_is_killed_is_freed(build, logs):
+def test_router_frees_the_load_of_a_killed_frontend(build, logs):
     with Parted(build, logs, routers=1, engine_flags=SLOWLY) as parted:
         with endless(parted, 3):
             parted.wait_until(lambda: parted.in_flight(0) == 3)
@@ -299,10 +299,10 @@ def test_the_load_of_a_frontend_that_is_killed_is_freed(build, logs):
             parted.frontend = None
             begin = time.monotonic()
             parted.wait_until(lambda: parted.in_flight(0) == 0, 20)
-            assert time.monotonic() - begin > 8, "it is given time to come back"
+            assert time.monotonic() - begin > 8, "the frontend gets time to come back"
 
 
-def test_a_wrong_token_is_refused_and_named(build, logs, tmp_path):
+def test_selection_port_refuses_requests_without_a_token(build, logs, tmp_path):
     tokens = tmp_path / "tokens"
     tokens.write_text("a-token-of-enough-bytes\n")
     with Parted(build, logs, routers=1, token_file=tokens) as parted:
@@ -312,7 +312,7 @@ def test_a_wrong_token_is_refused_and_named(build, logs, tmp_path):
 
 
 def expect_refused_by_its_router(parted, *names):
-    """Both the client and the admin port are told why; nothing is sent to an engine."""
+    """The client and the admin port get the reason. The frontend sends nothing to an engine."""
     def told(answer):
         return answer[0] == 503 and all(name in answer[1] for name in names)
 
@@ -323,7 +323,7 @@ def expect_refused_by_its_router(parted, *names):
     assert parted.in_flight(0) == 0 and not parted.has_chosen(0)
 
 
-def test_a_frontend_of_another_identity_key_is_told_so_and_asks_nobody(build, logs, tmp_path):
+def test_frontend_with_another_identity_key_refuses_requests(build, logs, tmp_path):
     key = tmp_path / "key"
     key.write_bytes(bytes(range(32)))
     with Parted(build, logs, routers=1,
@@ -331,7 +331,7 @@ def test_a_frontend_of_another_identity_key_is_told_so_and_asks_nobody(build, lo
         expect_refused_by_its_router(parted, b"its block keys are of", b"those of this frontend")
 
 
-def test_a_frontend_with_a_wrong_token_is_told_so_and_asks_nobody(build, logs, tmp_path):
+def test_frontend_with_a_wrong_token_refuses_requests(build, logs, tmp_path):
     tokens, others = tmp_path / "tokens", tmp_path / "others"
     tokens.write_text("a-token-of-enough-bytes\n")
     others.write_text("another-token-of-enough-bytes\n")
@@ -345,7 +345,7 @@ def test_a_frontend_with_a_wrong_token_is_told_so_and_asks_nobody(build, logs, t
         assert not parted.has_chosen(0)
 
 
-def test_settings_are_pushed_to_a_frontend_and_lists_of_workers_are_not(build, logs, tmp_path):
+def test_frontend_accepts_pushed_settings_but_no_worker_lists(build, logs, tmp_path):
     tokens = tmp_path / "admin"
     tokens.write_text("a-token-of-enough-bytes\n")
 
@@ -376,7 +376,7 @@ def test_settings_are_pushed_to_a_frontend_and_lists_of_workers_are_not(build, l
     (["--roles", "frontend", "--routers", "http://h:1", "--worker", "url=http://h:1"],
      "--roles frontend,router"),
 ])
-def test_settings_that_contradict_each_other_name_the_fix(build, logs, flags, fix):
+def test_router_refuses_contradictory_settings_and_names_the_fix(build, logs, flags, fix):
     program = Program([build / "bin/sightline", "serve", "--model-path", "/none", *flags],
                       logs / "refused.log")
     assert program.process.wait(30) == 2

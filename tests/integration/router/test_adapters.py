@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Adapters that are loaded and unloaded through the router: on all workers of the model or none."""
+"""The router loads and unloads an adapter on all workers of a model, or on no worker."""
 
 import contextlib
 import json
@@ -16,14 +16,14 @@ HERONS = {"lora_name": "herons", "lora_path": "/adapters/herons"}
 
 
 class LoraEngine(FakeEngine):
-    """Loads and unloads as vLLM 0.32 does; `refuses`: paths that it answers with 400, `breaks`:
-    paths that it does not answer at all, after it has done what they ask."""
+    """Loads and unloads adapters like vLLM 0.32. `refuses`: paths that it answers with 400.
+    `breaks`: paths whose request it executes without an answer."""
 
     def __init__(self, name, adapters=()):
         super().__init__(name, self._answer)
         self.adapters = dict(adapters)
         self.refuses, self.breaks = set(), set()
-        self.answers = threading.Event()  # unset: it keeps who asks waiting
+        self.answers = threading.Event()  # while unset, requests wait
         self.answers.set()
 
     def quiet_answers(self):
@@ -56,7 +56,7 @@ class LoraEngine(FakeEngine):
 
 @contextlib.contextmanager
 def three(build, logs, *adapters):
-    """A router before three engines that have loaded these."""
+    """A router in front of three engines that have loaded these adapters."""
     engines = [LoraEngine(f"e{i}", dict(adapters[i:i + 1] and adapters[i])) for i in range(3)]
     with router(build, logs, *engines, flags=FLAGS) as stack:
         yield stack, engines
@@ -71,7 +71,7 @@ def changes(stack, outcome, action="load"):
     return stack.router_count(f"sightline_adapter_changes_total{{{labels}}}")
 
 
-def test_an_adapter_reaches_every_worker(build, logs):
+def test_router_loads_an_adapter_on_every_worker(build, logs):
     with three(build, logs) as (stack, engines):
         answer = post(stack.port, HERONS, path=LOAD)
         assert answer.status == 200 and answer.body.startswith(b"Success")
@@ -82,7 +82,7 @@ def test_an_adapter_reaches_every_worker(build, logs):
 
 
 @pytest.mark.parametrize("bad", range(3))
-def test_an_adapter_that_one_worker_refuses_is_on_none(build, logs, bad):
+def test_router_unloads_an_adapter_that_one_worker_refuses(build, logs, bad):
     with three(build, logs) as (stack, engines):
         engines[bad].refuses.add(LOAD)
         answer = post(stack.port, HERONS, path=LOAD)
@@ -92,7 +92,7 @@ def test_an_adapter_that_one_worker_refuses_is_on_none(build, logs, bad):
 
 
 @pytest.mark.parametrize("bad", range(3))
-def test_an_adapter_that_one_worker_keeps_stays_on_all(build, logs, bad):
+def test_adapter_stays_on_all_workers_if_one_keeps_it(build, logs, bad):
     there = {"herons": "/adapters/herons"}
     with three(build, logs, there, there, there) as (stack, engines):
         engines[bad].refuses.add(UNLOAD)
@@ -100,25 +100,25 @@ def test_an_adapter_that_one_worker_keeps_stays_on_all(build, logs, bad):
         assert loaded(engines) == [there] * 3
 
 
-def test_a_worker_that_gives_no_answer_is_changed_back_too(build, logs):
+def test_router_reverts_a_worker_that_does_not_answer(build, logs):
     with three(build, logs) as (stack, engines):
         engines[1].breaks.add(LOAD)
         assert post(stack.port, HERONS, path=LOAD).status == 503
         assert loaded(engines) == [{}] * 3
 
 
-def test_an_adapter_that_some_have_is_loaded_on_the_others(build, logs):
+def test_router_loads_an_adapter_on_workers_that_lack_it(build, logs):
     there = {"herons": "/adapters/herons"}
     with three(build, logs, there) as (stack, engines):
         assert post(stack.port, HERONS, path=LOAD).status == 200
         assert loaded(engines) == [there] * 3
         assert engines[0].requests == []
-        again = post(stack.port, HERONS, path=LOAD)  # as one engine alone answers it
+        again = post(stack.port, HERONS, path=LOAD)  # a single engine gives the same answer
         assert again.status == 400
         assert loaded(engines) == [there] * 3
 
 
-def test_another_adapter_of_that_name_stays_where_it_is(build, logs):
+def test_router_keeps_another_adapter_of_the_same_name(build, logs):
     other = {"herons": "/adapters/other"}
     with three(build, logs, {}, other) as (stack, engines):
         assert post(stack.port, HERONS, path=LOAD).status == 400
@@ -127,12 +127,12 @@ def test_another_adapter_of_that_name_stays_where_it_is(build, logs):
         assert loaded(engines) == [{"herons": "/adapters/herons"}] * 3
 
 
-def test_a_worker_that_cannot_be_changed_back_is_named(build, logs):
+def test_router_names_a_worker_that_it_cannot_revert(build, logs):
     with three(build, logs) as (stack, engines):
         for engine in engines:
             engine.refuses.add(UNLOAD)
         engines[2].refuses.add(LOAD)
-        while not any(loaded(engines)):  # not where the first one asked refuses
+        while not any(loaded(engines)):  # repeats if the first worker is the one that refuses
             answer = post(stack.port, HERONS, path=LOAD)
         assert answer.status == 503
         message = json.loads(answer.body)["error"]["message"]
@@ -141,7 +141,7 @@ def test_a_worker_that_cannot_be_changed_back_is_named(build, logs):
         assert changes(stack, "torn") == 1
 
 
-def test_one_adapter_is_changed_at_a_time(build, logs):
+def test_router_changes_one_adapter_at_a_time(build, logs):
     with three(build, logs) as (stack, engines):
         for engine in engines:
             engine.answers.clear()
@@ -158,7 +158,7 @@ def test_one_adapter_is_changed_at_a_time(build, logs):
         assert post(stack.port, {"lora_name": "herons"}, path=UNLOAD).status == 200
 
 
-def test_no_adapter_is_changed_while_a_worker_is_down(build, logs):
+def test_router_changes_no_adapter_while_a_worker_is_down(build, logs):
     with three(build, logs) as (stack, engines):
         engines[1].close()
         stack.wait_until(lambda: stack.worker_states()[1]["state"] != "unverified")
@@ -170,7 +170,7 @@ def test_no_adapter_is_changed_while_a_worker_is_down(build, logs):
 
 @pytest.mark.parametrize("body, status", [({}, 400), ([], 400), ({"lora_name": 5}, 400),
                                           ({"lora_name": "a", "lora_path": "b" * 70_000}, 413)])
-def test_what_names_no_adapter_reaches_no_worker(build, logs, body, status):
+def test_malformed_adapter_requests_reach_no_worker(build, logs, body, status):
     with three(build, logs) as (stack, engines):
         assert post(stack.port, body, path=LOAD).status == status
         assert [engine.requests for engine in engines] == [[], [], []]

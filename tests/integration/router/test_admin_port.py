@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""The admin port while some of its own answers take long."""
+"""The admin port, while some of its requests take long."""
 
 import json
 import socket
@@ -14,7 +14,7 @@ EXPLAINS_MAX = 16
 
 
 class ProbedEngine(FakeEngine):
-    """Counts how often it is asked for its state."""
+    """Counts the router's probes."""
 
     asked = 0
 
@@ -23,7 +23,7 @@ class ProbedEngine(FakeEngine):
         return super().quiet_answers()
 
 
-def test_explains_that_wait_for_a_silent_media_host_hold_up_nothing_else(build, logs):
+def test_explain_requests_that_wait_block_nothing_else(build, logs):
     engine = ProbedEngine("a", answer_ok)
     flags = ["--media-allow-private-addresses", "--media-fetch-timeout", "300s",
              "--fleet-probe-interval", "100ms"]
@@ -49,7 +49,7 @@ def test_explains_that_wait_for_a_silent_media_host_hold_up_nothing_else(build, 
         assert refused.status == 503 and "16" in json.loads(refused.body)["error"]["message"]
         assert 'sightline_limit_hits_total{limit="explains"} 1' in stack.router_metrics()
 
-        silent.close()  # a second attempt finds nobody
+        silent.close()  # the port refuses a second attempt
         for download in downloads:
             download.close()
         for thread in threads:
@@ -59,7 +59,7 @@ def test_explains_that_wait_for_a_silent_media_host_hold_up_nothing_else(build, 
         assert post(stack.admin_port, {"prompt": "x"}, path="/v1/explain").status == 200
 
 
-def test_a_batch_counts_with_all_its_prompts(build, logs):
+def test_explain_counts_all_prompts_of_a_batch(build, logs):
     def raw_prefill_blocks(stack, prompt):
         answer = post(stack.admin_port, {"model": "demo", "prompt": prompt}, path="/v1/explain")
         explained = json.loads(answer.body)
@@ -73,7 +73,7 @@ def test_a_batch_counts_with_all_its_prompts(build, logs):
         ids = list(range(10_000, 12_000))
         batch_of_ids = raw_prefill_blocks(stack, [[1]] + [ids] * 50)
         assert 40 * 125 < batch_of_ids < 80 * 125
-        # What is reused of the first prompt is told by its own tokens.
+        # The tokens of the first prompt decide the overlap of a batch.
         assert post(stack.port, {"model": "demo", "prompt": ids[:64], "max_tokens": 1},
                     path="/v1/completions").status == 200
         stack.wait_until_heard()
@@ -87,7 +87,7 @@ def readiness(stack, query=""):
     return status, body.decode().splitlines()
 
 
-def test_a_router_is_ready_while_a_worker_may_take_a_request(build, logs):
+def test_router_is_ready_while_a_worker_can_take_requests(build, logs):
     engine = FakeEngine("a", answer_ok)
     with engine, Stack(build, workers=[engine.worker], ready_states=("unverified",), logs=logs,
                        router_flags=["--fleet-probe-interval", "100ms"]) as stack:
@@ -105,7 +105,7 @@ def test_a_router_is_ready_while_a_worker_may_take_a_request(build, logs):
         assert stack.get(stack.port, "/health")[0] == 200
 
 
-def test_a_router_without_workers_is_ready_for_who_excludes_its_engines(build, logs):
+def test_router_without_workers_is_ready_if_engines_are_excluded(build, logs):
     file = logs / "none.yaml"
     logs.mkdir(parents=True, exist_ok=True)
     file.write_text("workers: []\n")

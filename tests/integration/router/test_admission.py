@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""What the router decides by a request's header, before it takes the body."""
+"""What the router decides from a request's header, before it accepts the body."""
 
 import contextlib
 import json
@@ -28,7 +28,7 @@ def head(path, *fields, length=len(BODY)):
 
 
 def read(connection):
-    """All that comes until the end of the connection."""
+    """Returns all that comes until the end of the connection."""
     answer = b""
     while piece := connection.recv(65536):
         answer += piece
@@ -36,7 +36,7 @@ def read(connection):
 
 
 class Busy:
-    """An engine that answers none of its requests until it is let go."""
+    """An engine that answers no request until `go` is set."""
 
     def __init__(self):
         self.go = threading.Event()
@@ -49,7 +49,7 @@ class Busy:
 
 @contextlib.contextmanager
 def full_router(build, logs, requests):
-    """(router, its engine), with so many requests under way, which is the limit."""
+    """Yields (router, its engine) while as many requests run as the limit permits."""
     busy = Busy()
     with router(build, logs, busy.engine, flags=["--concurrent-requests-max", requests]) as stack:
         running = [threading.Thread(target=post, args=(stack.port, BODY)) for _ in range(requests)]
@@ -66,7 +66,7 @@ def full_router(build, logs, requests):
 
 @pytest.mark.parametrize("path, route", [
     (CHAT, "chat_completions"), ("/v1/completions", "completions"), ("/v1/embeddings", "other")])
-def test_one_request_too_many_is_refused_before_its_body_comes(build, logs, path, route):
+def test_router_refuses_a_request_over_the_limit_before_its_body(build, logs, path, route):
     with full_router(build, logs, 1) as (stack, _), connect(stack) as connection:
         connection.sendall(head(path, "Expect: 100-continue", "Origin: http://page",
                                 length=LARGE_BYTES))
@@ -83,7 +83,7 @@ def test_one_request_too_many_is_refused_before_its_body_comes(build, logs, path
             'sightline_limit_hits_total{limit="concurrent-requests-max"}') == 1
 
 
-def test_bodies_that_do_not_come_take_no_place(build, logs):
+def test_unfinished_bodies_do_not_count_as_running_requests(build, logs):
     busy = Busy()
     busy.go.set()
     flags = ["--concurrent-requests-max", "2"]
@@ -101,7 +101,7 @@ def test_bodies_that_do_not_come_take_no_place(build, logs):
             assert connection.recv(65536).startswith(b"HTTP/1.1 200 ")
 
 
-def test_a_request_whose_body_comes_too_late_is_judged_again(build, logs):
+def test_router_checks_the_limit_again_after_a_late_body(build, logs):
     with contextlib.ExitStack() as held:
         busy = Busy()
         stack = held.enter_context(
@@ -116,7 +116,7 @@ def test_a_request_whose_body_comes_too_late_is_judged_again(build, logs):
         stack.wait_until(lambda: len(busy.engine.requests) == 1)
         late.sendall(BODY)
         assert late.recv(65536).startswith(b"HTTP/1.1 503 ")
-        # Its body was read: the connection is good for the next one.
+        # The router has read the body, so the connection can carry the next request.
         busy.go.set()
         running.join()
         stack.wait_until(lambda: stack.router_count("sightline_requests_active") == 0)
@@ -124,7 +124,7 @@ def test_a_request_whose_body_comes_too_late_is_judged_again(build, logs):
         assert late.recv(65536).startswith(b"HTTP/1.1 200 ")
 
 
-def test_a_connection_goes_on_after_a_refused_request_that_came_whole(build, logs):
+def test_connection_stays_open_after_a_refused_whole_request(build, logs):
     with full_router(build, logs, 1) as (stack, _), connect(stack) as connection:
         last = b"GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
         connection.sendall(head("/no-such-path") + BODY + head("/health") + BODY +

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Predictions against the engines' counts: each difference has a cause, a wrong index heals."""
+"""Predictions and the engines' counts: each difference has a cause, and a wrong index recovers."""
 
 import json
 
@@ -20,7 +20,7 @@ def stack(build, logs):
 
 
 def ask(stack, seed=1):
-    """(predicted, reported) cached tokens of a picture's question, all announcements awaited."""
+    """Asks about an image after all events have arrived. Returns (predicted, reported) tokens."""
     stack.wait_until_heard()
     parts = [image_part(png(448, 448, seed=seed)), text_part("What is shown?")]
     answer = post(stack.port, {"model": "demo", "messages": [{"role": "user", "content": parts}]})
@@ -37,13 +37,13 @@ def judged(stack):
 
 
 def is_learned_anew(stack):
-    """Asked for once, and the engine's blocks are there and believed again since."""
+    """True after one reset by the audit, once the engine's blocks are complete and count again."""
     worker = stack.worker_states()[0]
     events = worker["events"]
     return events["relearned"] == 1 and not events["replaying"] and worker["state"] == "ready"
 
 
-def test_kept_promises_are_counted_and_cause_nothing(stack):
+def test_right_predictions_are_counted_and_reset_nothing(stack):
     assert ask(stack) == (0, 0)
     predicted, reported = ask(stack)
     assert predicted == reported > 0
@@ -55,27 +55,27 @@ def test_kept_promises_are_counted_and_cause_nothing(stack):
                             "relearned": 0, "postponed": 0, "relearned_because": None}
 
 
-def test_a_cleared_cache_explains_the_one_wrong_prediction_after_it(stack):
+def test_a_cleared_cache_explains_one_wrong_prediction(stack):
     ask(stack)
     predicted, reported = ask(stack)
     assert predicted == reported > 0
     status, _ = stack.call("POST", stack.engine_port(0), "/reset_prefix_cache")
     assert status == 200
-    # The engine announces it with its next step only.
+    # The engine publishes the loss only with its next step.
     assert ask(stack) == (predicted, 0)
     stack.wait_until(lambda: misses(stack) == {("over", "removed"): 1})
     assert ask(stack) == (predicted, predicted)
     assert audit(stack)["unexplained"] == 0
 
 
-def test_an_engine_that_lost_its_blocks_without_a_word_is_learned_anew_after_two_answers(stack):
+def test_audit_resets_an_engine_after_two_silent_losses(stack):
     ask(stack)
     predicted, reported = ask(stack)
     assert predicted == reported > 0
     forget = json.dumps({"kind": "forget", "count": 2})
     status, _ = stack.call("POST", stack.engine_port(0), "/fault", forget)
     assert status == 200
-    # Each time the engine has lost the blocks that it stored and announced the time before.
+    # Each time the engine has lost the blocks that it stored and published the time before.
     assert ask(stack) == (predicted, 0)
     assert ask(stack) == (predicted, 0)
     stack.wait_until(lambda: misses(stack) == {("over", "unexplained"): 2})
@@ -84,7 +84,7 @@ def test_an_engine_that_lost_its_blocks_without_a_word_is_learned_anew_after_two
     assert ask(stack) == (predicted, predicted)
 
 
-def test_a_client_cannot_have_blocks_counted_twice_by_having_them_announced_again(build, logs):
+def test_a_client_cannot_make_blocks_count_twice(build, logs):
     flags = ["--block-size", str(BLOCK), "--blocks", "40"]
 
     def complete(stack, prompt):
@@ -105,8 +105,7 @@ def test_a_client_cannot_have_blocks_counted_twice_by_having_them_announced_agai
         assert [complete(stack, prompt) for prompt in short] == [(0, 0), (0, 0)]
 
 
-def test_an_engine_that_computes_the_last_block_of_every_hit_again_keeps_its_place_in_the_index(
-        build, logs):
+def test_an_engine_that_recomputes_last_blocks_keeps_its_index(build, logs):
     flags = ["--block-size", str(BLOCK), "--drop-last-hit"]
     with Stack(build, engines=1, engine_flags=flags, logs=logs) as stack:
         prompt = list(range(1000, 1000 + 10 * BLOCK))
@@ -119,7 +118,7 @@ def test_an_engine_that_computes_the_last_block_of_every_hit_again_keeps_its_pla
             known = len(prompt) // BLOCK - (2 if turn else 0)
             assert cached == (BLOCK * (known - 1) if turn else 0)
             stack.wait_until(lambda: judged(stack) == turn)
-            # The second wrong claim has it learned anew, which has to be there for the next turn.
+            # The second wrong claim makes the audit reset the blocks. The next turn needs them.
             stack.wait_until(lambda: audit(stack)["relearned"] == (turn >= 2))
             stack.wait_until(lambda: is_learned_anew(stack) == (turn >= 2))
             prompt = prompt + list(range(5000 * turn, 5000 * turn + 2 * BLOCK))

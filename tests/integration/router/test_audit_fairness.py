@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""No healthy engine has its blocks forgotten, whatever keeps the router from hearing it."""
+"""The audit resets the blocks of no healthy engine, even if the router does not read its events."""
 
 import json
 import time
@@ -12,7 +12,7 @@ from stack import Stack, post
 
 BLOCK = 16
 CACHE_BLOCKS = 64
-# The audit judges 250 ms after an answer; held for longer than that by far.
+# The audit judges 250 ms after an answer. The thread is held for much longer.
 HELD_S = 1.0
 
 
@@ -43,11 +43,11 @@ def audit(stack):
 
 
 def evict_all(stack):
-    """Past the router: of what it evicts only events tell."""
+    """Makes the engine evict blocks, past the router: only events reveal it."""
     complete(stack.engine_port(0), prompt(20_000, CACHE_BLOCKS - 2))
 
 
-def test_an_engine_whose_removals_are_not_read_yet_is_not_struck(stack):
+def test_unread_removals_do_not_reset_an_engine(stack):
     question = prompt(1000, 20)
     complete(stack.port, question)
     stack.wait_until_heard()
@@ -66,7 +66,7 @@ def test_an_engine_whose_removals_are_not_read_yet_is_not_struck(stack):
     assert BLOCK * answer.overlap[0] == reused(answer)
 
 
-def test_an_engine_that_evicts_all_the_time_is_explained_by_its_removals(stack):
+def test_removals_explain_an_engine_that_evicts_all_the_time(stack):
     questions = [prompt(1000 * n, 10) for n in range(1, 11)]
     for turn in range(60):
         complete(stack.port, questions[turn * 7 % len(questions)])
@@ -76,14 +76,14 @@ def test_an_engine_that_evicts_all_the_time_is_explained_by_its_removals(stack):
     assert (told["unexplained"], told["relearned"]) == (0, 0)
 
 
-def test_an_engine_whose_groups_do_not_all_count_is_not_struck_for_what_they_evict(build, logs):
+def test_evictions_of_uncounted_groups_do_not_reset_an_engine(build, logs):
     flags = ["--block-size", str(BLOCK), "--blocks", "2000", "--window-blocks", "4"]
     with Stack(build, engines=1, engine_flags=flags, logs=logs) as stack:
         questions = [prompt(1000 * n, 15) for n in range(1, 11)]
         for turn in range(60):
             complete(stack.port, questions[turn % len(questions)])
             stack.wait_until_heard()
-        # An answer is judged after its last byte has been sent.
+        # The audit judges an answer after the router has sent its last byte.
         stack.wait_until(lambda: misses(stack) == {("over", "upper_bound"): audit(stack)["over"]})
         told = audit(stack)
         assert told["over"] >= 50
@@ -92,9 +92,9 @@ def test_an_engine_whose_groups_do_not_all_count_is_not_struck_for_what_they_evi
         assert stack.worker_states()[0]["events"]["upper_bound"]
 
 
-def test_more_blocks_than_the_engine_has_are_learned_anew_and_that_is_said(stack):
-    # Reports of blocks that are held already look like copies; the router keeps such requests
-    # from engines, so here they come from elsewhere.
+def test_audit_resets_an_index_larger_than_the_engine(stack):
+    # Reports of blocks that the engine already holds look like copies. The router keeps these
+    # requests from engines, so the test sends them directly.
     report = {"vllm_xargs": {"kv_cache_report_mode": "full"}}
     for n in range(2 * CACHE_BLOCKS):
         for extra in ({}, report):
@@ -111,10 +111,10 @@ def test_more_blocks_than_the_engine_has_are_learned_anew_and_that_is_said(stack
     assert 'sightline_relearns_total{worker="w0"} 1' in metrics
 
 
-def test_an_engine_that_lies_under_load_is_caught_within_two_judged_answers(stack):
+def test_audit_detects_a_lying_engine_within_two_answers(stack):
     question = prompt(1000, 10)
     complete(stack.port, question)
-    # Announces without a pause, past the router.
+    # The engine publishes without a pause, past the router.
     noise = iter(range(30_000, 60_000, 100))
 
     def lie():

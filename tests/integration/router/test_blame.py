@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""What takes a worker out of the routing, or its blocks out of the index, and what must not."""
+"""What removes a worker from the routing or its blocks from the index, and what must not."""
 
 import json
 import subprocess
@@ -13,7 +13,7 @@ from stack import SLOWDOWN, post
 
 QUICK = ["--fleet-probe-interval", "150ms", "--fleet-probe-timeout", f"{int(400 * SLOWDOWN)}ms",
          "--fleet-scrape-interval", "100ms"]
-# No probe is late, on however busy a machine.
+# No probe is late, even on a busy machine.
 CALM = [*QUICK, "--fleet-probe-timeout", "60s"]
 BODY = {"model": "demo", "messages": [{"role": "user", "content": "hello"}], "max_tokens": 4}
 
@@ -27,7 +27,7 @@ def worker(stack, name):
 
 
 def learn(stack, first=1000):
-    """A prompt that the router knows one engine to hold; that engine's name."""
+    """Sends a prompt and waits until the router knows its engine. Returns that engine's name."""
     answer = post(stack.port, completion(first), path="/v1/completions")
     assert answer.status == 200
     stack.wait_until(lambda: worker(stack, answer.worker)["blocks"] >= 5)
@@ -39,7 +39,7 @@ def front_of(fronts, name):
 
 
 def no_state_but(stack, *states):
-    """Every state that the log tells of a worker, after it was ready first."""
+    """Checks that the log has no other worker states."""
     log = stack.router.log_path.read_text()
     told = [line for line in log.splitlines() if "worker state" in line]
     bad = [line for line in told if not any(f'"{s}"' in line or f"={s}" in line for s in states)]
@@ -47,7 +47,7 @@ def no_state_but(stack, *states):
 
 
 class Repeating:
-    """Something done again and again while the block runs."""
+    """Repeats an action in several threads while the block runs."""
 
     def __init__(self, action):
         self.action = action
@@ -74,7 +74,7 @@ class Repeating:
 
 
 @pytest.mark.parametrize("sign", ["answers", "events"])
-def test_slow_probes_do_not_matter_while_there_are(build, logs, sign):
+def test_slow_probes_do_not_remove_a_serving_worker(build, logs, sign):
     patient = [*QUICK, "--fleet-probe-timeout", f"{int(1000 * SLOWDOWN)}ms"]
     with fronted(build, logs, 3, patient) as (stack, fronts):
         name = learn(stack)
@@ -83,11 +83,11 @@ def test_slow_probes_do_not_matter_while_there_are(build, logs, sign):
         prompts = iter(range(2000, 1000000, 20))
 
         def answer():
-            # Each engine gets its share of prompts that none knows.
+            # Each engine gets its share of prompts that no engine holds.
             assert post(stack.port, completion(next(prompts), 20), path="/v1/completions").worker
 
         def event():
-            # Past the router: it hears of it by the engine's events alone.
+            # Past the router: it sees only the engine's events.
             post(front.target, completion(next(prompts), 20), path="/v1/completions")
 
         with Repeating(answer if sign == "answers" else event):
@@ -99,7 +99,7 @@ def test_slow_probes_do_not_matter_while_there_are(build, logs, sign):
         no_state_but(stack, "starting", "unverified", "ready")
 
 
-def test_a_silent_worker_is_left_out_and_its_blocks_are_believed_when_it_is_back(build, logs):
+def test_router_avoids_a_silent_worker_and_keeps_its_blocks(build, logs):
     with fronted(build, logs, 3, QUICK) as (stack, fronts):
         name = learn(stack)
         front = front_of(fronts, name)
@@ -116,7 +116,7 @@ def test_a_silent_worker_is_left_out_and_its_blocks_are_believed_when_it_is_back
         assert worker(stack, name)["events"]["drops"] == 0
 
 
-def test_when_most_workers_are_slow_together_they_stay_routed(build, logs):
+def test_workers_stay_routed_when_most_are_slow_together(build, logs):
     with fronted(build, logs, 3, QUICK) as (stack, fronts):
         name = learn(stack)
         for front in fronts:
@@ -143,7 +143,7 @@ def test_when_most_workers_are_slow_together_they_stay_routed(build, logs):
     ("/v1/models", (401, '{"error":"Unauthorized"}')), ("/v1/models", (500, "")),
     ("/health", (401, "")),
 ])
-def test_one_endpoint_that_fails_takes_nothing_away(build, logs, path, answer):
+def test_one_failing_endpoint_does_not_remove_a_worker(build, logs, path, answer):
     with fronted(build, logs, 1, CALM) as (stack, (front,)):
         name = learn(stack)
         blocks = worker(stack, name)["blocks"]
@@ -156,7 +156,7 @@ def test_one_endpoint_that_fails_takes_nothing_away(build, logs, path, answer):
         no_state_but(stack, "starting", "unverified", "ready")
 
 
-def test_an_answer_slower_than_its_time_is_no_failure_of_a_worker_that_answers_others(build, logs):
+def test_slow_answer_does_not_blame_a_worker_that_answers_others(build, logs):
     release = threading.Event()
 
     def behave(connection, request):
@@ -175,7 +175,7 @@ def test_an_answer_slower_than_its_time_is_no_failure_of_a_worker_that_answers_o
         no_state_but(stack, "starting", "unverified")
 
 
-def test_a_request_that_makes_the_engine_hang_up_does_not_make_it_suspect(build, logs):
+def test_request_that_makes_an_engine_hang_up_blames_no_worker(build, logs):
     def behave(connection, request):
         return b"broken" not in request[3] and answer_ok(connection, request)
 
@@ -187,7 +187,7 @@ def test_a_request_that_makes_the_engine_hang_up_does_not_make_it_suspect(build,
         no_state_but(stack, "starting", "unverified")
 
 
-def test_a_pass_through_answer_of_404_proves_the_worker(build, logs):
+def test_passed_answer_of_404_proves_that_the_worker_serves(build, logs):
     def behave(connection, _request):
         connection.sendall(b"HTTP/1.1 404 X\r\ncontent-length: 0\r\n\r\n")
         return True
@@ -199,7 +199,7 @@ def test_a_pass_through_answer_of_404_proves_the_worker(build, logs):
 
 
 class Guarded(FakeEngine):
-    """Asks for its key on /v1 as vLLM does, or on all paths."""
+    """Requires its key on /v1 like vLLM, or on all paths."""
 
     def __init__(self, name, key, guards_all=False):
         super().__init__(name, answer_ok)
@@ -221,7 +221,7 @@ def models_of(stack):
 
 
 @pytest.mark.parametrize("guards_all", [False, True])
-def test_a_guarded_engine_is_routed_and_its_reason_says_what_to_do(build, logs, guards_all):
+def test_guarded_engine_is_routed_and_its_reason_names_the_fix(build, logs, guards_all):
     with router(build, logs, Guarded("only", "sk-1", guards_all), flags=QUICK) as stack:
         state = worker(stack, "only")
         assert state["state"] == "unverified"
@@ -230,7 +230,7 @@ def test_a_guarded_engine_is_routed_and_its_reason_says_what_to_do(build, logs, 
         stack.wait_until(lambda: worker(stack, "only")["state"] == "unverified")
 
 
-def test_the_key_of_a_file_goes_along_with_the_routers_own_calls_only(build, logs, tmp_path):
+def test_router_uses_the_key_file_only_for_its_own_requests(build, logs, tmp_path):
     key = tmp_path / "key"
     engine = Guarded("only", "sk-right", guards_all=True)
     given = {**engine.worker, "api_key_file": str(key)}
@@ -243,12 +243,12 @@ def test_the_key_of_a_file_goes_along_with_the_routers_own_calls_only(build, log
         stack.wait_until(lambda: "api_key_file" not in worker(stack, "only")["reason"])
         assert worker(stack, "only")["reason"] == "the engine has no KV event source"
         assert [m["id"] for m in models_of(stack)] == ["demo"]
-        # A changed key is refused once, read again, and all is well again.
+        # The engine refuses the old key once. Then the router reads the file again.
         engine.key = "sk-next"
         key.write_text("sk-next\n")
         stack.wait_until(lambda: "Bearer sk-next" in engine.keys_seen)
         stack.wait_until(lambda: "401" not in worker(stack, "only")["reason"])
-        # Clients' own credentials pass untouched, and none are put in their place.
+        # Clients' own credentials pass unchanged, and the router adds no others.
         assert post(stack.port, BODY, headers={"authorization": "Bearer client"}).status == 200
         assert engine.requests[-1][2]["authorization"] == "Bearer client"
         assert post(stack.port, BODY).status == 200
@@ -263,7 +263,7 @@ def test_the_key_of_a_file_goes_along_with_the_routers_own_calls_only(build, log
         assert "sk-" not in shown
 
 
-def test_an_engine_that_streams_while_its_probes_hang_is_alive(build, logs):
+def test_an_engine_that_streams_during_hung_probes_stays_routed(build, logs):
     release = threading.Event()
 
     class Busy(FakeEngine):
@@ -277,7 +277,7 @@ def test_an_engine_that_streams_while_its_probes_hang_is_alive(build, logs):
     both = threading.Barrier(2)
 
     def drip(connection, _request):
-        # No first token before the other request is placed: the first's prefill counts until then.
+        # Both requests must be placed first: the first one's prefill counts until its first token.
         both.wait(30 * SLOWDOWN)
         connection.sendall(stream_head())
         while not release.wait(0.02):
@@ -296,7 +296,7 @@ def test_an_engine_that_streams_while_its_probes_hang_is_alive(build, logs):
         stack.wait_until(lambda: all(engine.requests for engine in engines))
         started = stack.router.log_path.read_text().count("worker state")
         engines[0].hangs = True
-        # One of two: a share that would be left out.
+        # One engine of two is a share that the router would leave out.
         stack.wait_until(lambda: len(stack.worker_states()) == 2)
         probes = 4 * (0.4 + 0.15) * SLOWDOWN
         threading.Event().wait(probes)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Real clients, unmodified: the openai SDK, curl, and a client that leaves."""
+"""Unmodified real clients: the openai SDK, curl, and a client that leaves."""
 
 import http.client
 import http.server
@@ -47,7 +47,7 @@ def test_the_openai_sdk_streams_with_an_image(client):
     chunks = list(client.chat.completions.create(model="demo", messages=messages(2), max_tokens=5,
                                                  stream=True))
     assert "".join(c.choices[0].delta.content or "" for c in chunks)
-    assert all(c.choices for c in chunks), "the usage chunk was not asked for"
+    assert all(c.choices for c in chunks), "the client did not request the usage chunk"
     assert chunks[-1].choices[0].finish_reason
 
 
@@ -81,7 +81,7 @@ def test_the_openai_sdk_lists_models_and_sees_errors(client):
     assert "messages[0].content[0]" in error.value.body["message"]
 
 
-def test_a_picture_by_url_and_as_data_is_one_identity(stack):
+def test_an_image_by_url_and_as_data_has_one_identity(stack):
     content = png(224, 224, seed=50)
 
     class Pictures(http.server.BaseHTTPRequestHandler):
@@ -131,14 +131,14 @@ def test_a_clients_uuid_never_reaches_an_engine(stack):
 def test_placeholders_in_user_text_claim_no_overlap(stack):
     body = {"model": "demo", "max_tokens": 1, "messages": [
         {"role": "user", "content": "look: <|image_pad|> " + "and on and on " * 30}]}
-    # Whether an engine takes such a prompt is its own affair; nothing is guessed about it.
+    # An engine may accept this prompt. The router predicts nothing for it.
     for _ in range(2):
         answer = post(stack.port, body)
         assert answer.headers["x-sightline-overlap"] == "0/0"
     stack.wait_until(lambda: 'reason="placeholder_mismatch"' in stack.router_metrics())
 
 
-def test_health_version_and_unknown_paths(stack):
+def test_client_port_answers_health_version_and_unknown_paths(stack):
     assert stack.get(stack.port, "/health") == (200, b"")
     status, body = stack.get(stack.port, "/version")
     assert status == 200 and json.loads(body)["version"]
@@ -147,7 +147,7 @@ def test_health_version_and_unknown_paths(stack):
     assert stack.get(stack.admin_port, "/readyz?verbose")[0] == 200
 
 
-def test_every_answer_names_its_request_and_every_refusal_is_logged(stack):
+def test_answers_have_a_request_id_and_refusals_are_logged(stack):
     mine = {"x-request-id": "mine-17"}
     for path, status in (("/nothing", 404), ("/v1//models", 400), ("/v1/models", 405)):
         answer = post(stack.port, {}, path=path, headers=mine)
@@ -159,13 +159,13 @@ def test_every_answer_names_its_request_and_every_refusal_is_logged(stack):
         assert b"x-request-id: req-" in connection.makefile("rb").read()
 
 
-def test_an_unknown_models_name_is_repeated_in_part(stack):
+def test_error_shortens_the_name_of_an_unknown_model(stack):
     answer = post(stack.port, {"model": "ä" * 1_000_000, "messages": messages(5)})
     assert answer.status == 404 and len(answer.body) < 1000
     assert "`" + "ä" * 128 + "…`" in json.loads(answer.body)["error"]["message"]
 
 
-def test_explaining_tells_a_chat_from_a_prompt_that_speaks_of_messages(stack):
+def test_explain_accepts_a_prompt_with_the_word_messages(stack):
     body = json.dumps({"model": "demo", "prompt": ["messages"]})
     assert stack.call("POST", stack.admin_port, "/v1/explain", body)[0] == 200
 
@@ -181,7 +181,8 @@ def slow_stack(build, shared_logs):
 def test_curl_shows_tokens_one_by_one(build, logs):
     shown = threading.Semaphore(1)
 
-    # The next token is made when the one before has been seen: none may be held back.
+    # The engine makes the next token when curl has shown the one before. So the router may hold
+    # back no token.
     def one_by_one(connection, _request):
         connection.sendall(stream_head())
         for i in range(10):
@@ -205,7 +206,7 @@ def test_curl_shows_tokens_one_by_one(build, logs):
         assert tokens == 10
 
 
-def test_a_client_that_leaves_during_a_long_prefill_stops_the_engine(slow_stack):
+def test_client_that_leaves_during_prefill_stops_the_engine(slow_stack):
     before = slow_stack.engine_metrics(0)
     body = json.dumps({"model": "demo", "max_tokens": 4, "stream": True, "messages": [
         {"role": "user", "content": "word " * 3000}]}).encode()  # 30 s of prefill
@@ -218,13 +219,13 @@ def test_a_client_that_leaves_during_a_long_prefill_stops_the_engine(slow_stack)
     connection.close()
     slow_stack.wait_until(
         lambda: slow_stack.engine_metrics(0)["vllm:num_requests_running"] == 0)
-    # It was the client's own doing: the worker stays in service.
+    # The client caused this, so the worker stays in service.
     assert slow_stack.worker_states()[0]["state"] == "ready"
     slow_stack.wait_until(lambda: slow_stack.worker_states()[0]["in_flight"] == 0)
     computed = sum(
         slow_stack.engine_metrics(0)[name] - before.get(name, 0)
         for name in slow_stack.engine_metrics(0) if name.startswith("sl_sim_prefill_tokens"))
-    # Counted when all else is said.
+    # The router counts this last.
     slow_stack.wait_until(
         lambda: "sightline_client_disconnects_total 1" in slow_stack.router_metrics())
     log = slow_stack.router.log_path.read_text()
@@ -233,12 +234,12 @@ def test_a_client_that_leaves_during_a_long_prefill_stops_the_engine(slow_stack)
     assert computed < 1500, "far fewer tokens computed than the 3000 asked for"
 
 
-def test_a_client_that_closes_at_the_last_event_has_a_whole_answer(build, logs):
+def test_client_that_closes_at_done_has_a_whole_answer(build, logs):
     finished = threading.Event()
 
     def without_an_end(connection, _request):
         connection.sendall(stream_head() + chunk(token_event("one")) + chunk("data: [DONE]\n\n"))
-        # The end of the body comes when the client has long gone.
+        # The body ends long after the client has gone.
         finished.wait(60 * SLOWDOWN)
         return False
 
@@ -263,7 +264,7 @@ def test_a_client_that_closes_at_the_last_event_has_a_whole_answer(build, logs):
 
 
 @pytest.mark.alone
-def test_nothing_is_computed_for_clients_that_left_before_their_turn(build, logs):
+def test_router_skips_queued_requests_of_clients_that_left(build, logs):
     def cpu_s(stack):
         fields = open(f"/proc/{stack.router.process.pid}/stat").read().rsplit(")", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / 100
@@ -272,7 +273,7 @@ def test_nothing_is_computed_for_clients_that_left_before_their_turn(build, logs
         match = re.search(r"sightline_requests_active (\d+)", stack.router_metrics())
         return int(match.group(1)) if match else 0
 
-    # One word of megabytes takes a second; the single compute thread makes others wait for it.
+    # One word of megabytes takes a second. Other requests wait for the single compute thread.
     body = json.dumps({"model": "demo", "prompt": "a" * 4_000_000, "max_tokens": 1}).encode()
     request = (b"POST /v1/completions HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n"
                b"content-length: %d\r\n\r\n%s" % (len(body), body))
@@ -294,7 +295,7 @@ def test_nothing_is_computed_for_clients_that_left_before_their_turn(build, logs
 
 
 @pytest.mark.alone
-def test_a_prompt_far_too_long_is_refused_before_it_is_tokenized(build, logs):
+def test_router_refuses_a_far_too_long_prompt_before_tokenizing(build, logs):
     engine = FakeEngine("a", answer_ok)
     with router(build, logs, engine, flags=["--max-model-len", "600"]) as stack:
         begin = time.monotonic()

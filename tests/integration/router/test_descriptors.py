@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""The router at its limit of open files: it serves on, and blames nobody else for it."""
+"""The router at its limit of open files: it continues to serve, and blames no other process."""
 
 import contextlib
 import http.client
@@ -35,7 +35,7 @@ def states(stack):
 
 
 def probes_of(stack, engine):
-    """Waits until the engine was probed a few times more."""
+    """Waits until the router has probed the engine a few more times."""
     before = engine.probes
     stack.wait_until(lambda: engine.probes > before + 3)
 
@@ -55,19 +55,19 @@ def ask(connection):
 
 
 def hold(held, stack, sent):
-    """A connection to the client port that stays there, and has sent so much."""
+    """Opens a connection to the client port, sends these bytes, and keeps it open."""
     connection = held.enter_context(socket.create_connection(("127.0.0.1", stack.port)))
-    with contextlib.suppress(OSError):  # it may have been turned away already
+    with contextlib.suppress(OSError):  # the router may have refused it already
         connection.sendall(sent)
 
 
-def test_more_clients_than_open_files_leave_room_for_engines_and_the_admin_port(limited, logs):
+def test_many_clients_leave_descriptors_for_engines_and_admin_port(limited, logs):
     engines = [Probed(name, answer_ok) for name in "ab"]
     flags = [*QUICK, "--header-timeout", "300s"]
     with contextlib.ExitStack() as held, router(limited, logs, *engines, flags=flags) as stack:
         assert "open files" in stack.router.log()
         for _ in range(2 * OPEN_FILES):
-            hold(held, stack, b"GET /half")  # none of them is idle and gives way
+            hold(held, stack, b"GET /half")  # not idle, so the router does not close it
         stack.wait_until(lambda: stack.router_count(
             'sightline_limit_hits_total{limit="connections-max"}') > OPEN_FILES)
         for engine in engines:
@@ -79,7 +79,7 @@ def test_more_clients_than_open_files_leave_room_for_engines_and_the_admin_port(
             refused.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
             answer = refused.makefile("rb").read().lower()
         assert answer.startswith(b"http/1.1 503 ") and b"\r\nretry-after: 1\r\n" in answer
-        # It ends in its time while they are there: the stack's end looks at that.
+        # The router must also end in time with these connections. The stack's end checks that.
 
 
 def test_idle_clients_make_room_for_others(limited, logs):
@@ -91,14 +91,14 @@ def test_idle_clients_make_room_for_others(limited, logs):
             asking = http.client.HTTPConnection("127.0.0.1", stack.port, timeout=20 * SLOWDOWN)
             assert ask(asking)[0] == 200
             asking.close()
-        for _ in range(OPEN_FILES):  # on the admin port, too
+        for _ in range(OPEN_FILES):  # on the admin port too
             held.enter_context(socket.create_connection(("127.0.0.1", stack.admin_port)))
         assert stack.get(stack.admin_port, "/healthz")[0] == 200
         assert ask(http.client.HTTPConnection("127.0.0.1", stack.port))[0] == 200
         assert stack.router_count('sightline_limit_hits_total{limit="connections-max"}') == 0
 
 
-def test_without_a_descriptor_the_router_blames_itself_and_recovers(build, logs):
+def test_router_without_descriptors_blames_no_worker_and_recovers(build, logs):
     engines = [Probed(name, answer_ok) for name in "ab"]
     with router(build, logs, *engines, flags=[*QUICK, "--io-threads", "1"]) as stack:
         pid = stack.router.process.pid
@@ -119,11 +119,11 @@ def test_without_a_descriptor_the_router_blames_itself_and_recovers(build, logs)
         resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
         assert scrape.getresponse().status == 200
         assert waiting.getresponse().status == 200
-        first.close()  # idle, it made room for the one that waited
+        first.close()  # this idle connection made room for the waiting one
         assert ask(first)[0] == 200
         assert stack.router_count('sightline_limit_hits_total{limit="open-files"}') >= 1
         assert "requests fail" not in stack.router.log()
-        # Its lines are few, however long it lasts.
+        # The router logs few lines about it, even if it lasts long.
         assert stack.router.log().count("cannot accept") < 5
 
 

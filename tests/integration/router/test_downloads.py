@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Images by URL: what one client's downloads may cost, and what they may cost others."""
+"""Images by URL: what the downloads of one client may cost the router and other clients."""
 
 import contextlib
 import http.server
@@ -17,7 +17,7 @@ from stack import SLOWDOWN, post
 
 MIB = 1 << 20
 PICTURE = png(64, 64, seed=1)
-# A silent download is given up after a quarter of its time.
+# The router ends a silent download after a quarter of its time.
 PATIENT, SILENCE_S = ("--media-fetch-timeout", "300s"), 75
 
 
@@ -39,7 +39,7 @@ def message_of(answer):
 
 
 class PictureHost:
-    """Serves `content` at every path; counts what it could send."""
+    """Serves `content` at every path and counts the bytes sent."""
 
     def __init__(self, content):
         self.sent_bytes = 0
@@ -60,7 +60,7 @@ class PictureHost:
 
         class Server(http.server.ThreadingHTTPServer):
             def handle_error(self, *_):
-                pass  # the router hangs up where it has read enough
+                pass  # the router closes the connection when it has read enough
 
         self.server = Server(("127.0.0.1", 0), Pictures)
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
@@ -77,7 +77,7 @@ class PictureHost:
 
 
 class SilentHost:
-    """Takes connections and never answers."""
+    """Accepts connections and never answers."""
 
     def __init__(self):
         self.connections = []
@@ -116,7 +116,7 @@ class SilentHost:
 
 
 def send(port, body):
-    """The open connection of a client that waits for its answer."""
+    """Sends a request. Returns the open connection of its client."""
     text = json.dumps(body).encode()
     client = socket.create_connection(("127.0.0.1", port))
     client.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\n"
@@ -136,20 +136,20 @@ def router(build, logs):
     return start
 
 
-def test_images_of_one_request_are_counted_while_they_come(router):
+def test_router_limits_the_images_of_one_request_while_they_arrive(router):
     with PictureHost(PICTURE + bytes(19 * MIB)) as host, router() as stack:
         answer = post(stack.port, images(*[host.url(i) for i in range(64)]))
         assert answer.status == 413
         assert "body-bytes-max" in message_of(answer)
         stack.wait_until(lambda: limit_hits(stack, "body-bytes-max") == 1)
-        # What is allowed, and what lies in the sockets of the eight downloads at a time.
+        # The limit, and what the sockets of eight concurrent downloads hold.
         assert host.sent_bytes < 256 * MIB
 
 
-def test_images_of_all_requests_under_way_are_bounded(router):
+def test_router_limits_the_images_of_all_running_requests(router):
     with PictureHost(PICTURE + bytes(2 * MIB)) as host, SilentHost() as stuck, \
             router("--media-held-bytes-max", "5MiB", *PATIENT) as stack:
-        # Two requests hold an image each while they wait for another one.
+        # Two requests each hold an image while they wait for another one.
         waiting = [send(stack.port, images(host.url(i), *stuck.urls(1))) for i in range(2)]
         stack.wait_until(lambda: host.sent_bytes >= 4 * MIB)
         answer = post(stack.port, images(host.url()))
@@ -162,7 +162,7 @@ def test_images_of_all_requests_under_way_are_bounded(router):
         assert post(stack.port, images(host.url())).status == 200
 
 
-def test_no_download_begins_for_a_request_that_is_refused(router):
+def test_router_downloads_nothing_for_a_refused_request(router):
     with SilentHost() as stuck, PictureHost(PICTURE) as host, router() as stack:
         answer = post(stack.port, images(*stuck.urls(63), "ftp://x/"))
         assert answer.status == 400
@@ -171,7 +171,7 @@ def test_no_download_begins_for_a_request_that_is_refused(router):
 
 
 @pytest.mark.alone
-def test_hosts_that_never_answer_do_not_hold_up_the_images_of_others(router):
+def test_silent_hosts_do_not_delay_other_downloads(router):
     with SilentHost() as stuck, PictureHost(PICTURE) as host, router(*PATIENT) as stack:
         waiting = [send(stack.port, images(*stuck.urls(64))) for _ in range(10)]
         stack.wait_until(lambda: in_progress(stack) >= 10 and len(stuck.connections) >= 10)
@@ -182,20 +182,20 @@ def test_hosts_that_never_answer_do_not_hold_up_the_images_of_others(router):
             client.close()
 
 
-def test_a_client_that_leaves_ends_its_downloads(router):
+def test_downloads_end_when_their_client_leaves(router):
     with SilentHost() as stuck, PictureHost(PICTURE) as host, \
             router("--media-downloads-max", "1") as stack:
         client = send(stack.port, images(*stuck.urls(8)))
         stack.wait_until(lambda: stuck.connections)
         client.close()
-        # Far sooner than the time of a download, 20 s.
+        # Much sooner than the timeout of a download, 20 s.
         stack.wait_until(lambda: in_progress(stack) == 0 and stuck.open_connections() == 0,
                          seconds=5)
         assert post(stack.port, images(host.url())).status == 200
         assert len(stuck.connections) == 1
 
 
-def test_limits_of_images_by_url_are_named_and_counted(router):
+def test_router_names_and_counts_exceeded_image_limits(router):
     with PictureHost(PICTURE + bytes(4096)) as host, \
             router("--media-image-bytes-max", "1KiB") as stack:
         for url, limit, status in [(host.url(), "media-image-bytes-max", 413),
@@ -209,7 +209,7 @@ def test_limits_of_images_by_url_are_named_and_counted(router):
 
 
 @pytest.mark.alone
-def test_a_silent_host_with_an_address_for_each_client_holds_up_no_other(router):
+def test_silent_host_with_many_clients_delays_no_other_download(router):
     with SilentHost() as stuck, PictureHost(PICTURE) as host, router(*PATIENT) as stack:
         waiting = [send(stack.port, images(url)) for url in stuck.urls(140)]
         stack.wait_until(lambda: in_progress(stack) >= 140 and len(stuck.connections) >= 32)
@@ -221,7 +221,7 @@ def test_a_silent_host_with_an_address_for_each_client_holds_up_no_other(router)
 
 
 @pytest.mark.parametrize("variable", ["http_proxy", "HTTP_PROXY", "ALL_PROXY"])
-def test_the_proxy_of_the_environment_is_asked_unless_it_is_off(build, logs, monkeypatch, variable):
+def test_router_uses_the_environments_proxy_unless_off(build, logs, monkeypatch, variable):
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY"):
         monkeypatch.delenv(name, raising=False)
     with PictureHost(PICTURE) as proxy:
@@ -238,7 +238,7 @@ def test_the_proxy_of_the_environment_is_asked_unless_it_is_off(build, logs, mon
         assert proxy.sent_bytes == asked_before
 
 
-def test_a_certificate_file_that_cannot_be_read_ends_the_start(build, logs, tmp_path):
+def test_unreadable_certificate_file_ends_the_start(build, logs, tmp_path):
     for path in (tmp_path / "none.pem", tmp_path):
         with pytest.raises(RuntimeError, match="media.ca_file"):
             with started_router(build, logs, FakeEngine("a", answer_ok),

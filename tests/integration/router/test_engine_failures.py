@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""What a client sees when an engine fails: the exact answer, each time."""
+"""The exact answer that a client gets for each failure of an engine."""
 
 import json
 import re
@@ -52,8 +52,8 @@ def status(code, body):
 
 @pytest.mark.parametrize("failure", [close_now, reset_now, garbage, status(503, "busy"),
                                      status(502, "")])
-def test_an_engine_lost_before_its_first_byte_is_replaced_by_the_next_best(build, logs, failure):
-    # Both engines fail their first request, so whichever is chosen first, the other must answer.
+def test_router_replaces_an_engine_that_fails_before_its_first_byte(build, logs, failure):
+    # The engine that gets the first request fails it, so the other engine must answer.
     failed = []
 
     def fail_once(connection, request):
@@ -88,7 +88,7 @@ def test_without_another_engine_the_client_gets_one_clear_error(build, logs, fai
         assert str(stack.workers[0]["url"]) not in answer.body.decode()
 
 
-def test_a_request_that_engines_decline_is_sent_four_times_and_each_is_counted(build, logs):
+def test_router_sends_a_declined_request_to_four_engines(build, logs):
     engines = [FakeEngine(name, status(503, "busy")) for name in "abcde"]
     with router(build, logs, *engines) as stack:
         assert post(stack.port, BODY).status == 503
@@ -111,13 +111,13 @@ def declined(body, *headers, content_type="application/json"):
 
 
 @pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/embeddings"])
-def test_what_an_engine_says_with_its_503_reaches_the_client(build, logs, path):
+def test_the_text_of_an_engines_503_reaches_the_client(build, logs, path):
     engine = FakeEngine("only", declined(VLLM_BUSY, "retry-after: 17"))
     with router(build, logs, engine) as stack:
         answer = post(stack.port, BODY, path=path)
         assert (answer.status, answer.body.decode()) == (503, VLLM_BUSY)
         assert answer.headers["retry-after"] == "17"
-        # Text that is no error of that shape becomes the message of one, without addresses.
+        # Other text becomes the message of an error of that form, without addresses.
         engine.behave = declined(f"upstream 127.0.0.1:{engine.port} is\r\n down",
                                  "retry-after: 99999999999", content_type="text/plain")
         answer = post(stack.port, BODY, path=path)
@@ -131,7 +131,7 @@ def test_what_an_engine_says_with_its_503_reaches_the_client(build, logs, path):
         assert error_of(answer)["message"].endswith("at its limit [address], come back")
 
 
-def test_an_engine_that_declines_is_heard_rather_than_one_that_is_not_there(build, logs):
+def test_a_busy_engines_503_outranks_an_unreachable_engine(build, logs):
     busy, gone = FakeEngine("busy", declined(VLLM_BUSY, "retry-after: 5")), FakeEngine("gone", None)
     with router(build, logs, busy, gone, flags=["--fleet-probe-interval", "1h"]) as stack:
         gone.close()
@@ -139,7 +139,7 @@ def test_an_engine_that_declines_is_heard_rather_than_one_that_is_not_there(buil
         assert (answer.status, answer.headers["retry-after"]) == (503, "5")
 
 
-def test_a_503_whose_text_never_ends_holds_nobody_up(build, logs):
+def test_an_endless_503_text_delays_no_client(build, logs):
     release = threading.Event()
 
     def endless(connection, _request):
@@ -153,7 +153,7 @@ def test_a_503_whose_text_never_ends_holds_nobody_up(build, logs):
         assert (answer.status, answer.headers["retry-after"]) == (503, "9")
 
 
-def test_an_engine_that_has_just_failed_is_asked_again_where_there_is_no_other(build, logs):
+def test_router_uses_a_suspect_engine_if_there_is_no_other(build, logs):
     failed = threading.Event()
     release = threading.Event()
     failures = []
@@ -174,7 +174,7 @@ def test_an_engine_that_has_just_failed_is_asked_again_where_there_is_no_other(b
 
     patient = ["--fleet-probe-timeout", "60s"]
     with router(build, logs, SlowToProbe("only", fail_twice), flags=patient) as stack:
-        # One alone may be the request's own fault.
+        # One failure may be the request's own fault.
         assert post(stack.port, {**BODY, "seed": 1}).status == 502
         assert stack.worker_states()[0]["state"] == "unverified"
         assert post(stack.port, {**BODY, "seed": 2}).status == 502
@@ -184,7 +184,7 @@ def test_an_engine_that_has_just_failed_is_asked_again_where_there_is_no_other(b
         release.set()
 
 
-def test_a_refused_connection_is_retried_and_the_dead_worker_is_left_alone(build, logs):
+def test_router_retries_a_refused_connection_and_avoids_the_worker(build, logs):
     a, b = FakeEngine("a", answer_ok), FakeEngine("b", answer_ok)
     with router(build, logs, a, b) as stack:
         a.close()
@@ -197,7 +197,7 @@ def test_a_refused_connection_is_retried_and_the_dead_worker_is_left_alone(build
         assert len(b.requests) == 6
 
 
-def test_an_engine_that_says_nothing_costs_a_timeout_and_a_504(build, logs):
+def test_a_silent_engine_causes_a_504_after_the_timeout(build, logs):
     release = threading.Event()
 
     def silent(_connection, _request):
@@ -212,7 +212,7 @@ def test_an_engine_that_says_nothing_costs_a_timeout_and_a_504(build, logs):
         assert error_of(answer)["type"] == "TimeoutError"
 
 
-def test_a_4xx_of_the_engine_is_the_clients(build, logs):
+def test_an_engines_4xx_reaches_the_client_without_a_retry(build, logs):
     body = ('{"error":{"message":"max_tokens must be at least 1","type":"BadRequestError",'
             '"param":"max_tokens","code":400}}')
     a, b = FakeEngine("a", status(400, body)), FakeEngine("b", status(400, body))
@@ -224,7 +224,7 @@ def test_a_4xx_of_the_engine_is_the_clients(build, logs):
         assert {w["state"] for w in stack.worker_states()} == {"unverified"}
 
 
-def test_a_500_before_the_first_byte_reaches_the_client_and_proves_no_sickness(build, logs):
+def test_an_engines_500_reaches_the_client_and_blames_no_worker(build, logs):
     body = ('{"error":{"message":"media host refused","type":"InternalServerError",'
             '"param":null,"code":500}}')
     with router(build, logs, FakeEngine("only", status(500, body))) as stack:
@@ -235,7 +235,7 @@ def test_a_500_before_the_first_byte_reaches_the_client_and_proves_no_sickness(b
         assert [w["state"] for w in stack.worker_states()] == ["unverified"]
 
 
-def test_an_engine_lost_in_mid_stream_ends_with_an_error_event_and_no_done(build, logs):
+def test_a_lost_engines_stream_ends_with_an_error_event(build, logs):
     def die_midstream(connection, _request):
         connection.sendall(stream_head() + chunk(token_event("one")) + chunk(token_event("two")))
         return False
@@ -264,7 +264,7 @@ def half_an_event_at_the_end(connection, _request):
 
 
 @pytest.mark.parametrize("end", [until_close, half_an_event_at_the_end])
-def test_a_stream_that_ends_without_done_is_an_error_not_a_whole_answer(build, logs, end):
+def test_a_stream_without_done_ends_with_an_error_event(build, logs, end):
     with router(build, logs, FakeEngine("only", end)) as stack:
         answer = post(stack.port, STREAM)
         assert answer.status == 200 and len(answer.events) == 2
@@ -277,7 +277,7 @@ def test_a_stream_that_ends_without_done_is_an_error_not_a_whole_answer(build, l
         assert 'sightline_request_errors_total{' in stack.router_metrics()
 
 
-def test_a_stream_is_whole_though_its_last_empty_line_is_missing(build, logs):
+def test_a_stream_without_its_last_empty_line_is_whole(build, logs):
     body = token_event("one") + "data: [DONE]\n"
 
     def no_empty_line(connection, _request):
@@ -288,7 +288,7 @@ def test_a_stream_is_whole_though_its_last_empty_line_is_missing(build, logs):
         assert post(stack.port, STREAM).body.decode() == body
 
 
-def test_an_engine_that_does_not_take_the_request_has_the_request_timeout_for_it(build, logs):
+def test_request_timeout_ends_a_request_that_the_engine_never_reads(build, logs):
     release = threading.Event()
 
     class Deaf(FakeEngine):
@@ -298,7 +298,7 @@ def test_an_engine_that_does_not_take_the_request_has_the_request_timeout_for_it
                 return False
             return super()._serve_one(connection, stream)
 
-    # More than the buffers between the two hold. Without the setting it would be half a minute.
+    # More than the buffers between the two hold. The default timeout would be half a minute.
     large = {**BODY, "ignored": "x" * (24 << 20)}
     quick = ["--fleet-request-timeout", "1s"]
     with router(build, logs, Deaf("only", answer_ok), flags=quick) as stack:
@@ -308,7 +308,7 @@ def test_an_engine_that_does_not_take_the_request_has_the_request_timeout_for_it
         release.set()
 
 
-def test_the_only_engine_with_an_adapter_tells_its_own_failure(build, logs):
+def test_the_failure_of_the_only_adapter_engine_reaches_the_client(build, logs):
     class WithAdapter(FakeEngine):
         def quiet_answers(self):
             answers = super().quiet_answers()
@@ -355,14 +355,14 @@ def test_the_first_token_is_the_first_event_with_a_payload(build, logs):
             received = client.recv(65536)
             while b"keep-alive" not in received:
                 received += client.recv(65536)
-            assert prefill_blocks(stack) > idle + 100, "the prefill is still booked"
+            assert prefill_blocks(stack) > idle + 100, "the prefill still counts as load"
             release.set()
             while b"[DONE]" not in received:
                 received += client.recv(65536)
         stack.wait_until(lambda: prefills(stack))
 
 
-def test_a_whole_answer_that_breaks_off_is_an_error_not_a_half_answer(build, logs):
+def test_a_truncated_answer_becomes_a_502(build, logs):
     def half(connection, _request):
         connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n"
                            b"content-length: 1000\r\n\r\n{\"id\":")
@@ -375,7 +375,7 @@ def test_a_whole_answer_that_breaks_off_is_an_error_not_a_half_answer(build, log
         assert error_of(answer)["type"] == "ServiceUnavailableError"
 
 
-def test_the_usage_chunk_that_the_router_asked_for_is_stripped_again(build, logs):
+def test_router_removes_a_usage_chunk_that_it_requested(build, logs):
     usage = 'data: {"id":"c","choices":[],"usage":{"prompt_tokens":5,"completion_tokens":1}}\n\n'
 
     def with_usage(connection, request):
@@ -391,7 +391,7 @@ def test_the_usage_chunk_that_the_router_asked_for_is_stripped_again(build, logs
         assert asked.body.decode() == token_event("one") + usage + "data: [DONE]\n\n"
 
 
-def test_bytes_that_the_router_has_no_reason_to_change_are_not_changed(build, logs):
+def test_router_changes_no_bytes_without_a_reason(build, logs):
     engine = FakeEngine("a", answer_ok)
     raw = ('{ "model":"demo" ,"messages":[{"role":"user","content":"h\\u00e9llo \\/ "}],'
            '"unknown_field":{"x":[1.50,1e3]},\n"max_tokens":4}').encode()
@@ -407,7 +407,7 @@ def test_bytes_that_the_router_has_no_reason_to_change_are_not_changed(build, lo
         assert answer.headers["x-sightline-worker"] == "a"
 
 
-def test_other_paths_are_passed_untouched(build, logs):
+def test_router_passes_other_paths_unchanged(build, logs):
     def echo(connection, request):
         connection.sendall(response(201, request[3], "application/x-odd"))
         return True

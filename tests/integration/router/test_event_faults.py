@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Events that are lost, repeated, late or broken: afterwards the index equals what the engine
-holds, block by block, or says visibly that it does not know; and it never claims blocks whose
-removal has been announced."""
+"""Events that are lost, repeated, late or broken. Afterwards the index equals what the engine
+holds, block by block, or the router reports that it does not know. It never claims blocks whose
+removal was published."""
 
 import contextlib
 import http.client
@@ -19,8 +19,8 @@ CACHE_BLOCKS = 64
 
 
 class Traffic:
-    """Prompts with shared beginnings, sent to one engine past the router, so that only events
-    tell it of them. The caches are small: nearly every prompt evicts blocks."""
+    """Sends prompts with shared beginnings to an engine, past the router: only events reveal them.
+    The caches are small, so nearly every prompt evicts blocks."""
 
     def __init__(self, stack, seed=1):
         self.stack = stack
@@ -57,7 +57,7 @@ def order(stack, engine, kind, **fields):
 
 
 def end_faults(stack, engine):
-    """The number of strikes so far."""
+    """Ends all faults. Returns the number of strikes so far."""
     return ask(stack, engine, "DELETE", "/fault")["strikes_total"]
 
 
@@ -66,7 +66,7 @@ def state_of(stack, engine):
 
 
 def settle(stack, judge, traffic):
-    """Until the router hears the engine; what it missed before that is cleared away."""
+    """Waits until the router receives the engine's events. Resets clear what it missed before."""
     looks = 0
 
     def heard():
@@ -82,7 +82,7 @@ def settle(stack, judge, traffic):
 
 @contextlib.contextmanager
 def running(build, logs, engines=1, joins_late=False, flags=()):
-    """A stack and its judge. joins_late: the router is left to the caller to start."""
+    """Yields a stack and its judge. joins_late: the caller starts the router."""
     flags = ["--blocks", CACHE_BLOCKS, "--block-size", BLOCK, *flags]
     stack = Stack(build, engines=engines, engine_flags=flags, logs=logs,
                   router_flags=["--fleet-probe-interval", "200ms"])
@@ -109,7 +109,7 @@ def wait_for_equality(stack, judge, engine=0):
 
 @pytest.mark.parametrize("kind,fields", [("drop", {"p": 0.3}), ("duplicate", {"p": 0.5}),
                                          ("reorder", {"p": 0.3}), ("delay", {"p": 0.3, "ms": 30})])
-def test_the_index_equals_the_engine_after_messages_were(build, logs, kind, fields):
+def test_index_equals_the_engine_after_message_faults(build, logs, kind, fields):
     with running(build, logs) as (stack, judge):
         traffic = Traffic(stack)
         with Watch(judge, [0]) as watch:
@@ -119,7 +119,7 @@ def test_the_index_equals_the_engine_after_messages_were(build, logs, kind, fiel
                 traffic.send(0, prompts=5)
                 watch.wait_for_looks()
             assert end_faults(stack, 0) >= 5
-            # Whatever was lost last shows with the next message.
+            # The next message reveals the loss of the last one.
             traffic.send(0)
             wait_for_equality(stack, judge)
         tokens = traffic.heads[0] + traffic.tokens(2 * BLOCK)
@@ -130,7 +130,7 @@ def test_the_index_equals_the_engine_after_messages_were(build, logs, kind, fiel
 
 
 @pytest.mark.parametrize("flags", [(), ("--no-replay",)])
-def test_after_a_loss_for_good_only_what_was_announced_since_is_claimed(build, logs, flags):
+def test_after_a_permanent_loss_only_later_blocks_are_claimed(build, logs, flags):
     with running(build, logs, flags=flags) as (stack, judge):
         traffic = Traffic(stack)
         settle(stack, judge, traffic)
@@ -140,7 +140,7 @@ def test_after_a_loss_for_good_only_what_was_announced_since_is_claimed(build, l
             traffic.send(0, prompts=5)
             assert end_faults(stack, 0) == 3
             known_before = judge.truth(0).blocks
-            # Beginnings that were never seen: nothing of them hangs on what was lost.
+            # New beginnings, which do not depend on lost blocks.
             learning = Traffic(stack, seed=2)
             learning.send(0, prompts=30)
             stack.wait_until(lambda: judge.claim(0).counts and learnt(judge, known_before))
@@ -150,13 +150,13 @@ def test_after_a_loss_for_good_only_what_was_announced_since_is_claimed(build, l
 
 
 def learnt(judge, known_before):
-    """Nothing is claimed that is not held, and all that was announced since is claimed."""
+    """True if all claimed blocks are held, and all blocks published since are claimed."""
     above, below = judge.differences(0)
     return not above and below <= known_before
 
 
 @pytest.mark.parametrize("flags", [(), ("--no-replay",)])
-def test_a_restart_that_reconnecting_hides_leaves_no_claim_of_the_former_life(build, logs, flags):
+def test_index_drops_old_blocks_after_a_hidden_restart(build, logs, flags):
     with running(build, logs, flags=flags) as (stack, judge):
         settle(stack, judge, Traffic(stack, seed=9))
         with Watch(judge, [0]):
@@ -165,12 +165,12 @@ def test_a_restart_that_reconnecting_hides_leaves_no_claim_of_the_former_life(bu
             assert len(judge.claim(0).blocks) > 30
             order(stack, 0, "restart", ms=0)
             stack.wait_until(lambda: restarted(stack, judge, 0))
-            # The same prompts again: the same numbers and hashes, and blocks of the former life
-            # that this one has not computed yet.
+            # The same prompts give the same sequence numbers and hashes. They include blocks of the
+            # former life that the engine has not computed again.
             again = Traffic(stack, seed=1)
             again.send(0, prompts=12)
             if flags:
-                # What was announced before the connection was there again is lost to the router.
+                # The router lost the events from before its new connection.
                 settle(stack, judge, again)
             wait_for_equality(stack, judge)
             again.send(0, prompts=40)
@@ -186,7 +186,7 @@ def restarted(stack, judge, engine):
 
 
 @pytest.mark.parametrize("flags", [(), ("--no-replay",)])
-def test_an_idle_engine_that_restarts_is_not_believed_to_hold_anything(build, logs, flags):
+def test_index_is_empty_after_an_idle_engine_restarts(build, logs, flags):
     with running(build, logs, flags=flags) as (stack, judge):
         traffic = Traffic(stack)
         settle(stack, judge, traffic)
@@ -201,7 +201,7 @@ def test_an_idle_engine_that_restarts_is_not_believed_to_hold_anything(build, lo
         assert predicted_and_found(stack, tokens) == (0, 0)
 
 
-def test_after_an_undecodable_message_nothing_older_than_it_is_claimed(build, logs):
+def test_index_drops_older_blocks_after_an_undecodable_message(build, logs):
     with running(build, logs) as (stack, judge):
         traffic = Traffic(stack)
         with Watch(judge, [0]):
@@ -221,7 +221,7 @@ def test_after_an_undecodable_message_nothing_older_than_it_is_claimed(build, lo
 
 
 @pytest.mark.parametrize("engines", [1, 2])
-def test_events_that_tell_another_block_size_than_the_metrics_are_right(build, logs, engines):
+def test_block_size_of_events_overrides_that_of_metrics(build, logs, engines):
     with running(build, logs, engines=engines) as (stack, _):
         for engine in range(engines):
             order(stack, engine, "wrong-block-size", count=1)
@@ -242,7 +242,7 @@ def test_events_that_tell_another_block_size_than_the_metrics_are_right(build, l
                 stack.wait_until_heard()
 
 
-def test_an_engine_whose_events_tell_two_block_sizes_is_excluded_though_it_is_alone(build, logs):
+def test_the_only_engine_with_two_block_sizes_is_excluded(build, logs):
     with running(build, logs) as (stack, judge):
         traffic = Traffic(stack)
         with Watch(judge, [0]):
@@ -260,8 +260,7 @@ def test_an_engine_whose_events_tell_two_block_sizes_is_excluded_though_it_is_al
         assert state_of(stack, 0) == "ready"
 
 
-def test_an_engine_whose_events_tell_another_block_size_is_excluded_beside_one_that_counts(
-        build, logs):
+def test_an_engine_with_two_block_sizes_is_excluded_beside_another(build, logs):
     with running(build, logs, engines=2) as (stack, judge):
         traffic = Traffic(stack)
         with Watch(judge, [0, 1]):
@@ -286,7 +285,7 @@ def test_an_engine_whose_events_tell_another_block_size_is_excluded_beside_one_t
         assert state_of(stack, 1) == "ready"
 
 
-def test_a_router_that_joins_a_running_engine_learns_all_of_it_by_replay(build, logs):
+def test_late_router_learns_all_blocks_by_replay(build, logs):
     with running(build, logs, joins_late=True) as (stack, judge):
         traffic = Traffic(stack)
         traffic.send(0, prompts=60)
@@ -298,7 +297,7 @@ def test_a_router_that_joins_a_running_engine_learns_all_of_it_by_replay(build, 
             wait_for_equality(stack, judge)
 
 
-def test_a_router_that_joins_without_replay_claims_what_is_announced_from_then_on(build, logs):
+def test_late_router_without_replay_claims_only_new_blocks(build, logs):
     with running(build, logs, joins_late=True, flags=("--no-replay",)) as (stack, judge):
         traffic = Traffic(stack)
         traffic.send(0, prompts=60)
@@ -308,7 +307,7 @@ def test_a_router_that_joins_without_replay_claims_what_is_announced_from_then_o
             assert judge.claim(0).blocks == set()
             learning = Traffic(stack, seed=2)
 
-            # Connected is not yet subscribed: what is announced between is missed too.
+            # Connected is not yet subscribed. Events published in between are missed too.
             def heard():
                 learning.send(0)
                 return judge.claim(0).blocks
@@ -327,9 +326,9 @@ def test_a_router_that_joins_without_replay_claims_what_is_announced_from_then_o
         stack.wait_until(lambda: stack.worker_states()[0]["reason"] is None)
 
 
-def test_a_worker_whose_replay_endpoint_never_answers_says_so_and_counts_all_the_same(build, logs):
+def test_worker_with_a_dead_replay_endpoint_counts_and_reports_it(build, logs):
     with socket.socket() as nobody, running(build, logs, joins_late=True) as (stack, judge):
-        # Bound and not listening: each connection is refused, and nobody else gets the port.
+        # Bound and not listening: each connection is refused, and no other process gets the port.
         nobody.bind(("127.0.0.1", 0))
         stack.workers[0]["replay"] = f"tcp://127.0.0.1:{nobody.getsockname()[1]}"
         Traffic(stack).send(0, prompts=20)

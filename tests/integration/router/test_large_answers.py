@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Answers of many megabytes: they pass the router without being kept there, and what the engine
-reports in them is read all the same."""
+"""Answers of many megabytes pass through the router, which does not keep them. It still reads what
+the engine reports in them."""
 
 import http.client
 import json
@@ -14,7 +14,7 @@ import pytest
 from fake_engine import FakeEngine, chunk, router, stream_head, token_event
 
 MIB = 1 << 20
-STALLED_S = 1  # without the router taking a byte
+STALLED_S = 1  # while the router takes no byte
 USAGE = {"prompt_tokens": 5, "completion_tokens": 1, "total_tokens": 6,
          "prompt_tokens_details": {"cached_tokens": 4}}
 BODY = json.dumps({"model": "demo", "messages": [{"role": "user", "content": "hi"}]})
@@ -27,7 +27,7 @@ def memory_mib(stack, field):
 
 
 def long_answer(filler_bytes):
-    """The usage before the longest part, as vLLM writes prompt_logprobs."""
+    """An answer with the usage before the longest part, as vLLM writes prompt_logprobs."""
     text = json.dumps({"id": "c", "object": "chat.completion", "model": "demo", "choices": [
         {"index": 0, "message": {"role": "assistant", "content": "fine"}}], "usage": USAGE})
     return (text[:-1] + ', "prompt_logprobs": ["' + "x" * filler_bytes + '"]}').encode()
@@ -39,12 +39,12 @@ def head(length):
 
 
 class Slow:
-    """Sends an answer and counts what the router takes of it."""
+    """Sends an answer and counts the bytes that the router takes."""
 
     def __init__(self, answer):
         self.answer = answer
         self.taken = 0
-        self.settled = threading.Event()  # stalled, or all of it was taken
+        self.settled = threading.Event()  # the router has stalled, or has taken all
         self.ended = threading.Event()
 
     def __call__(self, connection, _request):
@@ -61,7 +61,7 @@ class Slow:
 
 
 def begin(stack, body):
-    """A client that sends its request and reads nothing: few bytes fit into its socket."""
+    """A client that sends its request and reads nothing. Its socket holds few bytes."""
     client = socket.socket()
     client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
     client.connect(("127.0.0.1", stack.port))
@@ -95,24 +95,24 @@ def kinds_of_answer():
 
 
 @pytest.mark.parametrize("kind", ["whole", "stream"])
-def test_an_answer_that_nobody_reads_stays_with_the_engine(build, logs, kind):
+def test_an_unread_answer_stays_with_the_engine(build, logs, kind):
     body, answer, want = kinds_of_answer()[kind]
     engine = Slow(answer)
     with router(build, logs, FakeEngine("a", engine)) as stack:
         before = memory_mib(stack, "VmRSS")
         with begin(stack, body) as client:
             assert engine.settled.wait(60)
-            assert engine.taken < 16 * MIB, "the router takes what its client does not"
+            assert engine.taken < 16 * MIB, "the router takes more than its client"
             with answer_of(client) as read:
                 assert read.status == 200
                 assert read.read() == want
             assert engine.ended.wait(60)
-        if "SL_SANITIZER_REPORTS" not in os.environ:  # those keep memory for their own ends
+        if "SL_SANITIZER_REPORTS" not in os.environ:  # sanitizers keep freed memory
             assert memory_mib(stack, "VmHWM") <= before + 32
         stack.wait_until(lambda: re.search(r"\[ROUTING\].*cached_tokens=4", stack.router.log()))
 
 
-def test_an_answer_of_a_megabyte_has_its_length(build, logs):
+def test_an_answer_of_half_a_megabyte_has_its_length(build, logs):
     body = long_answer(MIB // 2)
     with router(build, logs, FakeEngine("a", Slow(head(len(body)) + body))) as stack:
         with begin(stack, BODY) as client, answer_of(client) as read:
@@ -130,7 +130,7 @@ def cut(answer):
 
 
 @pytest.mark.parametrize("kind", ["whole", "stream"])
-def test_a_long_answer_that_breaks_off_is_cut_and_not_ended(build, logs, kind):
+def test_a_broken_long_answer_reaches_the_client_incomplete(build, logs, kind):
     body, answer, want = kinds_of_answer()[kind]
     with router(build, logs, FakeEngine("a", cut(answer[:20 * MIB]))) as stack:
         with begin(stack, body) as client, answer_of(client) as read:
@@ -143,7 +143,7 @@ def test_a_long_answer_that_breaks_off_is_cut_and_not_ended(build, logs, kind):
         assert stack.get(stack.admin_port, "/healthz")[0] == 200
 
 
-def test_a_stream_that_breaks_off_between_long_events_ends_with_an_error_event(build, logs):
+def test_a_stream_broken_between_events_ends_with_an_error_event(build, logs):
     begun = stream_head() + chunk(long_event(2 * MIB))
     with router(build, logs, FakeEngine("a", cut(begun))) as stack:
         with begin(stack, STREAM_BODY) as client, answer_of(client) as read:
@@ -152,7 +152,7 @@ def test_a_stream_that_breaks_off_between_long_events_ends_with_an_error_event(b
         assert json.loads(events[1].removeprefix(b"data: "))["error"]["code"] == 502
 
 
-def test_an_event_above_the_limit_is_cut(build, logs):
+def test_router_cuts_an_event_above_the_limit(build, logs):
     with router(build, logs, FakeEngine("a", cut(stream_of([long_event(17 * MIB)])))) as stack:
         with begin(stack, STREAM_BODY) as client, answer_of(client) as read:
             with pytest.raises(http.client.IncompleteRead) as broken:

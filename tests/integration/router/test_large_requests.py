@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Requests whose few bytes stand for many values: what the router's memory does."""
+"""Requests with many values in few bytes, and the memory that the router uses for them."""
 
 import json
 import os
@@ -29,7 +29,7 @@ def many_arguments():
 
 
 @pytest.mark.parametrize("model", ["qwen3-vl", "qwen2-vl"])
-def test_tool_call_arguments_cost_what_the_prompt_needs_of_them(build, logs, model):
+def test_tool_arguments_take_only_the_memory_that_prompts_need(build, logs, model):
     body = many_arguments()
     assert len(body) > 59_000_000
     with FakeEngine("a", answer_ok) as engine, \
@@ -37,7 +37,7 @@ def test_tool_call_arguments_cost_what_the_prompt_needs_of_them(build, logs, mod
                   logs=logs) as stack:
         before = memory_mib(stack, "VmRSS")
         answer = post(stack.port, body)
-        if model == "qwen2-vl":  # its template does not print them
+        if model == "qwen2-vl":  # its template does not print the arguments
             assert answer.status == 200
         else:
             error = json.loads(answer.body)["error"]
@@ -45,14 +45,14 @@ def test_tool_call_arguments_cost_what_the_prompt_needs_of_them(build, logs, mod
             assert "500000" in error["message"] and "tool-arguments-values-max" in error["message"]
             hit = 'sightline_limit_hits_total{limit="tool-arguments-values-max"} 1'
             stack.wait_until(lambda: hit in stack.router_metrics(), seconds=5)
-        if "SL_SANITIZER_REPORTS" not in os.environ:  # those keep memory for their own ends
+        if "SL_SANITIZER_REPORTS" not in os.environ:  # sanitizers keep freed memory
             assert memory_mib(stack, "VmHWM") <= 600
             stack.wait_until(lambda: memory_mib(stack, "VmRSS") <= before + 64,
                              seconds=10 / SLOWDOWN)
 
 
 @pytest.mark.parametrize("port, path", [("admin", "/v1/explain"), ("selection", "/select")])
-def test_bodies_of_other_ports_find_no_more_room_than_the_ledger_has(build, logs, port, path):
+def test_other_ports_limit_bodies_to_the_memory_budget(build, logs, port, path):
     with FakeEngine("a", answer_ok) as engine, \
             Stack(build, workers=[engine.worker], ready_states=("unverified",), logs=logs,
                   router_flags=["--memory-bytes-max", 64 << 20, "--selection-port", 0]) as stack:
@@ -63,6 +63,6 @@ def test_bodies_of_other_ports_find_no_more_room_than_the_ledger_has(build, logs
                                f"Content-Length: {47 << 20}\r\n\r\n".encode())
             answer = connection.recv(65536).decode()
         assert answer.startswith("HTTP/1.1 413 ") and "total-body-bytes-max" in answer, answer
-        if port == "selection":  # a body that fits, of values that do not
+        if port == "selection":  # the body fits, but its values do not
             answer = post(ports[port], '{"a":[' + "0," * 3_000_000 + "0]}", path=path)
             assert answer.status in (413, 503) and b"bytes-max" in answer.body, answer.body

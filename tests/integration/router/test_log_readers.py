@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Programs whose output nobody reads: they serve on, and end when they are told to."""
+"""Programs whose output no process reads: they continue to serve, and they end after SIGTERM."""
 
 import contextlib
 import fcntl
@@ -38,7 +38,7 @@ def ask(port, count, statuses):
 
 
 def ask_often(port):
-    """The statuses of REQUESTS requests over a few connections."""
+    """Returns the statuses of REQUESTS requests over a few connections."""
     statuses = []
     clients = [threading.Thread(target=ask, args=(port, REQUESTS // CLIENTS, statuses),
                                 daemon=True) for _ in range(CLIENTS)]
@@ -56,7 +56,7 @@ def dropped_lines(stack):
 
 @contextlib.contextmanager
 def unread_router(build, logs, reader_is):
-    """A router with a small pipe for its log, and the end to read from."""
+    """A router with a small pipe for its log, and the pipe's reading end."""
     engines = ["--instant"]
     reader, writer = small_pipe()
     with open(reader, "rb", buffering=0) as log, \
@@ -69,8 +69,7 @@ def unread_router(build, logs, reader_is):
 
 
 @pytest.mark.parametrize("reader_is", ["stopped", "closed"])
-def test_a_router_whose_log_nobody_reads_answers_all_requests_and_ends_in_time(
-        build, logs, reader_is):
+def test_router_with_an_unread_log_serves_and_ends_in_time(build, logs, reader_is):
     with unread_router(build, logs, reader_is) as (stack, _):
         assert ask_often(stack.port) == [200] * REQUESTS
         assert stack.worker_states()[0]["state"] == "ready"
@@ -80,7 +79,7 @@ def test_a_router_whose_log_nobody_reads_answers_all_requests_and_ends_in_time(
         assert stack.router.process.wait(10 * SLOWDOWN) == 0
 
 
-def test_a_log_that_is_read_again_goes_on_and_tells_how_many_lines_are_missing(build, logs):
+def test_log_counts_the_dropped_lines_when_it_is_read_again(build, logs):
     with unread_router(build, logs, "stopped") as (stack, log):
         lines = []
 
@@ -108,7 +107,7 @@ def test_a_log_that_is_read_again_goes_on_and_tells_how_many_lines_are_missing(b
 
 
 @pytest.mark.parametrize("program", ["serve", "simulate"])
-def test_a_program_whose_output_nobody_reads_starts_and_ends(build, logs, program):
+def test_program_with_unread_output_starts_and_ends(build, logs, program):
     reader, writer = small_pipe()
     os.set_blocking(writer, False)
     with contextlib.suppress(BlockingIOError):
@@ -124,7 +123,7 @@ def test_a_program_whose_output_nobody_reads_starts_and_ends(build, logs, progra
     process = subprocess.Popen([str(a) for a in arguments], stdout=writer, stderr=writer)
     os.close(writer)
     stack = Stack(build, engines=0, logs=logs)
-    # Its own threads tell that it runs: what it prints is lost.
+    # Its threads show that it runs, because its output is lost.
     stack.router = Program(["true"], logs / "none.log")
     names = f"/proc/{process.pid}/task"
     waits_for_signals = "sl-signals"
@@ -136,7 +135,7 @@ def test_a_program_whose_output_nobody_reads_starts_and_ends(build, logs, progra
     os.close(reader)
 
 
-# Whatever the tests themselves were started by.
+# Restores the default action of SIGHUP, which the tests may have inherited as ignored.
 HEARS_HANGUPS = ["env", "--default-signal=HUP"]
 
 
@@ -145,7 +144,7 @@ def hangup_until(stack, condition):
     stack.wait_until(condition)
 
 
-def test_a_hangup_rereads_the_configuration_file(build, logs):
+def test_sighup_reloads_the_configuration_file(build, logs):
     real = logs / "elsewhere" / "real.yaml"
     real.parent.mkdir(parents=True, exist_ok=True)
     file = logs / "router.yaml"
@@ -170,7 +169,7 @@ def test_a_hangup_rereads_the_configuration_file(build, logs):
             assert [w["name"] for w in stack.worker_states()] == ["b"]
 
 
-def test_a_hangup_without_a_configuration_file_ends_the_router_in_order(build, logs):
+def test_sighup_without_a_configuration_file_ends_the_router(build, logs):
     with FakeEngine("a", answer_ok) as engine, \
             Stack(build, workers=[engine.worker], ready_states=("unverified",), logs=logs,
                   router_prefix=HEARS_HANGUPS) as stack:
@@ -179,7 +178,7 @@ def test_a_hangup_without_a_configuration_file_ends_the_router_in_order(build, l
         assert "drained" in stack.router.log()
 
 
-def test_a_router_started_by_nohup_outlives_the_hangup(build, logs):
+def test_router_under_nohup_survives_sighup(build, logs):
     with FakeEngine("a", answer_ok) as engine, \
             Stack(build, workers=[engine.worker], ready_states=("unverified",), logs=logs,
                   router_prefix=["nohup"]) as stack:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Workers by host name: what the name server does to one of them, it does to that one only."""
+"""Workers by host name: a failure of the name server for one name affects only that worker."""
 
 import contextlib
 import random
@@ -17,7 +17,7 @@ REQUEST = {"model": "demo", "max_tokens": 1, "messages": [{"role": "user", "cont
 
 
 class NamedStack(Stack):
-    """Simulated engines that the router knows by the host names given, one each."""
+    """Simulated engines that the router knows by these host names, one name each."""
 
     def __init__(self, build, names, **options):
         super().__init__(build, engines=len(names), ready_states=ANY, **options)
@@ -31,7 +31,7 @@ class NamedStack(Stack):
         super().start_router()
 
     def restart_engines(self, host="127.0.0.1"):
-        """As other processes, at the ports that they had."""
+        """Restarts the engines as other processes, at the same ports."""
         self.simulator.stop(signal.SIGKILL)
         self.start_engines_again(host)
 
@@ -68,8 +68,8 @@ def are_free(ports):
 
 @pytest.fixture
 def ports(worker_id):
-    """Successive ports of engines, so that those of all can be given again: below those that the
-    system gives, and others for each process of the test runner."""
+    """Consecutive ports of engines, which a restarted engine gets again. They are below the
+    system's ephemeral range. Each process of the test runner has its own."""
     number = int(worker_id.removeprefix("gw")) if worker_id != "master" else 0
     while True:
         base = (20 + number % 9) * 1000 + random.randint(0, 29) * 10
@@ -78,10 +78,10 @@ def ports(worker_id):
     return {"engines": (base, base + 300, base + 600), "router": 0, "admin": 0}
 
 
-def test_a_name_that_hangs_keeps_no_other_worker_from_coming_up(build, logs, ports):
+def test_a_hanging_name_delays_no_other_worker(build, logs, ports):
     class Half(NamedStack):
         def start_router(self):
-            # Known by number, but for its events.
+            # This worker has an address in its URL, and a name only for its events.
             worker = self.workers[3]
             worker["events"] = worker["events"].replace("127.0.0.1", "hangs-too.test")
             super().start_router()
@@ -112,7 +112,7 @@ def lost_connections(stack):
         r"^sightline_event_connections_lost_total\{.*\} (\d+)$", text, re.MULTILINE))
 
 
-def test_an_engine_that_comes_back_at_another_address_is_found(build, logs, ports):
+def test_router_finds_an_engine_at_its_new_address(build, logs, ports):
     records = {"a.test": ["127.0.0.1"]}
     with stack_of(build, logs, ["a.test"], records, ports=ports) as (stack, server):
         stack.wait_until(lambda: stack.state(0) == "ready")
@@ -123,7 +123,7 @@ def test_an_engine_that_comes_back_at_another_address_is_found(build, logs, port
         stack.wait_until(lambda: stack.worker_states()[0]["events"]["seq"] == 0)
 
 
-def test_addresses_stay_while_no_name_server_answers_and_go_with_the_name(build, logs, ports):
+def test_addresses_survive_failing_name_servers_but_not_unknown_names(build, logs, ports):
     names = ["silent.test", "fails.test", "gone.test", "half.test"]
     records = {name: ["127.0.0.1"] for name in names}
     with stack_of(build, logs, names, records, ports=ports) as (stack, server):
@@ -135,13 +135,13 @@ def test_addresses_stay_while_no_name_server_answers_and_go_with_the_name(build,
         asked = len(server.asked)
         stack.wait_until(lambda: set(names) <= set(server.asked[asked:]))
         stack.wait_until(lambda: "not known" in stack.reason(2))
-        stack.start_engines_again()  # by now another engine may have the address of the last
+        stack.start_engines_again()  # another engine may now have the old address
         stack.wait_until(lambda: states() == ["ready", "ready", "down", "ready"])
         for outcome in ("found", "unknown", "unanswered"):
             assert f'sightline_name_lookups_total{{outcome="{outcome}"}} ' in stack.router_metrics()
 
 
-def test_search_domains_hosts_and_changes_of_both_files_count(build, logs, ports):
+def test_router_uses_search_domains_hosts_and_their_changes(build, logs, ports):
     names = ["short", "in-hosts", "late"]
     records = {"short.pods.test": ["127.0.0.1"]}
     options = "search nowhere.test pods.test\noptions ndots:5"

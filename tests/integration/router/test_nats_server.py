@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""The nats-server that tests start, and what the documented line of permissions keeps apart."""
+"""The nats-server that tests start, and what the documented permissions separate."""
 
 import pathlib
 import socket
@@ -18,7 +18,7 @@ authorization { users = [
 ANSWER_S = 10
 
 
-def test_what_is_published_is_heard_until_the_server_is_killed(logs):
+def test_reader_receives_messages_until_the_server_is_killed(logs):
     with NatsServer(logs) as server:
         with NatsClient(server) as writer, NatsClient(server) as reader:
             reader.subscribe("sl.*.members")
@@ -49,9 +49,9 @@ def test_a_frozen_server_keeps_connections_and_answers_nothing(logs):
         client.flush()
 
 
-def test_no_thread_of_what_is_frozen_runs_any_more(logs):
+def test_freeze_stops_all_threads_of_the_server(logs):
     def states(process):
-        # The third field, behind the name in brackets (proc(5)).
+        # The third field, after the name in brackets (proc(5)).
         return {stat.read_text().rpartition(")")[2].split()[0]
                 for stat in pathlib.Path(f"/proc/{process.pid}/task").glob("*/stat")}
 
@@ -62,7 +62,7 @@ def test_no_thread_of_what_is_frozen_runs_any_more(logs):
             server.thaw()
 
 
-def test_what_has_ended_cannot_be_frozen(logs):
+def test_freeze_refuses_a_server_that_has_ended(logs):
     with NatsServer(logs) as server:
         server.process.kill()
         with pytest.raises(RuntimeError, match="has ended"):
@@ -70,12 +70,12 @@ def test_what_has_ended_cannot_be_frozen(logs):
 
 
 def socket_of_new_client(server):
-    """The kernel connects it; the server says nothing."""
+    """The kernel accepts the connection, but the server sends nothing."""
     with socket.create_connection(("127.0.0.1", server.port), timeout=0.3) as connection:
         connection.recv(1)
 
 
-def test_a_stranger_with_another_scopes_permissions_hears_and_writes_nothing(logs):
+def test_a_user_of_another_scope_receives_and_writes_nothing(logs):
     with NatsServer(logs, TWO_TENANTS) as server:
         with (NatsClient(server, "a", "a") as a, NatsClient(server, "a", "a") as also_a,
               NatsClient(server, "b", "b") as b):

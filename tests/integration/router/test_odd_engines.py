@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""One engine that tells something odd, or gives nothing, beside engines that are well."""
+"""One engine with odd reports or without answers, beside healthy engines."""
 
 import json
 import threading
@@ -14,7 +14,7 @@ def chat(text):
 
 
 class Odd(FakeEngine):
-    """Answers some of the router's own questions otherwise."""
+    """Answers some of the router's own requests differently."""
 
     def __init__(self, name, answers, behave=answer_ok):
         super().__init__(name, behave)
@@ -28,7 +28,7 @@ def models(**entry):
     return (200, json.dumps({"object": "list", "data": [{"id": "demo", **entry}]}))
 
 
-def test_an_engine_of_a_short_context_gets_no_longer_prompt_and_shrinks_no_other(build, logs):
+def test_engine_with_a_short_context_gets_no_longer_prompt(build, logs):
     short = Odd("short", {"/v1/models": models(parent=None, max_model_len=1)})
     a, b = FakeEngine("a", answer_ok), FakeEngine("b", answer_ok)
     with router(build, logs, short, a, b) as stack:
@@ -37,7 +37,7 @@ def test_an_engine_of_a_short_context_gets_no_longer_prompt_and_shrinks_no_other
         assert not short.requests
 
 
-def test_a_sleeping_engine_is_no_candidate_and_says_so(build, logs):
+def test_router_avoids_a_sleeping_engine_and_gives_the_reason(build, logs):
     said = {"/is_sleeping": (200, json.dumps({"is_sleeping": False}))}
     asleep, awake = Odd("asleep", said), FakeEngine("awake", answer_ok)
     flags = ["--fleet-probe-interval", "200ms"]
@@ -55,7 +55,7 @@ def test_a_sleeping_engine_is_no_candidate_and_says_so(build, logs):
         stack.wait_until(lambda: states()["asleep"][0] == "unverified")
 
 
-def test_an_engine_that_gives_no_token_to_anybody_is_suspect_and_others_are_asked(build, logs):
+def test_router_suspects_an_engine_that_returns_no_token(build, logs):
     release = threading.Event()
 
     def hold(connection, request):
@@ -69,7 +69,7 @@ def test_an_engine_that_gives_no_token_to_anybody_is_suspect_and_others_are_aske
         clients = []
 
         def holds_one():
-            """One more client asks, unless it does: of equal engines any may be chosen."""
+            """Adds a client until the stuck engine has one: any of equal engines may be chosen."""
             if not stuck.requests:
                 name = f"{len(clients)}"
                 clients.append(threading.Thread(target=post, args=(stack.port, chat(name))))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Running the router: limits, settings, workers that come and go, the orderly end."""
+"""Operation of the router: limits, settings, changing workers, and the shutdown."""
 
 import http.client
 import http.server
@@ -47,7 +47,7 @@ def small(build, shared_logs):
         yield running
 
 
-def test_nothing_odd_about_events_and_index_is_told_of_a_plain_engine(small):
+def test_a_plain_engine_causes_no_event_or_index_errors(small):
     events = small.worker_states()[0]["events"]
     assert (events["unknown_events"], events["hybrid_cache"]) == (0, False)
     metrics = small.router_metrics()
@@ -93,26 +93,26 @@ def assert_told_to_come_back(stack, answer, limit):
 
 
 def accepted(port):
-    """Connections to it that the program has accepted: those that wait have no inode."""
+    """Counts the connections that the program has accepted. Waiting connections have no inode."""
     table = pathlib.Path("/proc/net/tcp").read_text(encoding="ascii")
     rows = [line.split() for line in table.splitlines()[1:]]
     return sum(row[1].endswith(f":{port:04X}") and row[3] == "01" and row[9] != "0"
                for row in rows)
 
 
-def test_connections_above_their_limit_are_told_to_come_back(build, logs):
-    # Of its own: a client that has left a moment ago may still count.
+def test_router_answers_503_to_connections_over_the_limit(build, logs):
+    # This test has its own stack: a client that has just left may still count.
     flags = ["--connections-max", "50", "--header-timeout", "300s"]
     with Stack(build, engines=1, logs=logs, router_flags=flags) as stack:
         held = []
 
         def begin():
             held.append(socket.create_connection(("127.0.0.1", stack.port)))
-            held[-1].sendall(b"GET /half")  # an idle one would make room
+            held[-1].sendall(b"GET /half")  # the router would close an idle connection
 
         for _ in range(50):
             begin()
-        # Several threads accept: one that is late would find the last one idle.
+        # Several threads accept. A late thread would find the last connection idle.
         stack.wait_until(lambda: accepted(stack.port) == 50)
         begin()
         refused, _, _ = select.select(held, [], [], 10 * SLOWDOWN)
@@ -123,7 +123,7 @@ def test_connections_above_their_limit_are_told_to_come_back(build, logs):
         stack.wait_until(lambda: post(stack.port, chat("there is room again")).status == 200)
 
 
-def test_unfinished_bodies_are_bounded_together_and_not_only_each(build, logs):
+def test_router_limits_all_unfinished_bodies_together(build, logs):
     head = b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: 1000000\r\n\r\n"
     engine = FakeEngine("a", answer_ok)
     with engine, Stack(build, workers=[engine.worker], ready_states=("unverified",), logs=logs,
@@ -141,7 +141,7 @@ def test_unfinished_bodies_are_bounded_together_and_not_only_each(build, logs):
         stack.wait_until(lambda: post(stack.port, chat("x" * 900_000)).status != 503)
 
 
-def test_malformed_requests_get_400_and_hurt_nobody(small):
+def test_malformed_requests_get_400_and_affect_no_others(small):
     for body in (b"", b"{", b"[1,2]", b'{"messages":[nul]}', b"\xff\xfe", b'{"messages":{}}',
                  b'{"model":"demo","messages":[{"role":"user","content":[{"type":"image_url",'
                  b'"image_url":{"url":"data:image/png;base64,@@@@"}}]}]}',
@@ -153,7 +153,7 @@ def test_malformed_requests_get_400_and_hurt_nobody(small):
     assert post(small.port, chat("still here")).status == 200
 
 
-def test_beyond_the_concurrency_limit_requests_are_told_to_come_back(build, logs):
+def test_router_answers_503_over_the_concurrency_limit(build, logs):
     release = threading.Event()
 
     def slow(connection, request):
@@ -185,7 +185,7 @@ def test_sigterm_lets_a_stream_finish_and_ends_cleanly(build, logs):
         return True
 
     engine = FakeEngine("slow", slow)
-    # A port that the system gives to nobody else, once it is closed.
+    # The system assigns this port to no other process once it is closed.
     with router(build, logs, engine, flags=["--port", free_port()]) as stack:
         answers = []
         body = chat("tell me", stream=True)
@@ -203,7 +203,7 @@ def test_sigterm_lets_a_stream_finish_and_ends_cleanly(build, logs):
 
 
 def settled(connection):
-    """What a client reads to the end of its connection; a reset is none."""
+    """Returns what a client reads until the end of its connection, or nothing after a reset."""
     try:
         return receive_all(connection)
     except ConnectionResetError:
@@ -218,7 +218,7 @@ def send_chat(stack, **more):
     return connection
 
 
-def test_what_outlasts_the_drain_is_told_and_not_blamed_on_the_client(build, logs):
+def test_requests_that_outlast_the_drain_do_not_blame_the_client(build, logs):
     release = threading.Event()
 
     def begin_only(connection, request):
@@ -246,7 +246,7 @@ def test_what_outlasts_the_drain_is_told_and_not_blamed_on_the_client(build, log
         assert all("status=499" not in li and "blame=internal" in li for li in lines), lines
 
 
-def test_clients_that_keep_their_connections_busy_are_not_reset_by_a_stop(build, logs):
+def test_shutdown_resets_no_busy_client_connection(build, logs):
     engine = FakeEngine("a", answer_ok)
     ends = []
 
@@ -277,7 +277,7 @@ def test_clients_that_keep_their_connections_busy_are_not_reset_by_a_stop(build,
 
 
 @pytest.mark.parametrize("leave", ["close", "half-close"])
-def test_a_client_that_leaves_is_counted_once_and_as_no_fault_of_the_router(build, logs, leave):
+def test_client_that_leaves_is_counted_once_as_499(build, logs, leave):
     release = threading.Event()
 
     def slow(connection, request):
@@ -296,7 +296,7 @@ def test_a_client_that_leaves_is_counted_once_and_as_no_fault_of_the_router(buil
             assert settled(client) == b""
         counted = 'sightline_requests_total{route="chat_completions",code="499"} 1'
         stack.wait_until(lambda: counted in stack.router_metrics(), seconds=5)
-        # Another request shows that whatever follows the first has been counted.
+        # Another request shows that all effects of the first one have been counted.
         release.set()
         assert post(stack.port, chat("x")).status == 200
         assert 'code="500"' not in stack.router_metrics()
@@ -309,7 +309,7 @@ def yaml_of(stack, workers):
     return "\n".join(lines) + "\n"
 
 
-def test_workers_of_the_configuration_file_come_and_go_without_a_restart(build, logs):
+def test_router_applies_workers_of_its_file_without_a_restart(build, logs):
     with Stack(build, engines=2, logs=logs) as engines:
         directory = logs / "config"
         directory.mkdir(parents=True, exist_ok=True)
@@ -335,7 +335,7 @@ def test_workers_of_the_configuration_file_come_and_go_without_a_restart(build, 
             assert post(router.port, chat("hello")).worker == "w1"
 
 
-def test_workers_come_and_go_while_the_events_of_others_take_long(build, logs):
+def test_slow_events_do_not_delay_changes_of_workers(build, logs):
     with Stack(build, engines=3, logs=logs) as engines:
         directory = logs / "config"
         directory.mkdir(parents=True, exist_ok=True)
@@ -359,7 +359,7 @@ def test_workers_come_and_go_while_the_events_of_others_take_long(build, logs):
             router.wait_until(lambda: states() == {"w0": "ready", "w2": "ready"})
 
 
-def test_a_worker_given_by_its_url_alone_configures_itself(build, logs):
+def test_worker_with_only_a_url_configures_itself(build, logs):
     with Stack(build, engines=1, logs=logs, engine_flags=["--block-size", "32"]) as engines:
         url_only = [{"url": engines.workers[0]["url"]}]
         with Stack(build, workers=url_only, logs=logs / "second") as router:
@@ -374,7 +374,7 @@ def test_a_worker_given_by_its_url_alone_configures_itself(build, logs):
             assert answer.usage["prompt_tokens_details"]["cached_tokens"] == 32 * answer.overlap[0]
 
 
-def test_an_engine_with_another_block_size_is_visibly_excluded_and_claims_nothing(build, logs):
+def test_engine_with_another_block_size_is_excluded_and_claims_nothing(build, logs):
     body = chat([image_part(png(448, 448, seed=8)), text_part("What is it?")])
     with Stack(build, engines=2, logs=logs) as same, \
             Stack(build, engines=1, logs=logs / "odd", engine_flags=["--block-size", "32"]) as odd:
@@ -392,7 +392,7 @@ def test_an_engine_with_another_block_size_is_visibly_excluded_and_claims_nothin
             assert [w["overlap_blocks"] for w in plan["workers"]] == [0, 0, 0]
 
 
-def test_a_late_router_learns_what_engines_already_hold_by_replay(build, logs):
+def test_late_router_learns_the_engines_blocks_by_replay(build, logs):
     body = chat([image_part(png(448, 448, seed=6)), text_part("What is it?")])
     with Stack(build, engines=1, logs=logs) as early:
         assert post(early.port, body).status == 200
@@ -402,7 +402,7 @@ def test_a_late_router_learns_what_engines_already_hold_by_replay(build, logs):
             assert post(late.port, body).overlap[0] == 17
 
 
-def test_one_log_line_a_request_tells_the_decision(small):
+def test_one_log_line_per_request_shows_the_decision(small):
     body = chat([image_part(png(64, 64, seed=2)), text_part("What is it?")])
     answer = post(small.port, body, headers={"x-request-id": "log-line-test"})
     assert answer.status == 200
@@ -420,7 +420,7 @@ def test_one_log_line_a_request_tells_the_decision(small):
     assert "What is it?" not in small.router.log_path.read_text()
 
 
-def test_a_guessed_prompt_length_is_labelled_in_the_log_line(small):
+def test_log_line_marks_an_estimated_prompt_length(small):
     body = chat("hello", truncate_prompt_tokens=4)
     assert post(small.port, body, headers={"x-request-id": "guess-test"}).status == 200
 
@@ -433,7 +433,7 @@ def test_a_guessed_prompt_length_is_labelled_in_the_log_line(small):
     assert "tokens_estimated=true" in lines()[0]
 
 
-def test_a_format_that_only_the_engine_reads_goes_on_unharmed_and_claims_nothing(build, logs):
+def test_router_passes_an_unknown_image_format_and_claims_nothing(build, logs):
     engine = FakeEngine("a", answer_ok)
     with engine, Stack(build, workers=[engine.worker], ready_states=("unverified",),
                        logs=logs) as stack:
@@ -447,7 +447,7 @@ def test_a_format_that_only_the_engine_reads_goes_on_unharmed_and_claims_nothing
             stack.wait_until(lambda line=line: line in stack.router_metrics(), seconds=5)
 
 
-def test_a_passive_audit_leaves_streams_as_the_client_asked_for_them(build, logs):
+def test_passive_audit_does_not_change_streams(build, logs):
     engine = FakeEngine("a", answer_ok)
     with engine, Stack(build, workers=[engine.worker], ready_states=("unverified",), logs=logs,
                        router_flags=["--audit-usage", "passive"]) as stack:
@@ -457,8 +457,7 @@ def test_a_passive_audit_leaves_streams_as_the_client_asked_for_them(build, logs
 
 
 @pytest.mark.parametrize("forward", ["bytes", "url"])
-def test_a_fetched_image_goes_on_as_the_bytes_that_were_hashed_unless_told_otherwise(
-        build, logs, forward):
+def test_fetched_image_reaches_the_engine_as_bytes_or_url(build, logs, forward):
     content = png(64, 64, seed=3)
 
     class Pictures(http.server.BaseHTTPRequestHandler):
@@ -487,7 +486,7 @@ def test_a_fetched_image_goes_on_as_the_bytes_that_were_hashed_unless_told_other
     host.shutdown()
 
 
-def test_an_image_error_of_the_media_host_is_the_clients_and_names_the_part(build, logs):
+def test_image_fetch_error_names_the_part_to_the_client(build, logs):
     class Nothing(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
             self.send_error(404)
@@ -509,14 +508,14 @@ def test_an_image_error_of_the_media_host_is_the_clients_and_names_the_part(buil
     host.shutdown()
 
 
-def test_media_hosts_inside_the_network_are_refused_by_default(small):
+def test_router_refuses_private_media_hosts_by_default(small):
     part = {"type": "image_url", "image_url": {"url": "http://127.0.0.1:1/secret"}}
     answer = post(small.port, chat([part]))
     assert answer.status == 400
     assert error_of(answer)["param"] == "messages[0].content[0]"
 
 
-def test_adapters_are_models_of_their_own_and_share_no_blocks_with_the_base(build, logs):
+def test_adapters_are_separate_models_and_share_no_blocks(build, logs):
     with Stack(build, engines=1, logs=logs, engine_flags=["--lora-module", "ad"]) as stack:
         models = json.loads(stack.get(stack.port, "/v1/models")[1])["data"]
         assert {m["id"]: m["parent"] for m in models} == {"demo": None, "ad": "demo"}
@@ -536,7 +535,7 @@ def run(build, *arguments):
                           timeout=20 * SLOWDOWN)
 
 
-def test_the_program_teaches_how_it_is_called(build):
+def test_help_and_errors_name_the_right_flags(build):
     assert run(build, "--version").stdout.startswith("sightline ")
     for arguments in (["--help"], ["serve", "--help"], ["simulate", "--help"]):
         result = run(build, *arguments)
@@ -553,7 +552,7 @@ def test_the_program_teaches_how_it_is_called(build):
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-def test_what_make_serve_keeps_running_ends_in_order_when_its_terminal_says_so(build, how):
+def test_make_serve_ends_in_order_on_a_signal(build, how):
     hack = pathlib.Path(__file__).resolve().parents[3] / "hack/serve"
     serve = subprocess.Popen([hack, "--build", build, "--free-ports"], stdout=subprocess.PIPE,
                              stderr=subprocess.STDOUT, text=True, process_group=0)

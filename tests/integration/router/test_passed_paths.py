@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""What of a client's request may make an engine connect, load or name something, on every path."""
+"""Fields with which a client could make an engine connect, load or name something, on all paths."""
 
 import base64
 import gzip
@@ -41,7 +41,7 @@ def engine():
 
 @pytest.fixture(scope="module")
 def host():
-    """Serves the picture at every path."""
+    """Serves the image at every path."""
     class Pictures(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
             self.send_response(200)
@@ -70,7 +70,7 @@ def test_no_path_passes_transfer_parameters(build, logs, engine, field):
 
 
 def url_forms(url):
-    """Bodies of every path with the URL where an engine of that path takes one."""
+    """Yields bodies of every path, with the URL where an engine accepts one on that path."""
     for kind in ("image_url", "video_url", "audio_url"):
         for path in (CHAT, "/v1/embeddings", "/pooling", "/tokenize"):
             yield path, media({"type": kind, kind: {"url": url}})
@@ -84,7 +84,7 @@ def url_forms(url):
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:9/a", "http://169.254.169.254/latest/meta-data",
                                  "http://[::ffff:10.0.0.1]/", "file:///etc/passwd", " http://a/"])
-def test_no_url_that_is_refused_reaches_an_engine(build, logs, engine, url):
+def test_no_refused_url_reaches_an_engine(build, logs, engine, url):
     with router(build, logs, engine) as stack:
         for path, asked in url_forms(url):
             answer = post(stack.port, asked, path=path)
@@ -92,7 +92,7 @@ def test_no_url_that_is_refused_reaches_an_engine(build, logs, engine, url):
     assert engine.requests == []
 
 
-def test_what_a_url_names_reaches_the_engine_as_bytes(build, logs, engine, host):
+def test_the_image_of_a_url_reaches_the_engine_as_bytes(build, logs, engine, host):
     want = base64.b64encode(PICTURE).decode()
     with router(build, logs, engine, flags=["--media-allow-private-addresses"]) as stack:
         for path, asked in url_forms(host + "/a"):
@@ -102,7 +102,7 @@ def test_what_a_url_names_reaches_the_engine_as_bytes(build, logs, engine, host)
             assert host not in sent and f";base64,{want}" in sent, path
 
 
-def test_metadata_services_stay_refused_where_private_addresses_are_allowed(build, logs, engine):
+def test_metadata_services_stay_refused_if_private_addresses_are_allowed(build, logs, engine):
     with router(build, logs, engine, flags=["--media-allow-private-addresses"]) as stack:
         for address in ("169.254.169.254", "168.63.129.16", "100.100.100.200", "[fd00:ec2::254]"):
             for path, asked in url_forms(f"http://{address}/"):
@@ -110,7 +110,7 @@ def test_metadata_services_stay_refused_where_private_addresses_are_allowed(buil
     assert engine.requests == []
 
 
-def test_a_url_that_a_request_has_five_times_is_fetched_once(build, logs, engine):
+def test_router_fetches_a_repeated_url_once_per_request(build, logs, engine):
     asked = []
 
     class Pictures(http.server.BaseHTTPRequestHandler):
@@ -134,8 +134,7 @@ def test_a_url_that_a_request_has_five_times_is_fetched_once(build, logs, engine
     server.shutdown()
 
 
-def test_reports_of_reused_blocks_and_names_of_media_are_taken_out_on_every_path(build, logs,
-                                                                                engine):
+def test_router_removes_cache_reports_and_media_names_on_all_paths(build, logs, engine):
     with router(build, logs, engine) as stack:
         for path in PATHS:
             part = {"type": "text", "text": "a", "image_embeds": "b", "uuid": "another's"}
@@ -143,11 +142,11 @@ def test_reports_of_reused_blocks_and_names_of_media_are_taken_out_on_every_path
             assert post(stack.port, asked, path=path).status == 200, path
             sent = json.loads(engine.requests[-1][3])
             assert sent["vllm_xargs"] == {"kv_cache_report_mode": "incremental"}, path
-            if path != "/v1/completions":  # which has no media
+            if path != "/v1/completions":  # this path has no media
                 assert sent["messages"][0]["content"][0]["uuid"] is None, path
 
 
-def test_only_inference_endpoints_are_passed(build, logs, engine):
+def test_router_passes_only_inference_endpoints(build, logs, engine):
     with router(build, logs, engine) as stack:
         for path in ("/v1/load_lora_adapter", "/v1/unload_lora_adapter", "/v1/files", "/sleep",
                      "/v1/embeddings/x", "/inference/v1/generate", "/v1/Embeddings"):
@@ -156,7 +155,7 @@ def test_only_inference_endpoints_are_passed(build, logs, engine):
     assert engine.requests == []
 
 
-def test_a_setting_adds_paths(build, logs, engine):
+def test_a_setting_adds_passed_paths(build, logs, engine):
     flags = ["--passed-path", "/v1/load_lora_adapter", "--passed-path", "/v1/files/*"]
     with router(build, logs, engine, flags=flags) as stack:
         for path in ("/v1/load_lora_adapter", "/v1/files/a"):
@@ -174,7 +173,7 @@ def ask(stack, method, path, payload=None, **headers):
     return answer.status, answer.headers, answer.read()
 
 
-def test_head_is_answered_wherever_get_is(build, logs, engine):
+def test_router_answers_head_like_get(build, logs, engine):
     with router(build, logs, engine) as stack:
         for path in ("/health", "/version", "/v1/models", "/v1/models/demo", "/nothing"):
             status, headers, content = ask(stack, "GET", path)
@@ -185,7 +184,7 @@ def test_head_is_answered_wherever_get_is(build, logs, engine):
         assert (status, headers["allow"]) == (204, "POST, OPTIONS")
 
 
-def test_a_model_is_told_by_its_name(build, logs, engine):
+def test_router_returns_one_model_by_its_name(build, logs, engine):
     with router(build, logs, engine, flags=["--served-model-name", "org/name"]) as stack:
         for path in ("/v1/models/org/name", "/v1/models/org%2Fname"):
             status, content = stack.get(stack.port, path)
@@ -218,7 +217,7 @@ def test_pages_of_allowed_origins_may_use_the_api(build, logs):
     assert list(with_origins("--cors-origin", "off")) == [None] * 6
 
 
-def test_the_log_is_text_whatever_a_request_id_is(build, logs, engine):
+def test_log_stays_text_for_every_request_id(build, logs, engine):
     names = [b"\xff\xfeid", "\u009b31mid".encode(), "\u202eid".encode(), "größe".encode()]
     with router(build, logs, engine) as stack:
         kept = [ask(stack, "POST", CHAT, "{}", **{"x-request-id": name})[1]["x-request-id"]
@@ -230,7 +229,7 @@ def test_the_log_is_text_whatever_a_request_id_is(build, logs, engine):
     assert {c for c in text if unicodedata.category(c) in ("Cc", "Cf")} == {"\n"}
 
 
-def test_a_coded_stream_comes_as_it_is_and_is_not_asked_for(build, logs):
+def test_router_passes_a_compressed_stream_but_requests_none(build, logs):
     text = (token_event("a whole answer") + "data: [DONE]\n\n").encode()
 
     def coded(connection, _request):
@@ -249,7 +248,7 @@ def test_a_coded_stream_comes_as_it_is_and_is_not_asked_for(build, logs):
             assert engine.requests[-1][2]["accept-encoding"] == "identity"
 
 
-def test_a_body_may_begin_with_a_mark_and_name_no_model(build, logs, engine):
+def test_router_accepts_a_byte_order_mark_and_an_empty_model(build, logs, engine):
     with router(build, logs, engine) as stack:
         for path in (CHAT, "/v1/embeddings"):
             asked = json.dumps({**body(), "model": ""}).encode()

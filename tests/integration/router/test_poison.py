@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Requests that engines die of, and how often a request is sent again."""
+"""Requests that kill their engines, and how often the router sends a request again."""
 
 import json
 import threading
@@ -20,7 +20,7 @@ ONE_THREAD = ["--io-threads", "1"]
 
 
 class Mortal(FakeEngine):
-    """Dies of poison: as a process does, or as one whose supervisor starts it anew at once."""
+    """Dies of poison: its process ends, or its supervisor restarts the process immediately."""
 
     def __init__(self, name, is_restarted=False):
         super().__init__(name, self.behave_or_die)
@@ -68,7 +68,7 @@ def ask_sdk(stack, path="chat"):
 
 @pytest.mark.parametrize("is_restarted", [False, True])
 @pytest.mark.parametrize("is_warm", [False, True])
-def test_a_request_that_engines_die_of_kills_two_of_six(build, logs, is_warm, is_restarted):
+def test_a_poison_request_kills_two_of_six_engines(build, logs, is_warm, is_restarted):
     engines = [Mortal(name, is_restarted) for name in "abcdef"]
     with router(build, logs, *engines, flags=ONE_THREAD) as stack:
         if is_warm:
@@ -78,7 +78,7 @@ def test_a_request_that_engines_die_of_kills_two_of_six(build, logs, is_warm, is
         assert failure.status_code == 502
         assert failure.response.headers["x-should-retry"] == "false"
         assert "not sent again" in failure.message
-        # Those who do not care for the header are told the same, and no engine is asked.
+        # Clients that ignore the header get the same answer, and no engine gets the request.
         body = next(engine.requests[-1][3] for engine in engines if engine.deaths)
         for _ in range(3):
             again = post(stack.port, body)
@@ -87,13 +87,13 @@ def test_a_request_that_engines_die_of_kills_two_of_six(build, logs, is_warm, is
         assert deaths(engines) == 2
         assert stack.router_count('sightline_lost_requests_total{outcome="stopped"}') == 1
         assert stack.router_count('sightline_lost_requests_total{outcome="refused"}') == 3
-        # Nobody else is held to it: neither another body of that length, nor a shorter one.
+        # Other requests are served: another body of that length, and a shorter one.
         assert post(stack.port, body.replace(b"poison", b"poisom")).status == 200
         assert post(stack.port, chat("hello")).status == 200
 
 
-def test_a_large_request_kills_two_as_well(build, logs):
-    # Its id is computed on a compute thread.
+def test_a_large_poison_request_kills_two_engines(build, logs):
+    # A compute thread computes the id of a large request.
     engines = [Mortal(name) for name in "abcd"]
     body = json.dumps({**POISON, "padding": "x" * 4_000_000}).encode()
     with router(build, logs, *engines, flags=ONE_THREAD) as stack:
@@ -105,7 +105,7 @@ def test_a_large_request_kills_two_as_well(build, logs):
         assert post(stack.port, body.replace(b"poison", b"poisom")).status == 200
 
 
-def test_what_the_router_does_not_read_kills_two_at_most_either(build, logs):
+def test_a_passed_poison_request_kills_at_most_two_engines(build, logs):
     engines = [Mortal(name) for name in "abcdef"]
     with router(build, logs, *engines) as stack:
         failure = ask_sdk(stack, "embeddings")
@@ -115,7 +115,7 @@ def test_what_the_router_does_not_read_kills_two_at_most_either(build, logs):
                     path="/v1/embeddings").status == 200
 
 
-def test_a_request_that_was_answered_after_all_is_no_longer_remembered(build, logs):
+def test_router_forgets_a_lost_request_after_an_answer(build, logs):
     lost = []
 
     def lose_the_first_of_each(connection, request):
@@ -129,7 +129,7 @@ def test_a_request_that_was_answered_after_all_is_no_longer_remembered(build, lo
         assert len(lost) == 8
 
 
-def test_an_engine_that_ends_an_idle_connection_is_asked_again_and_not_blamed(build, logs):
+def test_router_resends_after_a_closed_idle_connection_without_blame(build, logs):
     def close_when_kept(connection, request):
         sockets.append(connection)
         return sockets.count(connection) == 1 and answer_ok(connection, request)
@@ -140,14 +140,14 @@ def test_an_engine_that_ends_an_idle_connection_is_asked_again_and_not_blamed(bu
         for number in range(8):
             assert post(stack.port, chat(f"{number}")).status == 200
         assert {w["state"] for w in stack.worker_states()} == {"unverified"}
-        # A connection's second request was lost each time, and sent again where it was lost.
+        # Each connection's second request was lost and sent again to the same engine.
         for engine in (a, b):
             bodies = [request[3] for request in engine.requests]
             assert all(bodies.count(body) == 2 for body in bodies[1:])
         assert len(a.requests) + len(b.requests) > 8
 
 
-def test_an_engine_that_died_with_its_kept_connection_is_one_loss(build, logs):
+def test_a_dead_engine_with_a_kept_connection_is_one_loss(build, logs):
     class DiesOfTheFirst(Mortal):
         def behave_or_die(self, connection, request):
             return super().behave_or_die(connection, request) if not died else answer_ok(
@@ -180,7 +180,7 @@ def test_an_engines_own_504_is_final(build, logs):
         assert "x-should-retry" not in answer.headers
 
 
-def test_few_requests_are_sent_again_at_the_same_time(build, logs):
+def test_router_limits_concurrent_retries(build, logs):
     together = threading.Barrier(4)
     release = threading.Event()
 
@@ -197,7 +197,7 @@ def test_few_requests_are_sent_again_at_the_same_time(build, logs):
         answers = []
         clients = [threading.Thread(target=lambda n=n: answers.append(
             post(stack.port, chat(f"{n}")))) for n in range(8)]
-        # One after the other, so that each goes to the one that has fewer.
+        # One after the other: each goes to the engine that has fewer requests.
         for n, client in enumerate(clients, start=1):
             client.start()
             stack.wait_until(lambda: len(a.requests) + len(b.requests) >= n)
@@ -209,6 +209,6 @@ def test_few_requests_are_sent_again_at_the_same_time(build, logs):
             client.join()
         assert sorted(answer.status for answer in answers) == [200] * 7 + [502]
         assert "x-should-retry" not in answers[0].headers
-        # Their places are free again.
+        # The retries have ended, so there is room for others.
         a.behave = lambda _connection, _request: False
         assert post(stack.port, chat("one more")).status == 200

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Long prompts of some clients and a short one of another: who is prepared first."""
+"""The order of preparation of some clients' long prompts and another client's short prompt."""
 
 import http.client
 import json
@@ -16,7 +16,7 @@ ENDED = "sightline_requests_total"
 
 
 class LongEngine(FakeEngine):
-    """Takes prompts of a million tokens."""
+    """Accepts prompts of a million tokens."""
 
     def quiet_answers(self):
         answers = super().quiet_answers()
@@ -27,14 +27,14 @@ class LongEngine(FakeEngine):
 
 
 def hostile(i):
-    """12 MB of which each byte is dear: a letter under marks that change their order."""
+    """Returns 12 MB in which each byte is costly: a letter under marks that change their order."""
     prompt = f"{i}a" + "\u0301\u0316" * 3_000_000
     return json.dumps({"model": "demo", "max_tokens": 1, "prompt": prompt},
                       ensure_ascii=False).encode()
 
 
 def ordinary():
-    """Of 70 KB: too long for an I/O thread."""
+    """Returns a prompt of 70 KB, which is too long for an I/O thread."""
     return json.dumps({"model": "demo", "max_tokens": 1, "prompt": "word " * 14_000}).encode()
 
 
@@ -44,7 +44,7 @@ def send(port, body):
     return connection
 
 
-def test_an_ordinary_prompt_is_prepared_before_long_ones_that_came_earlier(build, logs):
+def test_router_prepares_an_ordinary_prompt_before_earlier_long_ones(build, logs):
     with router(build, logs, LongEngine("a", answer_ok),
                 flags=["--compute-threads", 1]) as stack:
         connections = []
@@ -59,11 +59,11 @@ def test_an_ordinary_prompt_is_prepared_before_long_ones_that_came_earlier(build
         ended_before = stack.router_count(ENDED)
         assert post(stack.port, ordinary(), path=PROMPTS).status == 200
         ended = stack.router_count(ENDED) - ended_before
-        # Those that wait do not begin when their clients leave.
+        # The router does not prepare waiting prompts whose clients have left.
         for connection in connections:
             connection.close()
         stack.wait_until(lambda: stack.router_count(ACTIVE) == 0)
-        # Another one may begin before the ordinary one is there.
-        assert ended <= 3, "the ordinary one, and the long ones that were under way"
+        # One more long prompt may begin before the ordinary one arrives.
+        assert ended <= 3, "more than the ordinary prompt and the long ones in progress"
         left = stack.router_count("sightline_client_disconnects_total")
         assert left >= LARGE - ended_before - 3, "one was under way when the others' clients left"

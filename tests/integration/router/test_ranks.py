@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Engines with several data-parallel ranks behind one URL, judged by the engines' own counters."""
+"""Engines with several data-parallel ranks behind one URL, checked with the engines' counters."""
 
 import collections
 import contextlib
@@ -33,7 +33,7 @@ def rank_of(answer):
 
 
 def by_rank(stack, name):
-    """A counter of all engines: (worker, rank) -> value."""
+    """Returns a counter of all engines: (worker, rank) -> value."""
     values = {}
     for i, worker in enumerate(stack.workers):
         page = stack.get(stack.engine_port(i), "/metrics")[1].decode()
@@ -53,7 +53,7 @@ def stack(build, shared_logs):
         yield running
 
 
-def test_the_second_pass_over_pictures_finds_99_percent_of_the_reusable_blocks(stack):
+def test_second_pass_over_images_finds_99_percent_of_reusable_blocks(stack):
     pictures = [png(448, 448, seed=i) for i in range(300)]
     first = send_all(stack, [picture_body(p) for p in pictures])
     stack.wait_until_heard()
@@ -68,13 +68,13 @@ def test_the_second_pass_over_pictures_finds_99_percent_of_the_reusable_blocks(s
     for answer in answers:
         found[answer.worker, rank_of(answer)] += cached(answer)
     assert {unit: after[unit] - before[unit] for unit in after} == found
-    # Each rank got its share, and every request reached the rank that the router says.
+    # Each rank got its share, and every request reached the rank that the router reports.
     sent = collections.Counter((a.worker, rank_of(a)) for a in first + answers)
     assert len(sent) == ENGINES * RANKS and min(sent.values()) >= 75, sent
     assert by_rank(stack, "sl_sim_requests_total") == sent
 
 
-def test_the_index_of_each_rank_is_that_of_its_cache(stack):
+def test_index_of_each_rank_equals_its_cache(stack):
     send_all(stack, [picture_body(png(224, 224, seed=7000 + i)) for i in range(40)])
     stack.wait_until_heard()
     names = Names(stack.build, stack.name)
@@ -89,7 +89,7 @@ def test_the_index_of_each_rank_is_that_of_its_cache(stack):
     names.close()
 
 
-def test_a_client_cannot_name_the_rank(stack):
+def test_a_client_cannot_choose_the_rank(stack):
     for header in ("0", "7", "first"):
         answer = post(stack.port, completion(1), path="/v1/completions",
                       headers={"X-data-parallel-rank": header})
@@ -122,7 +122,7 @@ def test_explain_log_and_answer_name_the_same_rank(stack):
 
 
 def begin_stream(stack, body):
-    """(connection, rank): the answer has begun; it ends when the connection is closed."""
+    """Returns (connection, rank) of a stream that has begun. To end it, close the connection."""
     connection = http.client.HTTPConnection("127.0.0.1", stack.port, timeout=30 * SLOWDOWN)
     connection.request("POST", "/v1/completions", json.dumps({**body, "stream": True}),
                        {"content-type": "application/json"})
@@ -131,7 +131,7 @@ def begin_stream(stack, body):
     return connection, response.headers["x-sightline-dp-rank"]
 
 
-def test_running_requests_weigh_on_their_own_rank(build, logs):
+def test_running_requests_count_for_their_own_rank(build, logs):
     flags = ENGINE_FLAGS + ["--decode-tokens-per-s", "20"]
     with Stack(build, engines=1, engine_flags=flags, logs=logs,
                router_flags=["--fleet-scrape-interval", "50ms"]) as slow:
@@ -146,17 +146,17 @@ def test_running_requests_weigh_on_their_own_rank(build, logs):
         slow.wait_until(lambda: [r["running"] for r in ranks_of(slow)] == [0, 0])
 
 
-def test_paths_that_are_not_read_go_to_a_rank_too(stack):
+def test_passed_requests_go_to_a_rank_too(stack):
     answer = post(stack.port, {"input": "x"}, path="/v1/embeddings")
     assert answer.status == 404 and rank_of(answer) in ("0", "1")
 
 
 class Relay:
-    """A TCP port in front of another one that can be cut off."""
+    """A TCP port in front of another port. It can be cut off."""
 
     def __init__(self, target, keeper):
         self.target = target
-        # Bound, not listening: while nothing listens nobody else is given the relay's port.
+        # Bound but not listening: no other process gets the relay's port while it is cut off.
         self.keeper = keeper
         self.port = keeper.getsockname()[1]
         self.listener = None
@@ -209,7 +209,7 @@ class Pipe:
 
 
 def bound_in_a_row(count):
-    """Sockets bound to so many successive ports."""
+    """Returns sockets that are bound to this many consecutive ports."""
     for _ in range(100):
         first = 0
         with contextlib.ExitStack() as attempt:
@@ -225,7 +225,7 @@ def bound_in_a_row(count):
     raise RuntimeError("no free ports in a row")
 
 
-def test_a_rank_whose_events_are_lost_counts_without_overlap_until_they_are_back(build, logs):
+def test_a_rank_without_events_has_no_overlap_until_they_return(build, logs):
     with Stack(build, engines=1, engine_flags=ENGINE_FLAGS, logs=logs) as stack:
         sources = json.loads(stack.get(stack.engine_port(0), "/kv_event_sources")[1])
         relays = []
@@ -233,11 +233,11 @@ def test_a_rank_whose_events_are_lost_counts_without_overlap_until_they_are_back
             engine_port = int(sources[str(rank)]["endpoint"].rsplit(":", 1)[1])
             relays.append(Relay(engine_port, keeper))
             relays[rank].listen()
-        # The same engine again, with endpoints given: those of the first rank, ports counting up.
+        # The same engine with given endpoints: those of the first rank, then ports counting up.
         stack.router.stop()
         stack.workers[0].update(events=f"tcp://127.0.0.1:{relays[0].port}", dp=RANKS)
         stack.start_router()
-        # Large enough that recent work, not the draw, sends some of them to each rank.
+        # Images so large that recent work, not the random draw, sends some to each rank.
         bodies = [picture_body(png(896, 896, seed=i)) for i in range(8)]
         answers = send_all(stack, bodies, parallel=1)
         stack.wait_until_heard()
@@ -262,7 +262,7 @@ def test_a_rank_whose_events_are_lost_counts_without_overlap_until_they_are_back
         assert all(predicted(a) == cached(a) > 0 for a in again)
 
 
-def test_a_number_of_ranks_that_the_engine_contradicts_is_seen_and_harms_nobody(build, logs):
+def test_router_excludes_a_worker_with_a_wrong_number_of_ranks(build, logs):
     with Stack(build, engines=1, engine_flags=ENGINE_FLAGS, worker_extra=",dp=3",
                ready_states=("excluded",), logs=logs) as stack:
         worker = stack.worker_states()[0]
@@ -273,7 +273,7 @@ def test_a_number_of_ranks_that_the_engine_contradicts_is_seen_and_harms_nobody(
 
 
 class FakeRanks(FakeEngine):
-    """Tells of two ranks by its metrics; the second one is the busier."""
+    """Reports two ranks in its metrics. The second rank has more load."""
 
     def quiet_answers(self):
         lines = [f'vllm:num_requests_{what}{{engine="{rank}"}} {rank * 3}.0'
@@ -282,7 +282,7 @@ class FakeRanks(FakeEngine):
         return {**super().quiet_answers(), "/metrics": (200, metrics)}
 
 
-def test_a_request_that_fails_on_a_rank_goes_to_another_worker(build, logs):
+def test_request_that_fails_on_a_rank_goes_to_another_worker(build, logs):
     def die(_connection, _request):
         return False
 
@@ -295,8 +295,8 @@ def test_a_request_that_fails_on_a_rank_goes_to_another_worker(build, logs):
                 body = {"model": "demo", "messages": [{"role": "user", "content": "hello"}]}
                 answer = post(stack.port, body, headers={"X-data-parallel-rank": "5"})
                 assert answer.status == 200 and answer.worker == "good"
-                assert rank_of(answer) is None, "a worker with one rank is told none"
+                assert rank_of(answer) is None, "a worker with one rank gets no rank"
             tried = [headers["x-request-id"] for _, _, headers, _ in bad.requests]
-            assert tried and len(set(tried)) == len(tried), "neither again nor on its other rank"
+            assert tried and len(set(tried)) == len(tried), "the failed worker got a request twice"
             assert bad.requests[0][2]["x-data-parallel-rank"] in ("0", "1")
             assert all("x-data-parallel-rank" not in request[2] for request in good.requests)

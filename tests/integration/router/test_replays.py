@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""A router that starts beside engines that have run for long, with publishers as vLLM's: it learns
-all that their buffers have, before it believes them."""
+"""A router that starts beside engines with a long past and publishers like vLLM's. It learns all
+that their buffers hold before it trusts them."""
 
 import pytest
 from stack import SLOWDOWN
 from vllm_fleet import Joining, Publishers, count_errors, held, router_beside
 
 READY_S = 30
-# Where programs are instrumented it is their threads that are looked at, not how much they bear.
+# Instrumented programs test the threads, not the load that they bear.
 MANY = 40 if SLOWDOWN == 1 else 10
 
 
 @pytest.mark.parametrize("live", [0, 100])
-def test_a_replay_that_vllm_cuts_short_is_taken_whole(build, logs, live):
+def test_router_completes_a_replay_that_vllm_cuts_short(build, logs, live):
     with Publishers(published=4000, blocks=4, block_size=512, live=live) as engines, \
             router_beside(build, engines, logs) as stack:
         joined = Joining(stack).wait(READY_S)
@@ -25,7 +25,7 @@ def test_a_replay_that_vllm_cuts_short_is_taken_whole(build, logs, live):
         assert count_errors(stack, "replay_cut") > 0, "the publisher drops nothing"
 
 
-def test_many_replays_at_once_are_all_answered_and_little_waits(build, logs):
+def test_router_completes_many_replays_within_its_memory_limit(build, logs):
     flags = ["--events-held-bytes-max", "16MiB"]
     with Publishers(engines=MANY, published=200, blocks=28, live=5) as engines, \
             router_beside(build, engines, logs, flags=flags) as stack:

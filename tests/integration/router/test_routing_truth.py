@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Routing judged by the engines' own counters: reuse, exactness, no false claims, balance."""
+"""Routing compared with the engines' own counters: reuse, exactness, no false claims, balance."""
 
 import collections
 import concurrent.futures
@@ -27,7 +27,7 @@ def stack(build, shared_logs):
 
 
 def check_second_pass(stack, count):
-    """All pictures once, then once more in another order: judged by the engines' counters."""
+    """Sends all images twice, in two orders. Compares the reuse with the engines' counters."""
     pictures = [png(448, 448, seed=i) for i in range(count)]
     random.Random(1).shuffle(pictures)
     send_all(stack, [picture_body(p) for p in pictures])
@@ -39,29 +39,29 @@ def check_second_pass(stack, count):
     name = "vllm:prefix_cache_hits_total"
     hits = sum(a[name] - b[name] for a, b in zip(after, before))
     assert hits >= 0.99 * reusable(answers)
-    # The engines' counters and their answers tell the same story.
+    # The engines' counters and their answers agree.
     assert hits == sum(cached(a) for a in answers)
     assert all(predicted(a) <= cached(a) for a in answers)
 
 
-def test_the_second_pass_over_a_thousand_images_finds_99_percent_of_the_reusable_blocks(stack):
+def test_second_pass_over_images_finds_99_percent_of_reusable_blocks(stack):
     check_second_pass(stack, 1000)
 
 
-def test_the_second_pass_finds_as_much_while_engines_are_busy_computing(build, logs):
+def test_second_pass_finds_as_much_while_engines_compute(build, logs):
     # 16 clients keep about four prompts in flight on each engine, 28 ms each.
     with Stack(build, engines=ENGINES, logs=logs,
                engine_flags=ENGINE_FLAGS + ["--prefill-tokens-per-s", "10000"]) as slow:
         check_second_pass(slow, 400)
 
 
-def test_one_changed_byte_of_an_image_claims_no_block_of_it(stack):
+def test_an_image_with_one_changed_byte_claims_no_block(stack):
     base = png(448, 448, seed=123456)
     send_all(stack, [picture_body(base)])
     stack.wait_until_heard()
     at = base.index(b"123456")
     changed = base[:at] + b"923456" + base[at + 6:]
-    # The text chunk's checksum must follow, or decoders refuse the file.
+    # The text chunk's checksum must match, or decoders refuse the file.
     start = changed.index(b"tEXt")
     end = at + 6
     changed = changed[:end] + struct.pack(">I", zlib.crc32(changed[start:end])) + changed[end + 4:]
@@ -69,7 +69,7 @@ def test_one_changed_byte_of_an_image_claims_no_block_of_it(stack):
     same = send_all(stack, [picture_body(base)])[0]
     other = send_all(stack, [picture_body(changed)])[0]
     assert predicted(same) == cached(same) > 15 * BLOCK
-    # Only blocks before the picture may be claimed: the system text, less than one block here.
+    # Only blocks before the image may be claimed. The system text is less than one block here.
     assert predicted(other) == cached(other) == 0
 
 
@@ -87,7 +87,7 @@ def test_thousands_of_distinct_images_never_claim_a_block(build, logs):
         assert wrong == 0
 
 
-def test_a_shared_system_prompt_does_not_glue_idle_traffic_to_one_engine(build, logs):
+def test_a_shared_system_prompt_leaves_idle_traffic_balanced(build, logs):
     system = "You are a careful assistant of a large shop. " * 12
     with Stack(build, engines=ENGINES, engine_flags=ENGINE_FLAGS, logs=logs) as fresh:
         served = collections.Counter()
@@ -105,7 +105,7 @@ def test_a_shared_system_prompt_does_not_glue_idle_traffic_to_one_engine(build, 
             assert 60 <= count <= 140, served
 
 
-def test_text_before_a_picture_moves_its_blocks_and_claims_nothing_of_it(stack):
+def test_text_before_an_image_prevents_reuse_of_its_blocks(stack):
     picture = png(448, 448, seed=777)
     send_all(stack, [picture_body(picture)])
     stack.wait_until_heard()
@@ -115,7 +115,7 @@ def test_text_before_a_picture_moves_its_blocks_and_claims_nothing_of_it(stack):
     assert predicted(moved) == cached(moved) == 0
 
 
-def test_the_turns_of_a_long_conversation_are_tokenized_once_and_predicted_exactly(stack):
+def test_turns_of_a_conversation_are_tokenized_once_and_predicted_exactly(stack):
     def known_bytes():
         return sum(float(line.split()[-1]) for line in stack.router_metrics().splitlines()
                    if line.startswith('sightline_token_cache_text_bytes_total{result="hit"}'))
@@ -128,7 +128,7 @@ def test_the_turns_of_a_long_conversation_are_tokenized_once_and_predicted_exact
                          str(rng.randrange(9999)) for _ in range(1200))
         messages.append({"role": ("user", "assistant")[turn % 2], "content": words})
         answer = send_all(stack, [{"model": "demo", "max_tokens": 1, "messages": messages}])[0]
-        # The engine tokenizes by itself, without this cache.
+        # The engine tokenizes the prompt without this cache.
         assert predicted(answer) == cached(answer)
         assert turn == 0 or cached(answer) > 0
         stack.wait_until_heard()
@@ -136,7 +136,7 @@ def test_the_turns_of_a_long_conversation_are_tokenized_once_and_predicted_exact
     assert known_bytes() - before > 80_000
 
 
-def test_a_prompt_of_whole_blocks_computes_its_last_block_again(stack):
+def test_a_prompt_of_whole_blocks_reuses_all_but_the_last(stack):
     body = {"model": "demo", "max_tokens": 1, "prompt": list(range(1000, 1000 + 16 * BLOCK))}
     post(stack.port, body, path="/v1/completions")
     stack.wait_until_heard()
@@ -145,9 +145,9 @@ def test_a_prompt_of_whole_blocks_computes_its_last_block_again(stack):
     assert cached(again) == 15 * BLOCK
 
 
-def test_a_batch_is_routed_by_its_first_prompt_and_proves_nothing_about_predictions(stack):
+def test_a_batch_is_routed_by_its_first_prompt_without_audit(stack):
     def audited():
-        # A request leaves this gauge last, after its metrics are counted.
+        # A request leaves this gauge last, after all its metrics are counted.
         stack.wait_until(lambda: stack.router_count("sightline_requests_active") == 0)
         return [line for line in stack.router_metrics().splitlines()
                 if line.startswith(("sightline_predictions_total",
@@ -158,11 +158,11 @@ def test_a_batch_is_routed_by_its_first_prompt_and_proves_nothing_about_predicti
     answer = post(stack.port, {"model": "demo", "max_tokens": 1, "prompt": prompts},
                   path="/v1/completions")
     assert answer.status == 200 and answer.headers["x-sightline-overlap"] == "0/4"
-    # The engine reports the sum over the batch, the router knows the first prompt.
+    # The engine reports the sum over the batch. The router knows only the first prompt.
     assert audited() == before
 
 
-def test_salt_separates_tenants_and_repeats_within_one(stack):
+def test_salt_separates_tenants_but_allows_reuse_within_one(stack):
     body = picture_body(png(448, 448, seed=888))
     first = {**body, "cache_salt": "tenant-a"}
     send_all(stack, [first])
@@ -172,7 +172,7 @@ def test_salt_separates_tenants_and_repeats_within_one(stack):
     assert predicted(other) == cached(other) == 0
 
 
-def test_a_request_for_which_the_engine_skips_its_cache_is_promised_nothing(stack):
+def test_no_reuse_is_predicted_if_the_engine_skips_its_cache(stack):
     body = {"model": "demo", "max_tokens": 1, "prompt": list(range(7000, 7000 + 4 * BLOCK + 1))}
     post(stack.port, body, path="/v1/completions")
     stack.wait_until_heard()
@@ -184,7 +184,7 @@ def test_a_request_for_which_the_engine_skips_its_cache_is_promised_nothing(stac
         assert answer.headers["x-sightline-overlap"] == "0/4"
 
 
-def test_explain_tells_what_serving_then_does(stack):
+def test_explain_predicts_what_serving_then_does(stack):
     body = picture_body(png(336, 448, seed=999))
     send_all(stack, [body])
     stack.wait_until_heard()
@@ -208,7 +208,7 @@ def test_explain_tells_what_serving_then_does(stack):
     assert "<|image_pad|>" in plan["prompt"]
 
 
-def test_explain_takes_completions_with_text_and_token_ids(stack):
+def test_explain_accepts_completions_with_text_and_token_ids(stack):
     for prompt, want_text in (("The kettle is red.", "The kettle is red."), ([785, 374, 2518], "")):
         explained = post(stack.admin_port, {"model": "demo", "prompt": prompt}, path="/v1/explain")
         plan = json.loads(explained.body)

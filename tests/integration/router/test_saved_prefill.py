@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""The prefill time that the router says was saved is the time that the engines would have taken."""
+"""The prefill time that the router reports as saved equals the time that the engines would need."""
 
 import concurrent.futures
 import re
@@ -8,11 +8,11 @@ import re
 import pytest
 from stack import SLOWDOWN, Stack, post
 
-# So slow that what else an answer takes is little beside it.
+# Prefill is so slow that all else of an answer takes little time in comparison.
 TOKENS_PER_S = 1000 / SLOWDOWN
 PROMPT_TOKENS = 1200
 PROMPTS = 4
-# Of the engines' own time.
+# Relative to the engines' own time.
 TOLERANCE = 0.15
 
 
@@ -24,7 +24,7 @@ def stack(build, logs):
 
 
 def ask(stack, number):
-    """An answer whose prompt is like no other number's."""
+    """Sends a prompt that differs from every other number's. Returns its cached tokens."""
     start = 1000 * number
     answer = post(stack.port, {"model": "demo", "prompt": list(range(start, start + PROMPT_TOKENS)),
                                "max_tokens": 2, "stream": True,
@@ -34,9 +34,9 @@ def ask(stack, number):
 
 
 @pytest.mark.parametrize("parallel", [1, 8], ids=["idle", "loaded"])
-def test_the_saved_seconds_are_those_of_the_engines(stack, parallel):
+def test_saved_seconds_equal_the_engines_prefill_time(stack, parallel):
     numbers = range(parallel * PROMPTS)
-    # An engine's pace is learnt while nothing else runs there.
+    # The router measures an engine's pace while nothing else runs there.
     computed = [ask(stack, number) for number in numbers[:PROMPTS]]
     with concurrent.futures.ThreadPoolExecutor(parallel) as pool:
         computed += pool.map(lambda number: ask(stack, number), numbers[PROMPTS:])
@@ -44,7 +44,7 @@ def test_the_saved_seconds_are_those_of_the_engines(stack, parallel):
         reused = list(pool.map(lambda number: ask(stack, number), numbers))
     assert sum(computed) == 0
     assert sum(reused) > 0.9 * PROMPT_TOKENS * len(reused)
-    # An answer is counted after its client has all of it.
+    # The router counts an answer after its client has received all of it.
     stack.wait_until(lambda: stack.router_count("sightline_reused_tokens_total") == sum(reused))
     counts = re.findall(r"^sightline_saved_prefill_seconds_total{.*} (\S+)$",
                         stack.router_metrics(), re.M)

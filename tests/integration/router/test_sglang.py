@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""A worker of the family SGLang: a real server's recorded session, found, followed, routed to."""
+"""A worker of the family SGLang. The router discovers, follows and uses a real server's recorded
+session."""
 
 import json
 
@@ -10,8 +11,8 @@ from stack import Stack, post
 
 PAGE = 16
 SESSION = "qwen2vl-page16"
-# Text whose reuse follows from the events, up to the first request with an extra_key, whose blocks
-# the recorded server announced as if they had none.
+# The last exchange that is compared. The next one has an extra_key, and the recorded server
+# published its blocks as if they had no key.
 LAST = 28
 
 
@@ -30,13 +31,13 @@ def stack_of(build, logs, engine, **options):
 
 
 def send(stack, exchange):
-    """When all that was published is known to the router."""
+    """Sends the request of an exchange once the router has applied all published events."""
     published = stack.engine.last_sequence
     stack.wait_until(lambda: stack.worker_states()[0]["events"]["seq"] == published)
     return post(stack.port, exchange["request_body"].encode())
 
 
-def test_every_text_of_a_recorded_session_is_predicted_as_it_was_reused(build, logs, engine):
+def test_router_predicts_the_reuse_of_each_recorded_text(build, logs, engine):
     with stack_of(build, logs, engine) as stack:
         view = stack.worker_states()[0]
         assert (view["family"], view["version"]) == ("sglang", "0.5.23")
@@ -52,7 +53,7 @@ def test_every_text_of_a_recorded_session_is_predicted_as_it_was_reused(build, l
         assert compared > 12 and hits > 5
 
 
-def test_an_extra_key_reaches_the_server_as_a_salt_and_claims_nothing(build, logs, engine):
+def test_an_extra_key_becomes_a_salt_and_claims_nothing(build, logs, engine):
     exchange = next(e for e in engine.exchanges if '"extra_key": "x"' in e["request_body"])
     with stack_of(build, logs, engine) as stack:
         assert send(stack, exchange).overlap[0] == 0
@@ -61,7 +62,7 @@ def test_an_extra_key_reaches_the_server_as_a_salt_and_claims_nothing(build, log
         assert body["cache_salt"] == '0::"x"'
 
 
-def test_a_server_of_another_family_is_routed_without_overlap_and_says_why(build, logs, engine):
+def test_an_engine_of_another_family_is_routed_without_overlap(build, logs, engine):
     worker = {key: value for key, value in engine.worker.items() if key != "family"}
     with stack_of(build, logs, engine, worker=worker, ready_states=("excluded",)) as stack:
         view = stack.worker_states()[0]

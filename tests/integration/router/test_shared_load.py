@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Routers over NATS: what is booked through one is weighed by the other."""
+"""Routers over NATS: each router counts the load that is reserved at the other one."""
 
 import contextlib
 import http.client
@@ -15,7 +15,7 @@ ROUNDS = 8
 
 
 class Pair:
-    """Two routers of the same engines, whose answers never come: a request stays booked until its
+    """Two routers of the same engines, which never answer: a request keeps its load until its
     client leaves."""
 
     def __init__(self, build, logs):
@@ -62,12 +62,12 @@ def sources(router):
 
 
 def in_flight(router, whose):
-    """By worker: of this router ("in_flight") or of the others ("others_in_flight")."""
+    """Returns by worker the load of this router ("in_flight") or others ("others_in_flight")."""
     return [worker["ranks"][0][whose] for worker in router.worker_states()]
 
 
 def hold(router, number):
-    """A request under way, unlike all others."""
+    """Sends a request that differs from all others. It runs until the connection is closed."""
     connection = http.client.HTTPConnection("127.0.0.1", router.port)
     tokens = [1000 + number, *range(2000, 2063)]
     connection.request("POST", "/v1/completions",
@@ -77,13 +77,13 @@ def hold(router, number):
     return connection
 
 
-def test_each_chooses_the_engine_that_the_other_has_left_idle(pair):
+def test_each_router_chooses_the_engine_that_the_other_left_idle(pair):
     first, second = pair.routers
     for number in range(ROUNDS):
         held = [hold(first, 2 * number)]
         first.wait_until(lambda: sum(in_flight(first, "in_flight")) == 1)
         taken = in_flight(first, "in_flight")
-        # Of the round before a request may be heard of that has ended.
+        # The other router may still report a request of the last round that has ended.
         second.wait_until(lambda: in_flight(second, "others_in_flight") == taken)  # noqa: B023
         held.append(hold(second, 2 * number + 1))
         second.wait_until(lambda: sum(in_flight(second, "in_flight")) == 1)
@@ -100,7 +100,7 @@ def test_each_chooses_the_engine_that_the_other_has_left_idle(pair):
 
 
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
-def test_what_a_router_had_booked_ends_with_it(pair, end):
+def test_the_load_of_a_router_ends_with_the_router(pair, end):
     first, second = pair.routers
     held = hold(first, 0)
     second.wait_until(lambda: sum(in_flight(second, "others_in_flight")) == 1)
@@ -108,7 +108,7 @@ def test_what_a_router_had_booked_ends_with_it(pair, end):
         held.close()
     first.router.stop(end)
     first.router = None
-    # By their age its bookings stop to count for each request; the list is tidied soon after.
+    # By its age, its load stops counting for each request. The list of sources follows soon.
     second.wait_until(lambda: in_flight(second, "others_in_flight") == [0, 0])
     second.wait_until(lambda: sources(second) == [])
     gone = "silent" if end == signal.SIGKILL else "ended"
@@ -116,7 +116,7 @@ def test_what_a_router_had_booked_ends_with_it(pair, end):
     held.close()
 
 
-def test_a_router_that_is_started_again_sees_what_is_booked_at_the_others(pair):
+def test_restarted_router_learns_the_load_of_the_others(pair):
     first, second = pair.routers
     held = [hold(first, number) for number in range(3)]
     second.wait_until(lambda: sum(in_flight(second, "others_in_flight")) == 3)
@@ -143,14 +143,14 @@ def test_a_reservation_that_moves_to_another_router_counts_once(pair):
     first, second = pair.routers
     reserve(pair.selection_ports[0], 0)
     second.wait_until(lambda: sum(in_flight(second, "others_in_flight")) == 1)
-    # Its caller has lost the first router, which lives.
+    # The caller has lost its connection to the first router, which still runs.
     reserve(pair.selection_ports[1], 1)
     first.wait_until(lambda: sum(in_flight(first, "in_flight")) == 0)
     first.wait_until(lambda: sum(in_flight(first, "others_in_flight")) == 1)
     second.wait_until(lambda: sum(in_flight(second, "others_in_flight")) == 0)
     assert sum(in_flight(second, "in_flight")) == 1
     assert second.router_count('sightline_load_taken_total{where="here"}') == 1
-    # And back.
+    # The reservation moves back.
     reserve(pair.selection_ports[0], 2)
     second.wait_until(lambda: sum(in_flight(second, "in_flight")) == 0)
     assert sum(in_flight(first, "in_flight")) == 1

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""The judgement that tests of faults rely on: which claims above the truth are illegal."""
+"""The verdicts that fault tests rely on: which claims beyond an engine's blocks are illegal."""
 
 import os
 import subprocess
@@ -13,7 +13,7 @@ from truth import ANNOUNCEMENT_S, Claim, Truth, Watch
 
 
 class Scene:
-    """An engine and a router's claims about it, as a watch sees them; time moves by hand."""
+    """An engine and a router's claims about it, as a watch sees them. The test moves the time."""
     processes = list
 
     def __init__(self, monkeypatch):
@@ -44,13 +44,13 @@ def claims_too_much(scene):
     scene.router.blocks = {"a", "evicted"}
 
 
-def test_a_claim_of_what_is_held_or_less_is_legal(scene):
+def test_a_claim_of_held_blocks_or_fewer_is_legal(scene):
     assert not scene.look_after(0)
     scene.router.blocks = set()
     assert not scene.look_after(10)
 
 
-def test_a_claim_outlives_the_removals_announcement_by_its_way_to_the_index_only(scene):
+def test_a_claim_becomes_illegal_soon_after_the_removal_event(scene):
     claims_too_much(scene)
     assert not scene.look_after(0)
     assert not scene.look_after(ANNOUNCEMENT_S * 0.9)
@@ -59,7 +59,7 @@ def test_a_claim_outlives_the_removals_announcement_by_its_way_to_the_index_only
 
 
 @pytest.mark.parametrize("numbers", [{"pending_events": 1}, {"sequence": 5}])
-def test_a_claim_is_legal_until_the_message_with_the_removal_is_sent(scene, numbers):
+def test_a_claim_is_legal_until_the_removal_event_is_sent(scene, numbers):
     claims_too_much(scene)
     vars(scene.engine).update(numbers)
     assert not scene.look_after(0)
@@ -70,7 +70,7 @@ def test_a_claim_is_legal_until_the_message_with_the_removal_is_sent(scene, numb
 
 
 class Waits:
-    """Threads that wait for a processor as long as is said."""
+    """Threads that wait for a processor as long as the test says."""
 
     def __init__(self):
         self.seconds = 0.0
@@ -82,9 +82,9 @@ class Waits:
         return self.seconds - before
 
 
-def test_the_time_for_which_threads_wait_for_a_processor_does_not_count(scene):
+def test_time_waiting_for_a_processor_does_not_count(scene):
     scene.watch._waits = waits = Waits()
-    waits.seconds = 7.0  # before the announcement
+    waits.seconds = 7.0  # before the event
     claims_too_much(scene)
     assert not scene.look_after(0)
     waits.seconds += ANNOUNCEMENT_S
@@ -93,7 +93,7 @@ def test_the_time_for_which_threads_wait_for_a_processor_does_not_count(scene):
     assert illegal[0]["late_s"] == pytest.approx(ANNOUNCEMENT_S * 1.1)
 
 
-def test_waits_are_those_of_each_process_that_waits_longest(monkeypatch):
+def test_waits_add_the_longest_thread_wait_of_each_process(monkeypatch):
     waits = truth.ProcessorWaits()
     seconds = {(1, "10"): 4_000_000_000, (1, "11"): 9_000_000_000, (2, "20"): 1_000_000_000}
     monkeypatch.setattr(waits, "now", lambda: seconds)
@@ -108,7 +108,7 @@ def test_waits_are_read_from_the_scheduler():
     assert waits.since(before) >= 0.0
 
 
-def test_a_process_that_has_ended_waits_for_nothing():
+def test_a_process_that_has_ended_has_no_waits():
     with subprocess.Popen(["true"]) as ended:
         pass
     waits = truth.ProcessorWaits(lambda: [ended])
@@ -116,7 +116,7 @@ def test_a_process_that_has_ended_waits_for_nothing():
     assert waits.since({}) == 0.0
 
 
-def test_a_claim_is_illegal_at_once_where_all_that_was_announced_is_applied(scene):
+def test_a_claim_is_illegal_immediately_if_all_events_are_applied(scene):
     claims_too_much(scene)
     scene.router.applied = 3
     assert not scene.look_after(0)
@@ -125,7 +125,7 @@ def test_a_claim_is_illegal_at_once_where_all_that_was_announced_is_applied(scen
 
 
 @pytest.mark.parametrize("numbers", [{"pending_events": 1}, {"sequence": 5}])
-def test_a_claim_is_legal_while_the_engine_knows_more_than_was_applied(scene, numbers):
+def test_a_claim_is_legal_while_the_index_lags_behind(scene, numbers):
     claims_too_much(scene)
     scene.router.applied = 4
     vars(scene.engine).update(numbers)
@@ -133,7 +133,7 @@ def test_a_claim_is_legal_while_the_engine_knows_more_than_was_applied(scene, nu
     assert not scene.look_after(10)
 
 
-def test_a_number_of_an_earlier_life_proves_nothing(scene):
+def test_a_sequence_number_before_a_restart_proves_nothing(scene):
     scene.router.applied = 4
     scene.engine = Truth(life=1, sequence=1, delivered=1, pending_events=0, blocks=set())
     assert not scene.look_after(0)
@@ -146,13 +146,13 @@ def test_claims_that_do_not_count_are_legal(scene):
     assert not scene.look_after(10)
 
 
-def test_after_a_restart_the_time_runs_at_once(scene):
+def test_the_time_limit_starts_immediately_after_a_restart(scene):
     scene.engine = Truth(life=1, sequence=None, delivered=None, pending_events=0, blocks=set())
     assert not scene.look_after(0)
     assert scene.look_after(ANNOUNCEMENT_S * 1.1)
 
 
-def test_a_block_that_comes_back_starts_anew(scene):
+def test_the_time_limit_starts_again_for_a_returned_block(scene):
     claims_too_much(scene)
     assert not scene.look_after(0)
     scene.engine.blocks = {"a", "evicted"}

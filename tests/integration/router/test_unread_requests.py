@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Requests that the router does not read: embeddings and the like."""
+"""Requests that the router passes without reading them, for example embeddings."""
 
 import json
 import socket
@@ -28,7 +28,7 @@ def state_of(stack, name):
     return {w["name"]: w["state"] for w in stack.worker_states()}[name]
 
 
-def test_a_dead_worker_costs_no_request_and_is_left_alone(build, logs):
+def test_a_dead_worker_fails_no_request_and_is_avoided(build, logs):
     dead, alive = FakeEngine("dead", embedding), FakeEngine("alive", embedding)
     with router(build, logs, dead, alive, flags=["--fleet-probe-interval", "1h"]) as stack:
         dead.close()
@@ -38,7 +38,7 @@ def test_a_dead_worker_costs_no_request_and_is_left_alone(build, logs):
         assert 'sightline_retries_total{worker="dead"' in stack.router_metrics()
 
 
-def test_what_an_engine_may_have_begun_is_not_begun_again_elsewhere(build, logs):
+def test_router_does_not_repeat_a_request_on_another_engine(build, logs):
     engines = [FakeEngine(name, close_now) for name in "ab"]
     with router(build, logs, *engines) as stack:
         answer = post(stack.port, EMBED, path=PATH)
@@ -46,7 +46,7 @@ def test_what_an_engine_may_have_begun_is_not_begun_again_elsewhere(build, logs)
         assert sum(len(engine.requests) for engine in engines) == 1
 
 
-def test_what_an_engine_may_have_read_on_a_kept_connection_is_not_sent_again(build, logs):
+def test_router_resends_only_a_get_after_a_kept_connection_closes(build, logs):
     def once(connection, request):
         return embedding(connection, request) if len(engine.requests) == 1 else False
 
@@ -55,7 +55,7 @@ def test_what_an_engine_may_have_read_on_a_kept_connection_is_not_sent_again(bui
         answers = [post(stack.port, EMBED, path="/v1/files").status for _ in range(2)]
         assert answers == [200, 502]
         assert len(engine.requests) == 2
-        # Reading changes nothing, so it may be tried again: on a new connection.
+        # A GET changes nothing, so the router tries it again on a new connection.
         engine.behave = embedding
         assert post(stack.port, EMBED, path=PATH).status == 200
         before = len(engine.requests)
@@ -65,7 +65,7 @@ def test_what_an_engine_may_have_read_on_a_kept_connection_is_not_sent_again(bui
         assert len(engine.requests) == before + 2
 
 
-def test_an_engine_that_closes_idle_connections_costs_no_request(build, logs):
+def test_closed_idle_connections_fail_no_request(build, logs):
     def answer_then_close(connection, request):
         embedding(connection, request)
         connection.shutdown(socket.SHUT_RDWR)
@@ -82,7 +82,7 @@ def test_an_engine_that_closes_idle_connections_costs_no_request(build, logs):
         assert len(engine.requests) == 20
 
 
-def test_beyond_the_concurrency_limit_they_are_told_to_come_back_too(build, logs):
+def test_passed_requests_over_the_concurrency_limit_get_503(build, logs):
     release = threading.Event()
 
     def slow(connection, request):
@@ -115,7 +115,7 @@ PRIVATE_PICTURE = {"model": "demo", "messages": [{"role": "user", "content": [
 
 
 def ask(port, target, body):
-    """The status and the error message of the answer to a target sent as it is."""
+    """Sends this target unchanged. Returns the status, and the error message or the body."""
     payload = json.dumps(body).encode()
     with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
         connection.sendall(f"POST {target} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n"
@@ -140,8 +140,8 @@ def ask(port, target, body):
     ("/v1/Chat/Completions", 404, "not supported"),
     ("/v1/completions/render", 404, "not supported"),
 ])
-def test_no_spelling_of_a_generating_path_reaches_an_engine_unread(build, logs, target, want_status,
-                                                                   want_message):
+def test_no_spelling_of_a_path_bypasses_the_router(build, logs, target, want_status,
+                                                   want_message):
     engine = FakeEngine("a", embedding)
     with router(build, logs, engine) as stack:
         status, message = ask(stack.port, target, PRIVATE_PICTURE)
@@ -149,7 +149,7 @@ def test_no_spelling_of_a_generating_path_reaches_an_engine_unread(build, logs, 
         assert want_message in message
 
 
-def test_an_engine_gets_the_path_in_the_form_that_it_was_matched_in(build, logs):
+def test_engine_gets_the_path_as_the_router_matched_it(build, logs):
     engine = FakeEngine("a", embedding)
     with router(build, logs, engine) as stack:
         for target in ("http://x/v1/embeddings?a=%2f", "/v1/%65mbeddings?a=%2f"):
