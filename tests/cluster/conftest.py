@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Tests on a real Kubernetes take minutes of processor time for the first build and want a machine
-that `hack/testbed check` is content with: they run only when they are named (make test-cluster).
+"""Tests on a real Kubernetes. The first build takes minutes of processor time, and the machine must
+pass `hack/testbed check`. So these tests run only when they are named (make test-cluster).
 
-A test that wants real pods takes `pods_bed`, or `namespace` for one of its own there. Where the
-machine cannot run pods it fails, unless TESTBED_PODS=off leaves all such tests out; the last line
-then counts them."""
+A test with real pods uses `pods_bed`, or `namespace` for a namespace of its own there. If the
+machine cannot run pods, the test fails. TESTBED_PODS=off excludes all these tests, and the last
+line then gives their number."""
 
 import os
 import pathlib
@@ -21,7 +21,7 @@ from testbed import checks  # noqa: E402
 from testbed.commands import Commands  # noqa: E402
 from testbed.namespace import Namespace, describe_all  # noqa: E402
 
-# A bed with pods that is up and has the images already, for several processes of tests.
+# A running bed with pods and images, for several processes of tests.
 SHARED_BED = os.environ.get("SL_PODS_BED")
 OFF = os.environ.get("TESTBED_PODS") == "off"
 BUILD = pathlib.Path(os.environ.get("SL_BUILD", ROOT / "build/release"))
@@ -29,7 +29,7 @@ NOT_RUN = pytest.StashKey()
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "pods: wants real pods; set on all that take pods_bed")
+    config.addinivalue_line("markers", "pods: needs real pods; set on all tests that use pods_bed")
     config.addinivalue_line("markers", "ends_pods: kills programs of the bed with pods; comes last")
     config.addinivalue_line("markers", "installs: has a bed of its own, whose cluster it changes")
     config.stash[NOT_RUN] = None
@@ -43,8 +43,8 @@ def pytest_ignore_collect(collection_path, config):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """Those that end the bed come last. hack/run_cluster_tests tells by the mark `pods`, which must
-    be there before a choice by marks is made."""
+    """Puts tests that end the bed last. hack/run_cluster_tests selects by the mark `pods`, so it is
+    added before pytest selects by marks."""
     with_pods = [item for item in items if "pods_bed" in item.fixturenames]
     for item in with_pods:
         item.add_marker(pytest.mark.pods)
@@ -63,7 +63,7 @@ def pytest_unconfigure(config):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item, call):
-    """What happened in the namespaces stands below a failure."""
+    """Adds what happened in the namespaces to the report of a failure."""
     report = yield
     if report.failed and call.when != "teardown" and "pods_bed" in item.fixturenames:
         report.sections.extend(describe_all())
@@ -72,7 +72,7 @@ def pytest_runtest_makereport(item, call):
 
 @pytest.fixture(scope="session")
 def pods_bed():
-    """The machine's bed with real pods, for all tests of the run; it has the images of the build
+    """The machine's bed with real pods, for all tests of the run. It has the images of the build
     tree: sightline:testbed, sightline-operator:testbed, nats:testbed, client:testbed."""
     lacking = checks.lacking()
     if lacking:
@@ -93,7 +93,7 @@ def pods_bed():
 
 @pytest.fixture
 def make_namespace(pods_bed, request):
-    """Makes namespaces of the test, by words and labels, and removes them at its end."""
+    """Makes namespaces for the test, with a title and labels, and removes them at its end."""
     made = []
 
     def make(title=request.node.name, labels=None):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""The chart installed in a bed, with the images of the build tree; and what scrapes it."""
+"""The chart installed in a bed with the images of the build tree, and a Prometheus for it."""
 
 import json
 import pathlib
@@ -20,7 +20,7 @@ WAIT = ["--wait", "--timeout=120s"]
 
 
 def of_version(folder, version):
-    """A copy of the chart as of another version."""
+    """Returns a copy of the chart with another version."""
     made = folder / "sightline"
     shutil.copytree(CHART, made)
     text = (made / "Chart.yaml").read_text(encoding="utf-8")
@@ -49,11 +49,11 @@ class Installation:
         return self.helm("uninstall", release, "--namespace", namespace, "--wait")
 
     def remove(self):
-        """With the kinds, which stay by themselves."""
+        """Removes the releases, and the kinds, which Helm keeps."""
         for release, namespace in list(self.releases):
             self.helm("uninstall", release, "--namespace", namespace, "--wait", check=False)
         self.kubectl("delete", "crd", "--ignore-not-found", "--timeout=60s", *KINDS)
-        # An operator whose rights went with it could not give this up.
+        # An operator that lost its rights cannot give up its lease.
         self.kubectl("delete", "leases", "--all", "--namespace", NAMESPACE)
 
 
@@ -62,8 +62,8 @@ def sanitized(label):
 
 
 def targets(kubectl):
-    """What the Prometheus operator makes of the PodMonitors that are there: job -> [(address,
-    labels)]."""
+    """Returns the targets that the Prometheus operator makes from the PodMonitors:
+    job -> [(address, labels)]."""
     monitors = json.loads(kubectl("get", "podmonitors", "-A", "-o", "json"))["items"]
     pods = json.loads(kubectl("get", "pods", "-A", "-o", "json"))["items"]
     found = {}

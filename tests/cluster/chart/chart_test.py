@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""The chart on a real Kubernetes: installed, upgraded, rolled back, removed, by a namespace's
-administrator; nothing that serves notices."""
+"""The chart on a real Kubernetes: install, upgrade, rollback, removal, and use by a namespace's
+administrator. The serving objects do not change meanwhile."""
 
 import argparse
 import contextlib
@@ -28,7 +28,7 @@ from testbed.namespace import RESTRICTED
 from watching import never_with_data, wait_for
 
 EXAMPLES = sorted((CHART / "ci").glob("*-values.yaml"))
-# Kinds whose generation counts changes of what is wanted.
+# The children whose changes the tests detect.
 CHILDREN = "deployments,statefulsets,services,pdb,networkpolicies,mmrp,configmaps,serviceaccounts"
 
 
@@ -40,11 +40,11 @@ def home(make_namespace):
 
 
 def is_hook(one):
-    """The pod of helm's test, whose service account has to be there: other tests run it."""
+    """True for the pod of helm's test. It needs its service account, and other tests run it."""
     return "helm.sh/hook" in one["metadata"].get("annotations", {})
 
 
-def test_every_example_is_accepted_strictly(pods_bed, helm):
+def test_kubernetes_accepts_every_example_strictly(pods_bed, helm):
     for values in EXAMPLES:
         text = helm("template", "sightline", CHART, "--namespace", NAMESPACE, "--values", values,
                     "--api-versions", "monitoring.coreos.com/v1/PodMonitor",
@@ -58,11 +58,11 @@ def test_every_example_is_accepted_strictly(pods_bed, helm):
         assert len(said.splitlines()) == len(objects), values.name
 
 
-def test_two_commands_give_a_router_that_knows_a_picture(home, installation, pods_bed, tmp_path):
+def test_two_commands_start_a_router_that_reuses_blocks(home, installation, pods_bed, tmp_path):
     said = installation.install()
     assert "kubectl apply -f - <<EOF" in said
     assert "Succeeded" in installation.helm("test", "sightline", "--namespace", NAMESPACE)
-    # Where a policy closes engines' ports nobody reads their own hit rate.
+    # If a policy closes the engines' ports, the routers cannot read the engines' hit rates.
     home.apply(router({"networkPolicy": {"enabled": False}}))
     wait_until_serves(home)
     with ClusterWatch(pods_bed, tmp_path / "watch") as watch:
@@ -76,9 +76,9 @@ def test_two_commands_give_a_router_that_knows_a_picture(home, installation, pod
             code, overlap = ask(home, 7)
             known, _, whole = overlap.partition("/")
             return code == 200 and int(known) > 0.8 * int(whole)
-        home.until(comes_home, "the picture is known when it comes again")
+        home.until(comes_home, "the cache holds a repeated picture")
         wait_for(lambda: (watch.value(reused) or 0) > 0.3, what="tokens are reused")
-        # Each router learns of each worker by itself.
+        # Each router measures each worker on its own.
         for seed in (*range(8, 20), *range(8, 20)):
             stream(home, seed)
         wait_for(lambda: (watch.value("sum(sightline_saved_prefill_seconds_total)") or 0) > 0,
@@ -88,13 +88,13 @@ def test_two_commands_give_a_router_that_knows_a_picture(home, installation, pod
 
 
 def stream(home, seed):
-    """By answers that are streamed a worker's pace is learnt."""
+    """Sends a streamed request: from these answers the router measures a worker's pace."""
     body = json.dumps(json.loads(picture(seed)) | {"stream": True})
     code = send(home, address_of(home), body).code
     assert code == 200, code
 
 
-# Queries that are empty here while all is well, by board and panel, and what fills them.
+# Panels that have no data while all is well, by board and panel, and what gives them data.
 EMPTY_WHILE_WELL = {
     ("sightline-engines", "Errors by kind"): "garbage from an engine",
     ("sightline-operator", "Certificates of NATS"): "a process with a certificate",
@@ -108,7 +108,7 @@ def without_data(watch, bed):
 
 
 def look_at_boards(home, watch, bed, folder):
-    """Every query has data, or gets it by what it is for."""
+    """Checks that every query has data, or gets data from what it shows."""
     watch.began = time.monotonic()
     with client(home), others(home):
         well = EMPTY_WHILE_WELL.keys()
@@ -116,7 +116,7 @@ def look_at_boards(home, watch, bed, folder):
         break_an_engine(home)
         with process_with_certificate(bed, folder, watch):
             assert never_with_data(lambda: without_data(watch, bed), set(), 300) == set()
-            # A roll-out is what the operator's board is looked at for.
+            # The operator's board shows a rollout.
             home.apply(router({"kv": {"blockSize": 32}, "networkPolicy": {"enabled": False}}))
             home.until(lambda: status_generation(home) == 2, "the change is seen")
             home.wait("mmr/demo", "Ready", READY_S)
@@ -125,8 +125,8 @@ def look_at_boards(home, watch, bed, folder):
 
 @contextlib.contextmanager
 def others(home):
-    """Beside whole answers about pictures: long streams about new ones, of which engines tell, and
-    prompts that cannot be counted."""
+    """Other load than whole answers about images: long streams about new images, for which engines
+    publish events, and prompts that the router cannot count."""
     over = threading.Event()
 
     def run():
@@ -134,7 +134,7 @@ def others(home):
             for more in ({"stream": True, "max_tokens": 256},
                          {"chat_template": "{{ messages }}"}):
                 body = json.dumps(json.loads(picture(seed)) | more)
-                # Of an engine that is broken on purpose no answer is asked.
+                # An engine that is broken on purpose need not answer.
                 with contextlib.suppress(OSError, http.client.HTTPException):
                     send(home, address_of(home), body)
             if over.wait(0.2):
@@ -149,7 +149,7 @@ def others(home):
 
 
 def draw_operator(watch, bed):
-    """The picture of docs/monitoring.md, which is copied there by hand."""
+    """Draws the image of docs/monitoring.md. A person copies it there."""
     board = next(one for one in BOARDS if one.name == "operator")
     asked = argparse.Namespace(url=watch.url, since=time.monotonic() - watch.began, window="15s")
     pictures = BUILD / "test-output"
@@ -167,7 +167,7 @@ def break_an_engine(home):
 
 @contextlib.contextmanager
 def process_with_certificate(bed, folder, watch):
-    """A router that has a file of authorities and no NATS, scraped with the others."""
+    """A router that has a CA file and no NATS. It is scraped with the others."""
     authority = nats_secrets.make_authority(folder, "ca")
     port = free_port()
     command = [BUILD / "bin/sightline", "serve", "--model-path", BUILD / "models" / MODEL,
@@ -190,7 +190,7 @@ def generations(home):
         meta = one["metadata"]
         if meta["name"] == "kube-root-ca.crt" or meta["name"] == "default":
             continue
-        # Of kinds without a generation what is wanted itself.
+        # For kinds without a generation, the wanted content itself.
         wanted = meta.get("generation") or json.dumps(one.get("data", one.get("spec")), sort_keys=1)
         found[f"{one['kind']}/{meta['name']}"] = (meta["uid"], wanted)
     return found
@@ -200,8 +200,7 @@ def is_ready(home):
     return condition(home, "Ready") == "True AsWanted"
 
 
-def test_releases_come_and_go_and_nothing_that_serves_changes(home, installation, pods_bed,
-                                                              tmp_path):
+def test_changes_of_the_release_change_no_serving_object(home, installation, pods_bed, tmp_path):
     installation.install(chart=of_version(tmp_path / "old", "0.0.9"))
     home.apply(router(ROLLING))
     wait_until_serves(home)
@@ -237,7 +236,7 @@ def status_generation(home):
     return home.get("mmr", "demo").get("status", {}).get("observedGeneration")
 
 
-def test_the_administrator_of_a_namespace_installs_it_there(home, helm, pods_bed):
+def test_a_namespace_administrator_can_install_the_chart(home, helm, pods_bed):
     kubectl = pods_bed.kubectl
     kubectl("apply", "--server-side", "-k", ROOT / "config/crd")
     try:
@@ -248,7 +247,7 @@ def test_the_administrator_of_a_namespace_installs_it_there(home, helm, pods_bed
                     "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User",
                                   "name": "alice"}]})
         as_alice = ["--kube-as-user", "alice", "--namespace", home.name]
-        # Until roles are put together.
+        # Kubernetes aggregates the roles later.
         home.until(lambda: home.try_kubectl(
             "auth", "can-i", "create", "multimodalrouters.sightline.dev", "--as", "alice")[0] == 0,
             "alice may make routers")
@@ -265,7 +264,7 @@ def test_the_administrator_of_a_namespace_installs_it_there(home, helm, pods_bed
         kubectl("delete", "-k", ROOT / "config/crd", "--ignore-not-found", "--timeout=60s")
 
 
-def test_wrong_values_make_nothing(helm, pods_bed):
+def test_helm_refuses_wrong_values_and_creates_nothing(helm, pods_bed):
     answer = helm("install", "wrong", CHART, "--namespace", "wrong", "--create-namespace",
                   "--set=crds.kep=true", check=False)
     assert answer.returncode != 0 and "kep" in answer.stderr

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""The commands of the documentation on a real Kubernetes, as they are written and in their order.
-The images that they name are there already, as nothing is pulled."""
+"""Runs the commands of the documentation on a real Kubernetes, as written and in their order. The
+images that they name are already there, because nothing is pulled."""
 
 import contextlib
 import pathlib
@@ -23,7 +23,7 @@ SYSTEM = "sightline-system"
 
 
 class Reader:
-    """Types what the pages say, in a copy of the tree whose sample has our build's model."""
+    """Runs commands of the pages in a copy of the tree, whose sample has the build's model."""
 
     def __init__(self, bed, folder, runs):
         self._bed = bed
@@ -38,7 +38,7 @@ class Reader:
                           encoding="utf-8")
 
     def types(self, command):
-        """What it says."""
+        """Runs a command. Returns its output."""
         limit = f"timeout {WATCHED_S} " if command.endswith("--watch") else ""
         done = subprocess.run(
             self._bed.command(["bash", "-c", limit + command]), cwd=self._folder, text=True,
@@ -52,7 +52,7 @@ class Reader:
 
     @contextlib.contextmanager
     def begins(self, page, begins, until):
-        """What goes on in the background, from when it says so."""
+        """Starts a command in the background. Continues once its first line has this text."""
         command = self._runs.take(page, begins)
         assert command.endswith(" &")
         process = subprocess.Popen(self._bed.command(["bash", "-c", "exec " + command[:-2]]),
@@ -67,12 +67,12 @@ class Reader:
             process.communicate()
 
     def is_ready(self, seconds=READY_S):
-        """The object is as wanted by its newest spec."""
+        """Waits until the object is ready with its newest spec."""
         self.types(f"kubectl wait mmr/demo --for=condition=Ready --timeout={seconds}s")
 
 
 def named():
-    """(image of a bed, what the chart and the pages call it)"""
+    """Yields (image of a bed, name of it in the chart and on the pages)."""
     values = yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))
     version = yaml.safe_load((CHART / "Chart.yaml").read_text(encoding="utf-8"))["appVersion"]
     yield "nats", f"nats:{values['natsImage']['tag']}"
@@ -100,7 +100,7 @@ def reader(pods_bed, tmp_path):
     pods_bed.kubectl("delete", "deployments,statefulsets,pvc,ingress,hpa", "--all", "--namespace",
                      "default", "--wait=false")
     pods_bed.kubectl("delete", "pv", "sightline-models", "--ignore-not-found", "--wait=false")
-    # Those of operators too: the next test looks at all pods of ours.
+    # Pods of operators too, because the next test looks at all pods of Sightline.
     for pods in (("--all", "--namespace", "default"),
                  ("--selector", "app.kubernetes.io/name=sightline-operator", "--all-namespaces")):
         pods_bed.kubectl("wait", "pods", *pods, "--for=delete", "--timeout=90s")
@@ -113,7 +113,7 @@ POOL_WITH_SCALE = """kubectl patch mmr demo --type=merge -p '{"spec": {"pools": 
    "autoscaling": {"minReplicas": 1, "maxReplicas": 8}}]}}'"""
 
 
-def test_what_the_pages_say_does_what_they_say(reader, pods_bed):
+def test_commands_of_the_pages_do_what_the_pages_say(reader, pods_bed):
     install(reader)
     tasks(reader, pods_bed)
     upgrade(reader)
@@ -124,8 +124,8 @@ def test_what_the_pages_say_does_what_they_say(reader, pods_bed):
 
 
 def forget_leader(reader):
-    """An operator whose rights are gone with it cannot give up its lease, which others would wait
-    for."""
+    """Deletes the leases. An operator without its rights cannot give up its lease, and the next
+    operator would wait for it."""
     reader.types(f"kubectl delete leases --all --namespace {SYSTEM}")
 
 

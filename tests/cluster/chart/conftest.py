@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
 """Tests of the chart on a real Kubernetes of its own, with real pods and the kinds of the
-Prometheus operator. An installation is the cluster's: each test leaves none behind."""
+Prometheus operator. An installation belongs to the whole cluster, so each test removes its own."""
 
 import os
 import pathlib
@@ -38,7 +38,7 @@ def pods_bed():
         commands.up("--pods")
         commands.must("images", "--build", BUILD)
         commands.kubectl("apply", "--server-side", "-f", binaries.kinds("monitoring"))
-        # kubectl validates with it, and waits 32 s for it: too short at first where all is busy.
+        # kubectl validates with it and waits 32 s for it. That is too short on a busy machine.
         commands.kubectl("get", "--raw", "/openapi/v2")
         yield commands
     finally:
@@ -47,7 +47,7 @@ def pods_bed():
 
 @pytest.fixture(scope="session")
 def helm(pods_bed):
-    """helm of the bed: function of its arguments, gives its output."""
+    """The bed's helm: a function of helm's arguments that returns the output."""
     program = binaries.clients()["helm"]
 
     def run(*arguments, check=True):
@@ -60,7 +60,7 @@ def helm(pods_bed):
 
 @pytest.fixture
 def installation(helm, pods_bed):
-    """The chart, as long as the test lasts."""
+    """The chart. What a test installs is removed at its end."""
     from chart import Installation
     made = Installation(helm, pods_bed)
     yield made

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""What NetworkPolicies would say of connections (networking.k8s.io/v1; networks of tests enforce
-none), and the connections that pods of a bed begin."""
+"""What NetworkPolicies allow (networking.k8s.io/v1), and a recorder of the connections that pods of
+a bed begin. The networks of tests enforce no policy."""
 
 import ctypes
 import dataclasses
@@ -17,7 +17,7 @@ ALL_PROTOCOLS = 0x0003
 ATTACH_FILTER, RECEIVE_BUFFER, PACKETS, STATISTICS = 26, 33, 263, 6
 BUFFER_BYTES = 16 << 20
 NAME_SERVER = 53
-# Of frames of Ethernet with IPv4: TCP with SYN and without ACK, UDP to name servers.
+# Passes Ethernet frames with IPv4: TCP with SYN and without ACK, and UDP to name servers.
 FILTER = [
     (0x28, 0, 0, 12), (0x15, 0, 12, 0x0800),           # IPv4
     (0x28, 0, 0, 20), (0x45, 10, 0, 0x1FFF),           # its first fragment
@@ -45,7 +45,7 @@ def parsed(frame):
 
 
 class Recorder:
-    """Connections begun in a bed's network while it is used as a context manager."""
+    """Records connections begun in a bed's network while it is used as a context manager."""
 
     def __init__(self, bed):
         self._bed = bed
@@ -83,7 +83,7 @@ class Recorder:
 
 
 def objects_of(stream):
-    """Of a text of JSON documents one after the other; the last may be cut off."""
+    """Yields the JSON documents of a text. The last one may be cut off."""
     decoder, at = json.JSONDecoder(), 0
     while True:
         while at < len(stream) and stream[at].isspace():
@@ -110,7 +110,7 @@ def labels_of(pod):
 
 
 class Judge:
-    """namespaces: {name: its labels}. Pods are objects of the API; None stands for what is no
+    """namespaces: {name: its labels}. Pods are objects of the API. None means a peer that is no
     pod."""
 
     def __init__(self, policies, namespaces):
@@ -118,8 +118,8 @@ class Judge:
         self._namespaces = namespaces
 
     def refuses(self, source, target, port, protocol="TCP"):
-        """The names of the policies that select an end of it, when none of that end lets it
-        through; else nothing."""
+        """Returns the names of the policies that select an end of the connection, if that end's
+        policies refuse it. Returns nothing if they allow it."""
         return self._end(target, source, "Ingress", "ingress", "from", target, port, protocol) or \
             self._end(source, target, "Egress", "egress", "to", target, port, protocol)
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""NetworkPolicies of the chart and of an object against the connections that are made while a
-router serves, grows and changes: each is let through, and no stranger is."""
+"""NetworkPolicies of the chart and of an object, checked with the connections of a router that
+serves, grows and changes. They allow each of these connections, and refuse strangers."""
 
 import dataclasses
 import ipaddress
@@ -31,8 +31,8 @@ def role(one):
     return labels.get("app.kubernetes.io/component") or labels.get("app.kubernetes.io/name")
 
 
-def test_judging_knows_names_of_ports_and_selectors():
-    """By hand, of the parts of the judge that a policy of ours may not have."""
+def test_judge_resolves_port_names_and_selectors():
+    """Checks parts of the judge that Sightline's policies may not need."""
     frontend = {"metadata": {"name": "f", "namespace": "a", "labels": {"app": "f"}},
                 "spec": {"containers": [{"ports": [{"name": "http", "containerPort": 80}]}]}}
     friend, stranger = ({"metadata": {"name": name, "namespace": "b", "labels": {"app": name}}}
@@ -65,8 +65,7 @@ def client_pod(name):
     return made
 
 
-def test_policies_let_through_what_is_connected_and_no_stranger(home, installation, pods_bed,
-                                                                tmp_path):
+def test_policies_allow_our_connections_and_no_others(home, installation, pods_bed, tmp_path):
     with open(tmp_path / "pods.json", "w", encoding="utf-8") as out, Recorder(home.bed) as recorder:
         watching = home.begin("kubectl", "get", "pods", "-A", "--watch", "-o", "json", stdout=out)
         try:
@@ -111,7 +110,7 @@ def api_port(pods_bed):
 
 
 def behind_services(seen, pods_bed):
-    """With the API server, which the node answers for itself, in the place of its Service."""
+    """Replaces the API server's Service by the node, which answers for the API server itself."""
     kubernetes = pods_bed.get("service", "kubernetes", "-n", "default")["spec"]["clusterIP"]
     port = api_port(pods_bed)
     return {dataclasses.replace(one, target=NODE_IP, port=port)
@@ -119,12 +118,12 @@ def behind_services(seen, pods_bed):
 
 
 def check_seen(seen, pods, judge):
-    """All that pods begin; what the node itself does, such as probes, no policy forbids
-    (kubernetes.io, Network Policies)."""
+    """Checks all connections that pods begin. No policy forbids the node's own, for example
+    probes (kubernetes.io, Network Policies)."""
     kinds, refused = set(), {}
     for one in seen:
         source, target = pods.get(one.source), pods.get(one.target)
-        # What goes to a Service is seen again with a pod's address.
+        # A connection to a Service appears again with a pod's address.
         if source is None or ipaddress.ip_address(one.target) in SERVICES:
             continue
         outside = "node" if one.target == NODE_IP else "outside"
@@ -132,7 +131,7 @@ def check_seen(seen, pods, judge):
         if found := judge.refuses(source, target, one.port, one.protocol):
             refused[(role(source), one.target, one.port)] = found
     assert refused == {}
-    # Nothing that has to be there was overlooked.
+    # The recorder has missed no connection that must exist.
     assert kinds >= {
         (None, "frontend", PORT), ("frontend", "router", SELECTION_PORT),
         ("frontend", "nats", NATS_PORT), ("router", "nats", NATS_PORT),
@@ -145,7 +144,7 @@ def check_seen(seen, pods, judge):
     assert {("frontend", "worker", PORT), ("router", "worker", PORT)} & kinds, kinds
 
 
-# What is open to whoever reaches a pod, and must be: for clients, for operator and Prometheus.
+# Ports that must be open to everyone: for clients, for the operator and Prometheus.
 OPEN = {("frontend", PORT), ("frontend", ADMIN_PORT), ("router", ADMIN_PORT),
         ("worker", ADMIN_PORT), ("sightline-operator", METRICS_PORT)}
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Routers and frontends of a bed with fake nodes, as far as the operator asks them: their pods get
-addresses of this machine's loopback, where one thread takes what is pushed and says it back. Every
-worker of a list is admitted."""
+"""Simulates the routers and frontends of a bed with fake nodes, for the operator's requests. Their
+pods get addresses of this machine's loopback. There this process accepts what the operator pushes,
+and returns it. It admits every worker of a list."""
 
 import collections
 import contextlib
@@ -20,13 +20,13 @@ ADMIN_PORT = 9090
 LOOK_S = 0.2
 ASK_S = 10
 NODES = 3
-# For as many objects as any test makes.
+# Enough for the objects of any test.
 PODS_A_NODE = "1000"
 MERGE = "application/merge-patch+json"
 
 
 def give_addresses(bed):
-    """Addresses of loopback that no other bed has, and room."""
+    """Gives the nodes loopback addresses that no other bed has, and room for many pods."""
     number = (bed.ports["etcd"] - beds.FIRST_PORT) // beds.BLOCK
     api = Api(bed)
     for i in range(NODES):
@@ -41,7 +41,7 @@ def give_addresses(bed):
 
 
 class State:
-    """What one process was told."""
+    """What the operator pushed to one process."""
 
     def __init__(self, uid):
         self.uid = uid
@@ -59,7 +59,7 @@ class State:
         return {"members": [], "nats": [{"connected": True}]}
 
     def take(self, path, body):
-        """Whether it is taken: an older list is not."""
+        """Returns whether the push is accepted. An older list is not."""
         if path == "/v1/settings":
             self.settings = body["settings"]
         elif body["generation"] < self.list.get("generation", 0):
@@ -82,7 +82,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self._say(200 if is_taken else 409, {})
 
     def log_message(self, *_):
-        """Tests say what they want to be seen."""
+        """Logs nothing: tests print what they need."""
 
     def _say(self, status, value):
         content = json.dumps(value).encode()
@@ -95,7 +95,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
 
 class Answering:
-    """From its beginning until its end there is somebody at the addresses of all such pods."""
+    """Answers at the addresses of all these pods while it is used as a context manager."""
 
     def __init__(self, bed):
         self._api = LastingApi(bed)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""A bed with fake nodes whose routers answer, and the operator as a process behind a proxy. All
-that is done at random follows from SEED; SL_CLUSTER_FULL=1 does much more of it."""
+"""A bed with fake nodes and simulated routers, and the operator as a process behind a proxy. All
+random choices follow from SEED. SL_CLUSTER_FULL=1 makes many more of them."""
 
 import os
 import pathlib
@@ -22,7 +22,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 BUILD = pathlib.Path(os.environ.get("SL_BUILD", ROOT / "build/release")).resolve()
 SEED = os.environ.get("SEED") or "1"
 LOG_BYTES = 8000
-# Of the operator, unless a module has another one: what depends on its looks alone comes soon.
+# The operator's, unless a module has another one. What depends only on polls then comes soon.
 POLL_INTERVAL = "500ms"
 
 
@@ -30,7 +30,7 @@ POLL_INTERVAL = "500ms"
 def pytest_runtest_makereport(item, call):
     report = yield
     if report.failed and "seed" in item.fixturenames:
-        report.sections.append(("seed", f"the same again: SEED={SEED}"))
+        report.sections.append(("seed", f"repeat with SEED={SEED}"))
     log = item.funcargs.get("operator") if hasattr(item, "funcargs") else None
     if report.failed and log is not None:
         report.sections.append(("operator", log.log.read_text()[-LOG_BYTES:]))
@@ -69,7 +69,7 @@ def proxy(bed):
 
 @pytest.fixture(scope="module")
 def operator(request, bed, proxy):
-    """A killed one must not wait for a Lease to run out."""
+    """Without leader election: after a kill, it must not wait until a Lease expires."""
     poll_interval = getattr(request.module, "POLL_INTERVAL", POLL_INTERVAL)
     kubeconfig = local_operator.write_kubeconfig(bed, proxy.server)
     with local_operator.LocalOperator(

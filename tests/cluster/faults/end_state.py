@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Everything of a namespace with one MultimodalRouter "demo" as text that two runs of the same have
-in common: without what every run has otherwise (names of pods and revisions, addresses, times,
-keys), and with nothing else left out."""
+"""All objects of a namespace with one MultimodalRouter "demo", as text that two equal runs have in
+common. The text leaves out only what differs in every run: names of pods and revisions, addresses,
+times and keys."""
 
 import collections
 import json
@@ -20,7 +20,7 @@ KINDS = {
 OF_A_RUN = ("uid", "resourceVersion", "creationTimestamp", "managedFields", "generation",
             "generateName")
 OF_A_SERVICE = ("clusterIP", "clusterIPs", "nodePort", "healthCheckNodePort")
-# Of the controllers of Kubernetes.
+# Annotations by the controllers of Kubernetes.
 THEIRS = ("deployment.kubernetes.io/revision", "pv.kubernetes.io/bind-completed")
 COUNTS = ("replicas", "readyReplicas", "updatedReplicas")
 LATER = [
@@ -43,7 +43,7 @@ def _without(value):
 
 
 def _with_current(value, generation):
-    """How often the spec was changed is of a run, whether the status is of the last one is not."""
+    """Marks a current observedGeneration. Runs differ in the number of changes, but not in this."""
     if isinstance(value, list):
         return [_with_current(one, generation) for one in value]
     if not isinstance(value, dict):
@@ -67,7 +67,7 @@ class Reader:
         self._api = LastingApi(home.bed)
 
     def read(self):
-        """{kind/name: text}; None while a list cannot be had."""
+        """Returns {kind/name: text}, or None while a list cannot be read."""
         things = {}
         for group, kinds in KINDS.items():
             for plural in kinds:
@@ -103,7 +103,7 @@ class Reader:
 
 
 def is_at_rest(state):
-    """Whether the object says that all is as wanted, of the spec that it has now."""
+    """Returns whether the object reports that all is as wanted, for its current spec."""
     if not state or "multimodalrouters/demo" not in state:
         return False
     status = json.loads(state["multimodalrouters/demo"]).get("status", {})
@@ -113,7 +113,7 @@ def is_at_rest(state):
 
 
 def differences(state, wanted):
-    """What is told of a comparison that fails."""
+    """Returns the differences as text, for a comparison that fails."""
     lines = []
     for name in sorted(set(state or {}) | set(wanted)):
         left, right = (state or {}).get(name), wanted.get(name)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""An object is made while requests of one kind fail in one way: what comes of it is what comes of
-it without, whole."""
+"""Makes an object while requests of one kind fail in one way. Its whole final state must equal the
+final state without faults."""
 
 import random
 
@@ -12,7 +12,7 @@ from testbed.namespace import Namespace
 
 FAULTS = 10
 TIMES = 3
-# Method and pattern; HOME is the namespace.
+# Method and pattern. HOME is the namespace.
 REQUESTS = {
     "writes of Deployments": ("PATCH", r"/HOME/deployments/"),
     "writes of ConfigMaps": ("PATCH", r"/HOME/configmaps/"),
@@ -32,13 +32,13 @@ LISTS = {f"lists of {kind}": ("GET", rf"/{kind}\?(?!.*watch=)")
 
 
 def table():
-    """All (fault, what it strikes)."""
+    """Returns all pairs (fault, requests that it hits)."""
     once = [(fault, what) for fault in ALL if fault != "cut" for what in {**REQUESTS, **LISTS}]
     return once + [(fault, what) for fault in ("cut", "drop", "500") for what in WATCHES]
 
 
 def plan_of(seed, count):
-    """Every kind of fault, and others until there are `count`."""
+    """Returns one fault of every kind, and others until there are `count`."""
     dice = random.Random(f"faults {seed}")
     every = table()
     dice.shuffle(every)
@@ -54,7 +54,7 @@ def rule_of(fault, what, home):
 
 @pytest.fixture(scope="module")
 def wanted(bed, operator):
-    """What comes of it while nothing fails."""
+    """The final state while nothing fails."""
     with Namespace(bed.bed, "undisturbed") as home:
         life = Life(home)
         life.apply(SMALLEST)
@@ -78,8 +78,7 @@ def test_the_same_seed_gives_the_same_faults():
     assert {fault for fault, _ in plan_of("7", FAULTS)} == set(ALL)
 
 
-def test_no_fault_changes_what_comes_of_an_object(
-        make_home, proxy, operator, wanted, seed, is_full):
+def test_no_fault_changes_the_final_state(make_home, proxy, operator, wanted, seed, is_full):
     plan = plan_of(seed, len(table()) if is_full else FAULTS)
     for fault, what in plan:
         home = make_home(f"{fault} {what}")

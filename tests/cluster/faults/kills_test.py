@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""The operator is killed at random requests, before the API server has them and after it has done
-them, again and again while an object changes: what comes of each spec is what comes of it without,
-whole."""
+"""Kills the operator at random requests, before the API server receives them or after it has
+executed them. This is repeated while an object changes. The whole final state of each spec must
+equal the final state without kills."""
 
 import dataclasses
 import itertools
@@ -12,7 +12,7 @@ import threading
 from steps import STEPS, Life, undisturbed
 
 KILLS, KILLS_FULL = 20, 200
-# From its start; one that needs fewer to come to rest is killed there.
+# Counted from the operator's start. An operator that needs fewer requests is killed at rest.
 REQUESTS_MAX = 60
 
 
@@ -23,7 +23,7 @@ class Kill:
 
 
 def plan_of(seed, kills):
-    """[(step, its kills)]: the same for the same seed."""
+    """Returns [(step, its kills)], the same for the same seed."""
     dice = random.Random(f"kills {seed}")
     steps, left = [], kills
     for step in itertools.cycle(STEPS):
@@ -36,7 +36,7 @@ def plan_of(seed, kills):
 
 
 class Killer:
-    """Counts the requests of the process that runs, and ends it at the one that is asked for."""
+    """Counts the requests of the running operator, and kills it at the chosen one."""
 
     def __init__(self, proxy, operator):
         self._proxy, self._operator = proxy, operator
@@ -76,7 +76,7 @@ def test_the_same_seed_gives_the_same_plan():
     assert sum(len(kills) for _, kills in plan_of("7", 30)) == 30
 
 
-def test_kills_at_any_request_change_no_end(make_home, proxy, operator, seed, is_full):
+def test_kills_at_any_request_change_no_final_state(make_home, proxy, operator, seed, is_full):
     wanted = undisturbed(make_home("undisturbed")).ends
     life, killer = Life(make_home("killed")), Killer(proxy, operator)
     table = {"before": 0, "after": 0, "at rest": 0}

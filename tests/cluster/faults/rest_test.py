@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Objects at rest cost nothing: no read of a Secret, no write, of any of them."""
+"""Objects at rest cost nothing: they cause no read of a Secret and no write."""
 
 import collections
 import json
@@ -14,7 +14,7 @@ from testbed.api import Api
 OBJECTS, OBJECTS_FULL = 10, 100
 REST_S, QUIET_S, WINDOW_S = 600, 10, 60
 READS = ("get", "list", "watch")
-# As it is installed: ten times as many questions a second would keep this process from answering.
+# The installed value. With 500 ms, ten times as many requests would overload this process.
 POLL_INTERVAL = "5s"
 
 
@@ -25,12 +25,12 @@ class Request(collections.namedtuple("Request", "verb resource name")):
 
     @property
     def object(self):
-        """The MultimodalRouter that it is of: names of children and events begin with its name."""
+        """The MultimodalRouter of the request. Names of children and events begin with its name."""
         return re.match(r"[^-.]*", self.name or "").group()
 
 
 def requests_of(bed, since):
-    """By the operator, since the audit log had so many bytes."""
+    """Returns the operator's requests since the audit log had `since` bytes."""
     with bed.bed.audit_log.open() as file:
         file.seek(since)
         events = [json.loads(line) for line in file if line.endswith("\n")]
@@ -50,7 +50,7 @@ def are_ready(home, count):
 
 
 class Objects:
-    """The objects now, and what was written to them later."""
+    """The objects at one moment, and what was written to them later."""
 
     def __init__(self, bed, home):
         self._api = Api(bed.bed)
@@ -58,9 +58,9 @@ class Objects:
         self._first = self._api.get(self._path)
 
     def late(self):
-        """Names of those that said, then or in any state since, that no router answered in time: on
-        a busy machine that happens. Their events do not show it each time: the third and later ones
-        of a series are counted, and written once, when it has ended."""
+        """Returns the names of objects that reported, then or in any state since, that no router
+        answered in time. This happens on a busy machine. Their events do not always show it: the
+        third and later events of a series are counted, and written once, when it has ended."""
         version = self._first["metadata"]["resourceVersion"]
         status, body = self._api.call(
             f"{self._path}?watch=1&resourceVersion={version}&timeoutSeconds=1")
@@ -74,14 +74,14 @@ class Objects:
 
 
 def is_last_count(request):
-    """A series of events may end after what it is about: once, so that it is judged again."""
+    """A series of events may end after its cause. The test then measures again."""
     return request.verb == "patch" and request.resource == "events"
 
 
 def test_objects_at_rest_read_no_secrets_and_write_nothing(make_home, bed, operator, is_full):
     count = OBJECTS_FULL if is_full else OBJECTS
     home = make_home("rest")
-    # Of two, one that answers late changes nothing of what an object says.
+    # With two routers, one late answer does not change what an object reports.
     two = router(router={"replicas": 2})
     home.apply(*(two | {"metadata": {"name": f"r{i}"}} for i in range(count)))
     home.until(lambda: are_ready(home, count), f"{count} are ready", REST_S)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Specs that one object has, one after the other, and what becomes of each while nothing fails."""
+"""The specs that one object has in turn, and the final state of each while nothing fails."""
 
 import dataclasses
 
@@ -37,7 +37,7 @@ STEPS = [
 
 @dataclasses.dataclass
 class Life:
-    """Of one object; `ends`: the state after each step, by its name."""
+    """The life of one object. `ends`: the state after each step, by the step's name."""
     home: object
     ends: dict = dataclasses.field(default_factory=dict)
 
@@ -51,7 +51,7 @@ class Life:
         return self._reader.read() == wanted
 
     def await_rest(self, spec):
-        """The state in which nothing moves any more."""
+        """Waits until nothing changes any more. Returns that state."""
         generation = self.home.get("mmr", "demo")["metadata"]["generation"]
         seen = []
 
@@ -66,7 +66,7 @@ class Life:
         return self.home.until(rests, f"it has become {spec['spec']}", REST_S)
 
     def await_state(self, wanted, what, is_enough=lambda: False):
-        """The state, or that it is enough."""
+        """Waits until the state is `wanted`, or until is_enough()."""
         try:
             self.home.until(lambda: is_enough() or self.is_at(wanted), what, REST_S)
         except AssertionError as error:

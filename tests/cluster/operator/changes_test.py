@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""What a client that never stops does not notice: other sizes, another image, an operator that is
-away. While two revisions serve, each gets the share of its workers, and no router hears of blocks
-of two sizes."""
+"""Changes that a client which never stops does not notice: other sizes, another image, an absent
+operator. While two revisions serve, each gets the share of its workers, and no router receives
+blocks of two sizes."""
 
 import contextlib
 import json
@@ -13,7 +13,7 @@ from installed import (BUILD, READY_S, ROLLING, admin, away, client, condition, 
                        metric, router, status, wait_until_serves)
 
 NEXT_IMAGE = "sightline:next"
-# Enough that a share is known to 10 parts of 100, at four standard deviations.
+# Enough requests to measure a share to 10 percentage points, at four standard deviations.
 ASKED, DEVIATIONS = 400, 4
 FRONTENDS = 4
 
@@ -32,7 +32,7 @@ def pods(home, component):
     return home.get("pods", "-l", f"app.kubernetes.io/component={component}")["items"]
 
 
-def test_more_workers_and_fewer_fail_no_request(demo):
+def test_scaling_of_workers_fails_no_request(demo):
     with client(demo) as answers:
         for replicas in (3, 1, 2):
             demo.apply(sized(replicas))
@@ -44,12 +44,12 @@ def test_more_workers_and_fewer_fail_no_request(demo):
 
 @pytest.fixture
 def next_image(pods_bed):
-    """The same program by another name, as a release would be."""
+    """The same program under another name, like a release."""
     pods_bed.must("image", NEXT_IMAGE, BUILD / "bin/sightline")
     return NEXT_IMAGE
 
 
-def test_another_image_replaces_every_pod_and_fails_no_request(demo, next_image):
+def test_a_new_image_replaces_every_pod_and_fails_no_request(demo, next_image):
     def old():
         return [pod["metadata"]["name"] for component in ("frontend", "router", "worker")
                 for pod in pods(demo, component)
@@ -66,7 +66,7 @@ def test_another_image_replaces_every_pod_and_fails_no_request(demo, next_image)
 
 
 @pytest.mark.alone
-def test_an_engine_leaves_and_a_router_restarts_while_the_operator_is_away(demo, operator):
+def test_no_request_fails_while_the_operator_is_away(demo, operator):
     engine = pods(demo, "worker")[0]["metadata"]["name"]
     old_router = pods(demo, "router")[0]["metadata"]["name"]
     with client(demo) as answers:
@@ -85,7 +85,7 @@ def test_an_engine_leaves_and_a_router_restarts_while_the_operator_is_away(demo,
 
 
 def block_sizes(home):
-    """{router: block sizes of the workers in its index}. None of them has met two of one worker."""
+    """Returns {router: its workers' block sizes}. Fails if a router met two sizes of a worker."""
     sizes = {}
     for name, read in admin(home, "router").items():
         with contextlib.suppress(OSError, ValueError):
@@ -96,7 +96,7 @@ def block_sizes(home):
     return sizes
 
 
-def test_two_revisions_get_the_requests_of_their_workers_and_never_share_an_index(home):
+def test_two_revisions_share_requests_by_workers_but_no_index(home):
     wide = {"frontend": {"replicas": FRONTENDS}}
     home.apply(router(ROLLING | wide))
     wait_until_serves(home)
@@ -111,7 +111,7 @@ def test_two_revisions_get_the_requests_of_their_workers_and_never_share_an_inde
                 and revisions)
 
     def frontends_follow():
-        """Nothing moves, and all endpoints are there."""
+        """True when nothing changes and all endpoints are ready."""
         wanted = sum(one["spec"]["replicas"] for one in
                      home.get("deployment", "-l",
                               "app.kubernetes.io/component=frontend")["items"])
@@ -124,7 +124,7 @@ def test_two_revisions_get_the_requests_of_their_workers_and_never_share_an_inde
         home.apply(router(ROLLING | wide | larger))
         home.until(both_serve, "workers of both revisions are routable", READY_S)
         home.apply(router(ROLLING | wide | larger | paused))
-        revisions = home.until(frontends_follow, "the roll-out stands still", READY_S)
+        revisions = home.until(frontends_follow, "the rollout is paused", READY_S)
         begun = len(answers)
         home.until(lambda: len(answers) >= begun + ASKED, f"{ASKED} questions are answered",
                    READY_S)

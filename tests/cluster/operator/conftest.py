@@ -16,8 +16,8 @@ from installed import BUILD, MODEL, ROLLING, router, wait_until_serves  # noqa: 
 
 @pytest.fixture(scope="session")
 def operator(pods_bed):
-    """The operator, installed as the documentation says; its log stands below a failure of it. Of
-    several processes of tests each does it, one after the other."""
+    """The operator, installed as the documentation describes. Its log is printed below a failure.
+    Several processes of tests install it one after the other."""
     with open(pods_bed.directory / "installed", "w", encoding="ascii") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         installation.install(pods_bed.kubectl)
@@ -36,7 +36,7 @@ def home(operator, make_namespace):
 
 @pytest.fixture
 def demo(home):
-    """A router that is Ready, and a namespace for it."""
+    """A namespace with a router that is Ready."""
     home.apply(router(ROLLING))
     wait_until_serves(home)
     return home

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Engines that nobody told the operator of: plain pods, found by a label of their own."""
+"""Engines that the operator does not run: plain pods with a label of their own."""
 
 from testbed import pods
 
@@ -33,20 +33,20 @@ def deployment(name, replicas):
 
 
 def service(name, **spec):
-    """A name for the pod of that name."""
+    """A Service for the pod of the same name."""
     return pods.service(name, ports=[{"name": port, "port": number}
                                      for port, number in PORTS.items()], **spec)
 
 
 def by_label():
-    """A pool of all of them."""
+    """A pool that selects all of these engines."""
     return {"name": "theirs", "selector": {
         "matchLabels": LABELS, "port": PORTS["http"], "eventsPort": PORTS["events"],
         "replayPort": PORTS["replay"]}}
 
 
 def by_place(**hosts):
-    """A pool of those at these hosts, by the names that routers shall have for them."""
+    """A pool of the engines at these hosts, by the names that routers must use for them."""
     return {"name": "theirs", "endpoints": [
         {"name": name, "url": f"http://{host}:{PORTS['http']}",
          "events": f"tcp://{host}:{PORTS['events']}",

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""A router made by an installed operator, as its tests and its clients see it."""
+"""A router made by an installed operator, as the tests and its clients see it."""
 
 import collections
 import contextlib
@@ -23,13 +23,13 @@ from pictures import image_part, png, text_part  # noqa: E402
 BUILD = pathlib.Path(os.environ.get("SL_BUILD", ROOT / "build/release")).resolve()
 MODEL = "tiny-qwen2-vl"
 
-# What starts has this long on a busy machine.
+# Pods may take this long to start on a busy machine.
 READY_S = 600
 PORT, ADMIN_PORT = 8000, 9090
 SYSTEM = installation.SYSTEM
 OPERATOR = "deployment/sightline-operator"
 ROLLING = {"rollout": {"maxSurge": 1, "maxUnavailable": 0}}
-# What a namespace has by itself.
+# Kubernetes makes these in each namespace.
 OF_EVERY_NAMESPACE = {"configmap/kube-root-ca.crt", "serviceaccount/default"}
 
 
@@ -45,12 +45,12 @@ Answer = collections.namedtuple("Answer", "code overlap worker at")
 
 
 def address_of(home):
-    """Of the client Service."""
+    """Returns the address of the client Service."""
     return home.get("service", "demo")["spec"]["clusterIP"]
 
 
 def exchange(home, address, port, method, path, body=None):
-    """(answer, its body)"""
+    """Sends a request. Returns (answer, its body)."""
     with network.inside(home.bed):
         connection = http.client.HTTPConnection(address, port, timeout=30)
         with contextlib.closing(connection):
@@ -60,8 +60,7 @@ def exchange(home, address, port, method, path, body=None):
 
 
 def wait_until_answered(home):
-    """Until the client Service answers: a node takes up what belongs to a Service in its own
-    time."""
+    """Waits until the client Service answers. A node applies changes of a Service with a delay."""
     def is_answered():
         with contextlib.suppress(OSError, http.client.HTTPException):
             return exchange(home, address_of(home), PORT, "GET", "/health")[0].status == 200
@@ -70,20 +69,20 @@ def wait_until_answered(home):
 
 
 def wait_until_serves(home):
-    """Until it is Ready and its client Service answers."""
+    """Waits until the router is Ready and its client Service answers."""
     home.wait("mmr/demo", "Ready", READY_S)
     wait_until_answered(home)
 
 
 def picture(seed):
-    """A question about it."""
+    """Returns the body of a question about an image."""
     parts = [image_part(png(448, 448, seed=seed)), text_part("What is shown?")]
     return json.dumps({"model": "demo", "max_tokens": 4,
                        "messages": [{"role": "user", "content": parts}]})
 
 
 def send(home, address, body):
-    """Of an error also what it says."""
+    """Sends a chat request. The code of a failed one includes the text of the error."""
     answer, said = exchange(home, address, PORT, "POST", "/v1/chat/completions", body)
     code = answer.status if answer.status == 200 else f"{answer.status} {said.decode()}"
     return Answer(code, answer.getheader("x-sightline-overlap", ""),
@@ -91,7 +90,7 @@ def send(home, address, body):
 
 
 def spread_pictures(home, workers, first=0):
-    """Asks about new ones until each worker has had one; {seed: {workers that were asked}}."""
+    """Asks about new images until each worker has had one. Returns {seed: {its worker}}."""
     asked = {}
 
     def all_were_asked():
@@ -107,13 +106,13 @@ def spread_pictures(home, workers, first=0):
 
 
 def ask(home, seed):
-    """(status, overlap as "X/Y") of a picture's question through the client Service."""
+    """Asks about an image through the client Service. Returns (status, overlap as "X/Y")."""
     answer = send(home, address_of(home), picture(seed))
     return answer.code, answer.overlap
 
 
 def admin(home, component):
-    """{pod: what its admin port answers, as a function of the path} of all that do not end."""
+    """Returns {pod: function of a path that reads its admin port}, without pods that end."""
     pods = home.get("pods", "-l", f"app.kubernetes.io/component={component}")["items"]
 
     def reader(address):
@@ -124,7 +123,7 @@ def admin(home, component):
 
 
 def metric(text, name):
-    """Its sum over all label sets; None if there is none."""
+    """Returns the sum over all label sets, or None if the metric is missing."""
     rows = re.findall(rf"^{name}(?:{{[^}}]*}})? (\S+)$", text, re.M)
     return sum(map(float, rows)) if rows else None
 
@@ -139,28 +138,28 @@ def condition(home, kind):
 
 
 def says(home, kind, verdict, *words):
-    """Whether a condition is so ("False NameTaken"), with all the words in its message."""
+    """Whether a condition has this verdict ("False NameTaken"), and all words in its message."""
     return any(one["type"] == kind and f"{one['status']} {one['reason']}" == verdict
                and all(word in one["message"] for word in words)
                for one in status(home).get("conditions", []))
 
 
 def names(home):
-    """kind/name of all that is there."""
+    """Returns kind/name of all objects in the namespace."""
     kinds = "all,configmap,secret,serviceaccount,pdb,networkpolicy,hpa,mmr,mmrp"
     listed = home.kubectl("get", kinds, "-o", "name").split()
     return {name.lower() for name in listed} - OF_EVERY_NAMESPACE
 
 
 def evict(home, pod):
-    """As kubectl drain does it: again while the budget refuses, since it counts pods a moment after
-    they are ready."""
+    """Evicts a pod like kubectl drain: again while the budget refuses, since it counts pods a
+    moment after they are ready."""
     home.until(lambda: pods.evict(home, pod)[0] == 0, f"{pod} is evicted")
 
 
 @contextlib.contextmanager
 def away(operator):
-    """The operator runs nowhere meanwhile."""
+    """Stops the operator for the duration of the block."""
     def scale(replicas):
         operator.kubectl("-n", SYSTEM, "scale", OPERATOR, f"--replicas={replicas}")
 
@@ -176,8 +175,8 @@ def away(operator):
 
 @contextlib.contextmanager
 def client(home):
-    """Asks without a pause, each time by a new connection; a list of its answers. What is no answer
-    has the error in place of a status."""
+    """Sends requests without a pause, each on a new connection. Yields the list of answers. A
+    failed request has the error in place of a status."""
     answers, is_over = [], threading.Event()
     address, bodies = address_of(home), [picture(seed) for seed in range(5)]
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""One router that is changed and changed back, and everything that belongs to it."""
+"""One router that is changed and changed back, and all objects that belong to it."""
 
 import contextlib
 import hashlib
@@ -20,18 +20,18 @@ KINDS = {
     "apis/policy/v1": {"poddisruptionbudgets": "poddisruptionbudget"},
     "apis/sightline.dev/v1alpha1": {"multimodalrouterpools": "multimodalrouterpool"}}
 TITLE = ("labels", "annotations", "ownerReferences")
-# What Kubernetes notes there by itself.
+# Kubernetes itself writes these.
 NOTED = ("metadata", "status", "kind", "apiVersion")
 NOTED_ANNOTATION = "deployment.kubernetes.io/revision"
 
 
 def compact(value):
-    """Its JSON as the operator writes it."""
+    """Returns the value as JSON, in the operator's form."""
     return json.dumps(value, separators=(",", ":"))
 
 
 def content_of(thing):
-    """Without what changes by itself: the names and places of pods in the routers' files."""
+    """Leaves out what changes on its own: names and places of pods in the routers' files."""
     title = {name: thing["metadata"][name] for name in TITLE if name in thing["metadata"]}
     if "annotations" in title:
         title["annotations"] = {name: value for name, value in title["annotations"].items()
@@ -52,15 +52,15 @@ def is_owned(thing):
 
 
 def has_rolled(workload):
-    """All of its pods are there, and as they are to be; whether they are ready is seen earlier than
-    it is counted here."""
+    """All of its pods exist and are of the newest template. This does not check readiness, which is
+    counted here later than it is visible elsewhere."""
     wanted, status = workload["spec"]["replicas"], workload["status"]
     return (status.get("observedGeneration") == workload["metadata"]["generation"]
             and status.get("replicas", 0) == status.get("updatedReplicas", 0) == wanted)
 
 
 def part_of(thing, place):
-    """By a JSON pointer's rules; None if it has no such part."""
+    """Returns the part at a JSON pointer, or None if it is missing."""
     for part in filter(None, place.split("/")):
         if thing is None:
             return None
@@ -84,19 +84,19 @@ class Lane:
         self._become({}, {})
         if change.keeps_pods:
             assert pods <= self._pods()
-        # Revisions of before go last.
+        # The old revisions go last.
         with contextlib.suppress(AssertionError):
             self.home.until(lambda: self.objects() == self._base, "the old objects are back")
         assert self.objects() == self._base
 
     def objects(self):
-        """All that belong to the router, by kind and name."""
+        """Returns all objects that belong to the router, by kind and name."""
         return {f"{kind}/{thing['metadata']['name']}": content_of(thing)
                 for group, kinds in KINDS.items() for plural, kind in kinds.items()
                 for thing in self._list(group, plural) if is_owned(thing)}
 
     def _become(self, change, conditions, shows=()):
-        """Until it is so, with nothing under way."""
+        """Applies the change and waits until its conditions hold and nothing changes any more."""
         wanted = {"Ready": "True AsWanted", "Progressing": "False Completed"} | conditions
         self.home.apply(router(merged(BASE, change)))
         self.home.until(
@@ -116,12 +116,12 @@ class Lane:
                          "/multimodalrouters/demo")
 
     def _pods(self):
-        """Those that are there to stay."""
+        """Returns the names of the pods that do not end."""
         return {pod["metadata"]["name"] for pod in self._list("api/v1", "pods")
                 if "deletionTimestamp" not in pod["metadata"]}
 
     def _is_at_rest(self, conditions):
-        """As its status says, which says that all is as wanted only when it is."""
+        """Reads the status, which may report that all is as wanted only when it is."""
         now = self._router()
         status = now.get("status", {})
         if status.get("observedGeneration") != now["metadata"]["generation"]:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""What the operator does not find is not gone: while somebody else changes owners, labels or kept
-specs, routers keep their workers, no request fails, and the object says why."""
+"""Objects that the operator does not find are not gone. While another user changes owners, labels
+or kept specs, routers keep their workers. No request fails, and the object reports the reason."""
 
 import contextlib
 import json
@@ -29,14 +29,14 @@ def shared(operator):
 
 @pytest.fixture
 def serving(shared):
-    """A router that is Ready, as each test leaves it."""
+    """A router that is Ready. Each test leaves it Ready."""
     wait_until_serves(shared)
     return shared
 
 
 def lists(home):
-    """{router: (generation of its list, names of the workers there)}; each list that differs from
-    the one before has a later generation. No names while a router has none but its file's."""
+    """Returns {router: (generation of its list, names of its workers)}. Each new list has a later
+    generation. The names are None while a router has only the list of its file."""
     return {name: (held["generation"], names_in(held["pushed"]))
             for name, read in admin(home, "router").items()
             if (held := json.loads(read("/v1/workers/list")))}
@@ -53,7 +53,7 @@ def wait_for_more(home, answers):
 
 @contextlib.contextmanager
 def answered(home):
-    """No request fails, of which some are sent when all else is over; a list of the answers."""
+    """Checks that no request fails, some of them at the end. Yields the list of answers."""
     with client(home) as answers:
         yield answers
         wait_for_more(home, answers)
@@ -62,8 +62,8 @@ def answered(home):
 
 @contextlib.contextmanager
 def undisturbed(home):
-    """Besides, every router has both workers in its list, before and after, and no other list
-    between."""
+    """Checks also that every router has both workers in its list before and after, and no other
+    list in between."""
     before = lists(home)
     assert [len(names) for _, names in before.values()] == [2, 2], before
     with answered(home) as answers:
@@ -81,7 +81,7 @@ def owners(home, name):
 
 
 def disown(home, name):
-    """(its owners before). None is left."""
+    """Removes the owners. Returns the owners before."""
     before = owners(home, name)
     home.kubectl("patch", "deployment", name, "--type=merge", "-p",
                  '{"metadata": {"ownerReferences": null}}')
@@ -97,11 +97,11 @@ def is_well(home):
 
 
 def wait_until_well(home):
-    """What the operator writes back is there before the status that says so."""
+    """Waits for the status. The operator restores objects before it reports them."""
     home.until(lambda: is_well(home), "all is well again", READY_S)
 
 
-def test_workers_whose_deployment_lost_its_owner_are_adopted_again(serving):
+def test_operator_adopts_a_deployment_that_lost_its_owner(serving):
     name = workers_deployment(serving)
     with undisturbed(serving):
         before = disown(serving, name)
@@ -110,7 +110,7 @@ def test_workers_whose_deployment_lost_its_owner_are_adopted_again(serving):
     wait_until_well(serving)
 
 
-def test_workers_that_cannot_be_adopted_again_serve_and_the_object_says_why(serving):
+def test_workers_that_cannot_be_adopted_serve_with_a_reason(serving):
     name = workers_deployment(serving)
     with undisturbed(serving):
         frozen = policy.refuse(policy.OPERATOR, policy.DEPLOYMENTS)
@@ -127,7 +127,7 @@ def test_workers_that_cannot_be_adopted_again_serve_and_the_object_says_why(serv
 
 
 @pytest.mark.parametrize("entry", ["revision-{}.json", "accepted.json"])
-def test_an_entry_taken_out_of_the_kept_specs_comes_back(serving, entry):
+def test_operator_restores_an_entry_of_the_kept_specs(serving, entry):
     entry = entry.format(status(serving)["currentRevision"])
     before = serving.get(SPECS)["data"]
     assert entry in before
@@ -138,8 +138,7 @@ def test_an_entry_taken_out_of_the_kept_specs_comes_back(serving, entry):
 
 
 @pytest.mark.alone
-def test_a_revision_whose_spec_is_lost_serves_until_the_next_one_serves_in_full(
-        serving, operator):
+def test_a_revision_without_spec_serves_until_the_next_is_complete(serving, operator):
     old = status(serving)["currentRevision"]
     size = {"kv": {"blockSize": 32}}
     paused = {"rollout": ROLLING["rollout"] | {"paused": True}}
@@ -169,7 +168,7 @@ def test_a_revision_whose_spec_is_lost_serves_until_the_next_one_serves_in_full(
                       READY_S)
 
 
-def test_a_policy_that_names_another_manager_changes_nothing(serving):
+def test_a_policy_that_overwrites_the_manager_changes_nothing(serving):
     ours = "deployments,replicasets,pods", "-l", f"{ROUTER_LABEL}=demo"
 
     def are_changed():
@@ -186,7 +185,7 @@ def test_a_policy_that_names_another_manager_changes_nothing(serving):
 
 @pytest.mark.parametrize("change", [f"{ROUTER_LABEL}=theirs", f"{ROUTER_LABEL}-"],
                          ids=["changed", "removed"])
-def test_a_label_of_the_workers_deployment_comes_back(serving, change):
+def test_operator_restores_the_label_of_a_workers_deployment(serving, change):
     name = workers_deployment(serving)
     with undisturbed(serving):
         serving.kubectl("label", "--overwrite", "deployment", name, change)
@@ -197,7 +196,7 @@ def test_a_label_of_the_workers_deployment_comes_back(serving, change):
 @pytest.mark.parametrize("rules, label", [
     (policy.overwrite_label(ROUTER_LABEL, "theirs"), "theirs"),
     (policy.remove_label(ROUTER_LABEL), None)], ids=["changes", "removes"])
-def test_a_policy_that_takes_the_label_off_the_workers_deployment_is_named(serving, rules, label):
+def test_object_reports_a_policy_that_overwrites_its_label(serving, rules, label):
     name = workers_deployment(serving)
 
     def is_changed():
@@ -212,13 +211,13 @@ def test_a_policy_that_takes_the_label_off_the_workers_deployment_is_named(servi
         wait_until_well(serving)
 
 
-def test_workers_whose_replica_set_is_not_found_serve_and_the_object_says_so(serving):
+def test_workers_of_an_unlabelled_replica_set_serve_with_a_reason(serving):
     name = workers_deployment(serving)
     ours = "replicasets", "-l", f"{ROUTER_LABEL}=demo,sightline.dev/pool=engines"
     of_workers = [f"replicaset/{one['metadata']['name']}" for one in serving.get(*ours)["items"]
                   if one["status"]["replicas"] > 0]
     with undisturbed(serving) as answers:
-        # Or its Deployment would make another one.
+        # Otherwise its Deployment would make another one.
         frozen = policy.refuse(policy.CONTROLLER, policy.SETS)
         with policy.in_force(serving, frozen, lambda: policy.refuses(
                 serving, policy.CONTROLLER, of_workers[0])):
@@ -232,7 +231,7 @@ def test_workers_whose_replica_set_is_not_found_serve_and_the_object_says_so(ser
 
 
 def ready_routers(home):
-    """Names of those that are there to stay."""
+    """Returns the names of ready routers that do not end."""
     return {pod["metadata"]["name"]
             for pod in home.get("pods", "-l", "app.kubernetes.io/component=router")["items"]
             if "deletionTimestamp" not in pod["metadata"]
@@ -240,12 +239,12 @@ def ready_routers(home):
 
 
 def restart(home, name):
-    """One router, until another one is ready in its place."""
+    """Deletes one router, and waits until another one is ready in its place."""
     home.kubectl("delete", "pod", name, "--wait=false")
     home.until(lambda: len(ready_routers(home) - {name}) == 2, "another router is ready", READY_S)
 
 
-def test_a_pod_that_two_pools_find_counts_once_and_routers_that_restart_serve_it(home):
+def test_a_pod_in_two_pools_counts_once_and_serves(home):
     home.apply(engines.pod("left"), engines.pod("right"))
     home.wait(["pod/left", "pod/right"], "Ready", READY_S)
     also = {"name": "also", "selector": engines.by_label()["selector"] | {
@@ -277,7 +276,7 @@ def test_a_pod_that_two_pools_find_counts_once_and_routers_that_restart_serve_it
 
 
 def small(args, env):
-    """One pod of each kind; the worker with these arguments, the router with these variables."""
+    """One pod of each kind. The worker has these arguments, the router these variables."""
     return router({
         "frontend": {"replicas": 1},
         "router": {"replicas": 1, "podTemplate": {"spec": {"containers": [
@@ -286,7 +285,7 @@ def small(args, env):
                    "template": {"args": args}}]})
 
 
-def test_what_a_program_said_last_stands_in_the_conditions(home):
+def test_conditions_show_the_last_output_of_a_program(home):
     of_worker = "worker: ", "exit code 2", "simulate.blocks (flag --blocks): 'many' is not"
     of_router = "router: ", "exit code 2", "(env SIGHTLINE_DRAIN_TIMEOUT): 'soon' is not a time"
     home.apply(small(["--blocks=many"], [{"name": "SIGHTLINE_DRAIN_TIMEOUT", "value": "soon"}]))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""sightline-operator as it is installed, with real pods: one object becomes a router."""
+"""sightline-operator as installed, with real pods: one object becomes a router."""
 
 import json
 import time
@@ -13,7 +13,7 @@ GRACE_S = 135  # of a worker's pod
 LEASE = ("update", "leases")
 
 
-def test_one_object_becomes_a_router_that_knows_a_picture_when_it_comes_again(home):
+def test_one_object_becomes_a_router_that_reuses_blocks(home):
     home.apply(router())
     wait_until_serves(home)
     line = home.kubectl("get", "mmr", "demo", "--no-headers").split()
@@ -27,7 +27,7 @@ def test_one_object_becomes_a_router_that_knows_a_picture_when_it_comes_again(ho
         known, _, whole = overlap.partition("/")
         return code == 200 and int(known) > 0.8 * int(whole) and overlap
 
-    home.until(comes_home, "the picture is known when it comes again")
+    home.until(comes_home, "the cache holds a repeated picture")
     assert condition(home, "IndexConsistent") == "True OneBlockSize"
     home.until(lambda: are_equal(home), "both routers know the same blocks")
     story = home.kubectl("describe", "mmr", "demo")
@@ -37,13 +37,13 @@ def test_one_object_becomes_a_router_that_knows_a_picture_when_it_comes_again(ho
 
 
 def are_equal(home):
-    """Routers know of the same blocks of each worker, and of some."""
+    """True if both routers know the same blocks of each worker, and know some."""
     known = [{worker["name"]: worker["blocks"] for worker in json.loads(read("/v1/workers"))}
              for read in admin(home, "router").values()]
     return len(known) == 2 and known[0] == known[1] and sum(known[0].values()) > 0
 
 
-def test_another_block_size_replaces_everything_and_fails_no_request(demo):
+def test_a_new_block_size_replaces_everything_and_fails_no_request(demo):
     before = status(demo)["currentRevision"]
 
     def is_there():
@@ -61,7 +61,7 @@ def test_another_block_size_replaces_everything_and_fails_no_request(demo):
                "nothing of the old revision is left", READY_S)
 
 
-def test_a_change_taken_back_in_the_middle_returns_and_fails_no_request(demo):
+def test_a_reverted_change_fails_no_request(demo):
     before = status(demo)["currentRevision"]
     with client(demo) as answers:
         demo.apply(router(ROLLING | {"kv": {"blockSize": 32}}))
@@ -73,7 +73,7 @@ def test_a_change_taken_back_in_the_middle_returns_and_fails_no_request(demo):
     assert not failed(answers)
 
 
-def test_weights_and_policy_go_live_and_restart_nothing(demo):
+def test_weights_and_policy_change_without_restarts(demo):
     pods = sorted(pod["metadata"]["uid"] for pod in demo.get("pods")["items"])
     live = {"router": {"policy": "round-robin", "weights": {"overlapCredit": "0.5"}}}
     with client(demo) as answers:
@@ -89,7 +89,7 @@ def test_weights_and_policy_go_live_and_restart_nothing(demo):
     assert sorted(pod["metadata"]["uid"] for pod in demo.get("pods")["items"]) == pods
 
 
-def test_a_worker_that_is_evicted_fails_no_request_and_is_replaced(demo):
+def test_an_evicted_worker_is_replaced_and_fails_no_request(demo):
     workers = demo.get("pods", "-l", "app.kubernetes.io/component=worker")["items"]
     name = workers[0]["metadata"]["name"]
     with client(demo) as answers:
@@ -108,7 +108,7 @@ def test_a_suspended_router_has_no_pods_and_comes_back(demo):
     demo.wait("mmr/demo", "Ready", READY_S)
 
 
-def test_pods_that_end_as_they_start_do_not_live_for_their_whole_grace(demo):
+def test_pods_that_end_during_their_start_end_early(demo):
     def are_starting():
         pods = demo.get("pods", "-l", "app.kubernetes.io/component=worker")["items"]
         return any(pod["spec"].get("nodeName") for pod in pods)
@@ -131,7 +131,7 @@ def test_nothing_is_written_while_nothing_changes(demo):
     demo.until(lambda: condition(demo, "Progressing") == "False Completed", "it has come to rest")
 
     def written(since):
-        """{(verb, resource): what was written last} by the operator."""
+        """Returns what the operator wrote: {(verb, resource): the last content}."""
         with log.open() as file:
             file.seek(since)
             events = [json.loads(line) for line in file if line.endswith("\n")]
@@ -146,9 +146,9 @@ def test_nothing_is_written_while_nothing_changes(demo):
         time.sleep(RESTS_S)
         return set(written(begin)) <= {LEASE}
 
-    # Workers are routed to before their pods are Ready: the kubelet looks at gates in its own time.
+    # Routers use workers before their pods are Ready, because the kubelet checks gates later.
     demo.until(lambda: all(pool["ready"] == pool["desired"] for pool in status(demo)["pools"]),
-               "the workers' pods are told to be ready")
+               "the workers' pods are ready")
     demo.until(rests, "what was under way is over")
     begin = log.stat().st_size
     time.sleep(QUIET_S)

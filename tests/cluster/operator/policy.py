@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Admission policies of a cluster that see the workloads of one namespace: some refuse what one
-user writes, some change what anybody writes."""
+"""Admission policies of a cluster for the workloads of one namespace. Some refuse the writes of one
+user, and some change the writes of every user."""
 
 import contextlib
 
@@ -24,7 +24,7 @@ WORKLOADS = [*DEPLOYMENTS, *SETS, rule("", "pods")]
 
 
 def refuse(user, rules):
-    """Nothing of these kinds is written by this one."""
+    """Refuses this user's writes of these kinds."""
     return "Validating", rules, {
         "matchConditions": [{"name": "user",
                              "expression": f"request.userInfo.username == '{user}'"}],
@@ -32,7 +32,7 @@ def refuse(user, rules):
 
 
 def patch_label(rules, label, operation):
-    """One step of a JSON patch, of what has the label."""
+    """Applies one step of a JSON patch to objects with the label."""
     patch = (f"[JSONPatch{{path: '/metadata/labels/' + jsonpatch.escapeKey('{label}'), "
              f"{operation}}}]")
     is_labelled = f"has(object.metadata.labels) && '{label}' in object.metadata.labels"
@@ -63,7 +63,7 @@ def objects(home, kind, rules, spec):
 
 @contextlib.contextmanager
 def in_force(home, policy, is_in_force):
-    """From when is_in_force() says so: the API server takes it up in its own time."""
+    """Runs the block once is_in_force() is true. The API server applies a policy with a delay."""
     made = {"apiVersion": "v1", "kind": "List", "items": objects(home, *policy)}
     home.kubectl("apply", "-f", "-", given=made)
     try:
@@ -74,11 +74,11 @@ def in_force(home, policy, is_in_force):
 
 
 def touch(home, *what):
-    """Writes them, for a policy to see; (status, output, errors)."""
+    """Writes the objects, which triggers policies. Returns (status, output, errors)."""
     return home.try_kubectl("annotate", "--overwrite", *what, f"{TOUCHED}=yes")
 
 
 def refuses(home, user, resource):
-    """Whether one of this name may not write it."""
+    """Returns whether the policy refuses a write of the resource by this user."""
     status, _, errors = touch(home, resource, "--dry-run=server", f"--as={user}")
     return status != 0 and FROZEN in errors

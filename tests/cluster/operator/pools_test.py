@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Engines that somebody else runs: routed by what they hold, wherever the operator finds them, and
-never written to."""
+"""Engines that the operator does not run. However the operator finds them, routers use what they
+hold, and Sightline never writes to them."""
 
 import itertools
 import json
@@ -10,10 +10,10 @@ import engines
 from installed import (READY_S, ROLLING, address_of, admin, ask, condition, metric, names, picture,
                        router, send, spread_pictures, status, wait_until_serves)
 
-# From the first block of another size to its being told: a look of the operator, and some.
+# From the first block of another size to the report: one poll of the operator, and a margin.
 TOLD_S = 15
-# From a new pod to its being routable: a look of the operator, the agent's, and requests to it. The
-# agent's kubelet, left alone, would take up to 90 s.
+# From a new pod until it is routable: a poll of the operator, one of the agent, and requests to the
+# pod. The agent's kubelet alone would take up to 90 s.
 MENDED_S = 40
 KINDS, LABEL = "deployments,replicasets,pods", "serves=demo"
 
@@ -23,7 +23,7 @@ def with_pool(pool):
 
 
 def as_they_are(home):
-    """All that others could have written, and who has written."""
+    """Returns all that others could have written, and the names of all writers."""
     listed = home.get(KINDS, "-l", LABEL, "--show-managed-fields")["items"]
     found = {f"{one['kind']}/{one['metadata']['name']}": one for one in listed}
     written = {name: [one["spec"]] + [one["metadata"].get(part) for part in (
@@ -39,7 +39,7 @@ def restarts(home):
 
 
 def comes_home(home, seed, asked):
-    """Whether the picture is known, where it was asked about before."""
+    """Returns whether the cache holds the image, on a worker that was asked about it before."""
     answer = send(home, address_of(home), picture(seed))
     assert answer.code == 200
     known, _, whole = answer.overlap.partition("/")
@@ -55,7 +55,7 @@ def check_routing(home, workers, first=0):
                    f"picture {seed} is known where it was seen")
 
 
-def test_engines_that_a_label_finds_are_routed_to_and_never_written_to(home):
+def test_engines_found_by_label_are_routed_to_but_never_changed(home):
     home.apply(engines.deployment("engine", 2))
     home.wait("deployment/engine", "Available", READY_S)
     before, _ = as_they_are(home)
@@ -78,13 +78,13 @@ def message(home, kind):
 
 
 def notes(home, reason):
-    """What its events of that reason say."""
+    """Returns the messages of its events with this reason."""
     return [one["message"] for one in home.get("events")["items"]
             if one["reason"] == reason and one["involvedObject"]["name"] == "demo"]
 
 
 def known_of(home, worker):
-    """[what a router knows of it]"""
+    """Returns what each router knows of the worker."""
     return [one for read in admin(home, "router").values()
             for one in json.loads(read("/v1/workers")) if one["name"] == worker]
 
@@ -93,19 +93,19 @@ def mismatches(read, worker):
     return metric(read("/metrics"), f'sightline_block_size_mismatch_total{{worker="{worker}"}}')
 
 
-def test_an_engine_with_another_block_size_is_named_and_left_out_until_it_is_mended(home):
+def test_an_engine_with_another_block_size_is_excluded_until_replaced(home):
     home.apply(engines.pod("even"), engines.pod("odd", block_size=32))
     home.wait(["pod/even", "pod/odd"], "Ready", READY_S)
     home.apply(with_pool(engines.by_label()))
     wait_until_serves(home)
     spread_pictures(home, {"even", "odd"})
     home.until(lambda: condition(home, "IndexConsistent") == "False BlockSizeMismatch",
-               "it is told", TOLD_S)
+               "the condition reports it", TOLD_S)
     assert "odd (32 tokens" in message(home, "IndexConsistent")
     assert "even" not in message(home, "IndexConsistent")
     home.until(lambda: any("odd (32 tokens" in note for note in notes(home, "BlockSizeMismatch")),
                "an event names it", TOLD_S)
-    # One router is enough for the status; each hears the events by itself.
+    # One router is enough for the status. Each router receives the events on its own.
     home.until(lambda: all(mismatches(read, "odd") for read in admin(home, "router").values()),
                "every router has met it", TOLD_S)
     for read in admin(home, "router").values():
@@ -118,7 +118,7 @@ def test_an_engine_with_another_block_size_is_named_and_left_out_until_it_is_men
     seeds = itertools.count(100)
 
     def is_mended():
-        """Its new events tell, which want a request."""
+        """Sends a request, because the engine's new events need one."""
         code, _ = ask(home, next(seeds))
         assert code == 200
         return condition(home, "Ready") == "True AsWanted"
@@ -129,7 +129,7 @@ def test_an_engine_with_another_block_size_is_named_and_left_out_until_it_is_men
     assert condition(home, "IndexConsistent") == "True OneBlockSize"
 
 
-def test_engines_that_are_named_by_their_places_know_a_picture_when_it_comes_again(home):
+def test_engines_named_as_endpoints_reuse_blocks(home):
     home.apply(engines.pod("near"), engines.pod("far"), engines.service("near"))
     home.wait(["pod/near", "pod/far"], "Ready", READY_S)
     address = home.get("pod", "far")["status"]["podIP"]

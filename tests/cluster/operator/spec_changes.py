@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Specs that a router has to become, and to come back from: each is one change of the smallest."""
+"""Specs that a router must reach, and return from. Each is one change of the smallest spec."""
 
 import dataclasses
 
@@ -10,7 +10,7 @@ ENGINES = {"name": "engines", "backend": "simulator", "replicas": 1, "template":
 BASE = {"model": {"name": "demo", "source": {"pvc": {"claimName": "models"}}},
         "frontend": {"replicas": 1}, "router": {"replicas": 1}, "pools": [ENGINES],
         "rollout": {"maxSurge": 1, "maxUnavailable": 0, "drainTimeout": "5s"}}
-# Engines that nobody told the operator of; see specs_test.py.
+# Engines that the operator does not run: see specs_test.py.
 THEIRS = {"name": "theirs", "backend": "simulator", "selector": {
     "matchLabels": {"app": "engine"}, "port": 8101, "eventsPort": 5557, "replayPort": 5657}}
 OUTSIDE = {"name": "outside", "backend": "simulator", "endpoints": [
@@ -27,8 +27,8 @@ CONTAINER = f"{POD}/containers/0"
 
 @dataclasses.dataclass(frozen=True)
 class Change:
-    """`spec` is merged into the smallest as a JSON merge patch. Each of `shows`: an object, a place
-    in it, and the value there or a part of its text; None where the object is gone."""
+    """`spec` is merged into the smallest spec as a JSON merge patch. Each of `shows` has an object,
+    a place in it, and the value there or a part of its text. None means that the object is gone."""
     name: str
     spec: dict
     shows: list
@@ -38,7 +38,7 @@ class Change:
 
 
 def merged(thing, patch):
-    """As a JSON merge patch."""
+    """Applies a JSON merge patch."""
     made = dict(thing)
     for name, value in patch.items():
         if value is None:
@@ -64,7 +64,7 @@ LIVE_CHANGES = [
     live("other weights",
          {"router": {"weights": {"overlapCredit": "0.5", "decodeLoadScale": "2"}}},
          LIVE, "data/router.yaml", '"overlap_credit":0.5'),
-    live("a silence of workers", {"router": {"requestTimeout": "5m"}},
+    live("another request timeout", {"router": {"requestTimeout": "5m"}},
          LIVE, "data/router.yaml", '"request_timeout":"5m"'),
     live("another log level", {"logLevel": "debug"}, LIVE, "data/log-level", "debug"),
     live("limits of images",
@@ -75,7 +75,7 @@ LIVE_CHANGES = [
          LIVE, "data/frontend.yaml", '"concurrent_requests_max":100'),
     live("a roll-out that ends old workers first", {"rollout": {"strategy": "Recreate"}},
          WORKERS, "spec/strategy", {"type": "Recreate"}),
-    live("a roll-out at once with a longer deadline",
+    live("a blue-green roll-out with a longer deadline",
          {"rollout": {"strategy": "BlueGreen", "progressDeadline": "1h"}},
          WORKERS, "spec/progressDeadlineSeconds", 3600),
     live("a roll-out that is paused", {"rollout": {"paused": True}},
@@ -98,7 +98,7 @@ SIZES = [
            [(FRONTENDS, "spec/replicas", 2), (ROUTERS, "spec/replicas", 2),
             (WORKERS, "spec/replicas", 2),
             ("poddisruptionbudget/demo-{revision}-engines", "spec/maxUnavailable", 1)]),
-    Change("workers whose number is somebody else's",
+    Change("workers that an autoscaler scales",
            {"pools": [{"name": "engines", "backend": "simulator", "template": {},
                        "autoscaling": {"minReplicas": 1, "maxReplicas": 3}}]},
            [("multimodalrouterpool/demo-engines", "spec", {
@@ -147,7 +147,7 @@ WITHIN = [
             (WORKERS, f"{CONTAINER}/args", "--data-parallel-size"),
             (WORKERS, f"{CONTAINER}/startupProbe/failureThreshold", 30),
             (WORKERS, f"{CONTAINER}/volumeMounts", "/scraps")]),
-    Change("requests that have longer to end, and news that are stale later",
+    Change("a longer drain and a longer stale time",
            {"rollout": {"drainTimeout": "6s"}, "router": {"staleAfter": "10s"}},
            [(WORKERS, f"{POD}/terminationGracePeriodSeconds", 21),
             (ROUTERS, f"{CONTAINER}/args", "10s")]),
@@ -166,7 +166,7 @@ REVISIONS = [
            {"model": {"revision": "r2"}, "kv": {"hashSeed": "7"},
             "multimodal": {"processor": {"max_pixels": 200704}}},
            [("configmap/demo-specs", "data/accepted.json", '"processor":{"max_pixels":200704}')]),
-    Change("events that nobody reads, and no images",
+    Change("approximate events, and no images",
            {"kv": {"events": "Approximate"}, "multimodal": {"modalities": []}},
            [("configmap/demo-specs", "data/accepted.json", '"modalities":[]')]),
     Change("a chat template in place of the model's",
@@ -184,9 +184,9 @@ REVISIONS = [
 FOREIGN = [
     Change("an engine that is found by its label", {"pools": [ENGINES, THEIRS]},
            [("deployment/demo-{revision}-agents", "spec/replicas", 1)]),
-    Change("an engine that is named by its place", {"pools": [ENGINES, OUTSIDE]},
+    Change("an engine that is named as an endpoint", {"pools": [ENGINES, OUTSIDE]},
            [("configmap/demo-{revision}-agents", "data/agents.yaml", "http://engine:8101")]),
-    Change("no workers but other people's", {"pools": [THEIRS]}, [(WORKERS, "", None)]),
+    Change("only workers that others run", {"pools": [THEIRS]}, [(WORKERS, "", None)]),
     Change("three servers of NATS", {"nats": {"managed": {"replicas": 3}}},
            [("statefulset/demo-nats", "spec/replicas", 3)]),
 ]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Every valid spec converges, and what was there before is there again when it is taken back: the
-same objects with the same content. Several routers change side by side, each its own way."""
+"""Every valid spec converges. When it is taken back, the same objects return with the same content.
+Several routers change side by side, each in its own way."""
 
 import concurrent.futures
 import contextlib
@@ -22,7 +22,7 @@ CHAT = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "chat"},
 
 
 def run(home, changes, outcomes, is_over):
-    """Each change and its way back; after one that fails, with a new router."""
+    """Applies each change and takes it back. After a failure it continues with a new router."""
     lane = None
     for change in changes:
         if is_over.is_set():
@@ -41,7 +41,7 @@ def run(home, changes, outcomes, is_over):
 
 @pytest.fixture(scope="module")
 def outcomes(operator, request):
-    """Of each change that is to be tested, by its name, as soon as it is known."""
+    """The outcome of each tested change by its name, available as soon as it is known."""
     asked = [item.callspec.params["change"] for item in request.session.items
              if "outcomes" in item.fixturenames]
     lanes = [[change for change in lane if change in asked] for lane in LANES]
@@ -61,13 +61,13 @@ def outcomes(operator, request):
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.name)
-def test_a_spec_converges_and_what_was_there_before_comes_back(outcomes, change):
+def test_a_spec_converges_and_its_reversal_restores_the_objects(outcomes, change):
     outcomes[change.name].result()
 
 
-def test_an_image_that_is_not_there_is_named_and_what_was_there_goes_on(demo):
+def test_a_missing_image_is_reported_and_old_pods_keep_serving(demo):
     def is_named():
-        # NATS starts anew with the other pull policy and is named until it is ready again.
+        # NATS restarts with the other pull policy. The message names it until it is ready again.
         ready = next(one for one in status(demo)["conditions"] if one["type"] == "Ready")
         return ready["reason"] == "Updating" and "ErrImageNeverPull" in ready["message"]
 
@@ -80,7 +80,7 @@ def test_an_image_that_is_not_there_is_named_and_what_was_there_goes_on(demo):
     assert not failed(answers)
 
 
-def test_the_only_worker_and_the_only_frontend_move_to_a_revision_and_no_request_fails(home):
+def test_single_worker_and_frontend_change_revision_without_failures(home):
     home.apply(router(BASE))
     wait_until_serves(home)
     before = status(home)["currentRevision"]

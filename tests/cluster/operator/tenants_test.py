@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Two routers of one name in two namespaces on one NATS, as the sample has it: each has a user who
-may use its own subjects alone, and neither hears the other."""
+"""Two routers of one name in two namespaces on one NATS, like in the sample. Each has a user that
+may use only its own subjects. Neither router receives messages of the other."""
 
 import base64
 import json
@@ -17,7 +17,7 @@ from testbed.namespace import RESTRICTED
 SAMPLE = ROOT / "config/samples/external-nats.yaml"
 PORT = 4222
 HEARD, HEARD_S = 20, 10
-# What counts messages that were not for the router that got them, and subjects that it may not use.
+# Metrics of messages that were not for the router that got them, and of forbidden subjects.
 STRANGERS = ["sightline_replica_members_unfit", "sightline_replica_members_refused_total",
              "sightline_replica_refused_total"] + [
     f'sightline_nats_dropped_total{{connection="{one}",reason="not-permitted"}}'
@@ -25,7 +25,7 @@ STRANGERS = ["sightline_replica_members_unfit", "sightline_replica_members_refus
 
 
 def server(*tenants):
-    """A NATS where each of these namespaces has a user, as docs/replication.md says."""
+    """A NATS server with a user for each of these namespaces, as docs/replication.md describes."""
     users = "\n".join(
         f'{{ user: {name}, password: "of-{name}", permissions: '
         f'{{ publish: "sl.{name}.demo.>", subscribe: "sl.{name}.demo.>" }} }}' for name in tenants)
@@ -40,7 +40,7 @@ def server(*tenants):
 
 
 def sample_for(home, messaging):
-    """Its Secret and its router, with the places and the engines of the test."""
+    """Returns the sample's Secret and router, with the addresses and the engines of the test."""
     taken = home.kubectl("apply", "--dry-run=server", "-o", "json", "-f", SAMPLE)
     secret, shop = json.loads(taken)["items"]
     external = shop["spec"]["nats"]["external"]
@@ -72,7 +72,7 @@ def tenants(messaging, make_namespace):
 
 
 def of_pod(home, component):
-    """User and password, as a pod of the component has them."""
+    """Returns the user and the password of a pod of the component."""
     pod = home.get("pods", "-l", f"app.kubernetes.io/component={component}")["items"][0]
     volume = next(one for one in pod["spec"]["volumes"] if one["name"] == "nats")
     secret, = (source["secret"] for source in volume["projected"]["sources"])
@@ -92,13 +92,13 @@ def comes_home(home, seed):
     return code == 200 and int(known) > 0.8 * int(whole)
 
 
-def test_two_routers_on_one_nats_are_ready_and_neither_hears_the_other(tenants):
+def test_routers_on_one_nats_receive_no_messages_of_each_other(tenants):
     for home in tenants:
         assert condition(home, "MessagingReady") == "True Connected"
         assert status(home)["workers"] == "2/2"
-        assert ask(home, 7)[1].startswith("0/"), "what the other one knows is not known here"
+        assert ask(home, 7)[1].startswith("0/"), "the blocks of the other router are not known here"
         home.until(lambda: comes_home(home, 7),  # noqa: B023
-                   "the picture is known when it comes again")
+                   "the cache holds a repeated picture")
     for home in tenants:
         own = {pod["metadata"]["name"] for pod in home.get("pods")["items"]}
         readers = admin(home, "router")
@@ -112,8 +112,7 @@ def test_two_routers_on_one_nats_are_ready_and_neither_hears_the_other(tenants):
             assert not {what: metric(page, what) for what in STRANGERS if metric(page, what)}
 
 
-def test_who_has_the_credentials_of_one_router_is_refused_the_subjects_of_the_other(
-        tenants, messaging):
+def test_nats_refuses_a_router_the_subjects_of_another(tenants, messaging):
     red, blue = tenants
     for component in ("router", "frontend", "worker"):
         with client(messaging, *of_pod(red, component)) as stranger, \

@@ -21,7 +21,7 @@ LOG_BYTES = 8000
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item, call):
-    """What happened in the namespaces, and the operator's last words, stand below a failure."""
+    """Adds the events of the namespaces and the end of the operator's log to a failed report."""
     report = yield
     if report.failed and call.when == "call":
         report.sections.extend(describe_all())
@@ -33,7 +33,7 @@ def pytest_runtest_makereport(item, call):
 
 @pytest.fixture(scope="session")
 def bed():
-    """Fake nodes, whose pods are only said to run, and everything that the operator needs."""
+    """A bed with fake nodes, which only report that pods run, and all that the operator needs."""
     commands = Commands("test-reasons")
     commands.down()
     try:
@@ -52,7 +52,7 @@ def proxy(bed):
 
 @pytest.fixture(scope="session")
 def make_operator(bed, proxy):
-    """Makes one that is not started, with its own flags beside those of an installation."""
+    """Makes an operator that is not started, with these flags beside those of an installation."""
     kubeconfig = local_operator.write_kubeconfig(bed, proxy.server)
 
     def make(*flags):

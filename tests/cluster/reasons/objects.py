@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""An object whose pods nobody has to run, and what it says of itself."""
+"""An object whose pods do not have to run, and what it reports."""
 
 READY_S = 60
 
@@ -19,25 +19,25 @@ def status(home, name="demo"):
 
 
 def condition(home, kind, name="demo"):
-    """The whole of it; an empty one while there is none."""
+    """Returns the whole condition, or an empty one if it is missing."""
     found = [one for one in status(home, name).get("conditions", []) if one["type"] == kind]
     return found[0] if found else {"status": None, "reason": None, "message": ""}
 
 
 def says(home, kind, reason, *words, name="demo"):
-    """Whether a condition has the reason, and all the words in its message."""
+    """Returns whether a condition has the reason, and all the words in its message."""
     found = condition(home, kind, name)
     return found["reason"] == reason and all(word in found["message"] for word in words)
 
 
 def notes(home, reason, name="demo"):
-    """What its events of that reason say."""
+    """Returns the messages of its events with this reason."""
     return [one["message"] for one in home.get("events")["items"]
             if one["reason"] == reason and one["involvedObject"]["name"] == name]
 
 
 def until_said(home, kind, reason, *words, name="demo"):
-    """In a condition, and in an event."""
+    """Waits for the reason with these words, in a condition and in an event."""
     home.until(lambda: says(home, kind, reason, *words, name=name),
                f"{kind} has the reason {reason} with {words}", READY_S)
     home.until(lambda: any(all(word in note for word in words)
@@ -46,7 +46,7 @@ def until_said(home, kind, reason, *words, name="demo"):
 
 
 def is_written(home, name="demo"):
-    """Nothing failed: all that is missing are processes that answer."""
+    """True if nothing failed, even if processes do not answer yet."""
     is_there = status(home, name).get("conditions")
     return is_there and condition(home, "Accepted", name)["status"] == "True" and condition(
         home, "Ready", name)["reason"] not in (
@@ -58,13 +58,13 @@ def until_written(home, name="demo"):
 
 
 def owned(home, kind, owner="demo"):
-    """{name: object} of what belongs to it."""
+    """Returns {name: object} of what belongs to it."""
     return {one["metadata"]["name"]: one for one in home.get(kind)["items"]
             if any(has["name"] == owner and has.get("controller")
                    for has in one["metadata"].get("ownerReferences", []))}
 
 
 def templates(home):
-    """{kind/name: its pods' template} of all its workloads."""
+    """Returns {kind/name: pod template} of all its workloads."""
     return {f"{kind}/{name}": one["spec"]["template"] for kind in ("deployment", "statefulset")
             for name, one in owned(home, kind).items()}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""What keeps the operator from doing what an object asks for is Ready's reason and an event of the
-object, before anything that follows from it; once it is mended the object goes on."""
+"""What keeps the operator from its work is the reason of Ready and an event of the object. It comes
+before its consequences. After a repair the object goes on."""
 
 import datetime
 import json
@@ -15,7 +15,7 @@ KIND = "customresourcedefinition/multimodalrouters.sightline.dev"
 LOG_LEVEL = ("/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/logLevel/enum/-")
 
 
-# Until waits between attempts are as long as they get, 30 s; and what is well within one of them.
+# Until the waits between attempts have their maximum, 30 s. And a time well within one wait.
 FAILS_S, WITHIN_A_WAIT_S = 45, 20
 TYPO = {"replicas": 1, "podTemplate": {
     "spec": {"tolerations": [{"key": "dedicated", "operator": "Exist"}]}}}
@@ -23,18 +23,18 @@ TYPO = {"replicas": 1, "podTemplate": {
 
 @pytest.fixture(scope="module")
 def failing(operator, bed):
-    """The namespace of one that fails while the other tests run."""
+    """The namespace of an object that fails while the other tests run."""
     with Namespace(bed.bed, "failing") as made:
         made.apply(router(frontend=TYPO))
         yield made
 
 
-def test_a_typo_in_a_pod_template_is_named(failing):
+def test_object_reports_a_typo_in_a_pod_template(failing):
     until_said(failing, "Ready", "WriteFailed", "tolerations[0].operator", "Exist")
     assert condition(failing, "Ready")["status"] == "False"
 
 
-def test_somebody_elses_service_is_named_and_left_as_it_is(home):
+def test_object_reports_a_foreign_service_and_keeps_it(home):
     theirs = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "demo"},
               "spec": {"ports": [{"port": 80}], "selector": {"app": "theirs"}}}
     home.apply(theirs)
@@ -47,7 +47,7 @@ def test_somebody_elses_service_is_named_and_left_as_it_is(home):
     until_written(home)
 
 
-def test_a_quota_is_named(home):
+def test_object_reports_an_exceeded_quota(home):
     home.apply({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "small"},
                 "spec": {"hard": {"count/deployments.apps": "0"}}})
     home.until(lambda: home.get("quota", "small").get("status"), "the quota counts")
@@ -58,7 +58,7 @@ def test_a_quota_is_named(home):
     until_written(home)
 
 
-def test_a_quota_of_pods_is_named_where_pods_are_missing(home):
+def test_object_reports_a_quota_that_blocks_pods(home):
     home.apply({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "small"},
                 "spec": {"hard": {"pods": "0"}}})
     home.until(lambda: home.get("quota", "small").get("status"), "the quota counts")
@@ -69,7 +69,7 @@ def test_a_quota_of_pods_is_named_where_pods_are_missing(home):
 
 @pytest.fixture
 def newer_kind(bed):
-    """The kind knows a word that the operator does not."""
+    """The kind permits a word that the operator does not know."""
     bed.kubectl("patch", KIND, "--type=json", "-p", json.dumps(
         [{"op": "add", "path": LOG_LEVEL, "value": "verbose"}]))
     yield
@@ -80,7 +80,7 @@ def newer_kind(bed):
         [{"op": "remove", "path": f"{LOG_LEVEL[:-1]}{words.index('verbose')}"}]))
 
 
-def test_a_word_of_a_newer_kind_is_named_and_what_was_accepted_keeps_running(home, newer_kind):
+def test_an_unknown_word_is_reported_and_the_old_spec_stays(home, newer_kind):
     home.apply(router())
     until_written(home)
     before = sorted(owned(home, "deployment"))
@@ -97,7 +97,7 @@ def test_a_word_of_a_newer_kind_is_named_and_what_was_accepted_keeps_running(hom
     until_written(home)
 
 
-def test_children_that_were_orphaned_are_taken_back(home):
+def test_operator_adopts_orphaned_children(home):
     home.apply(router())
     until_written(home)
     children = {kind: sorted(owned(home, kind)) for kind in ("deployment", "service", "configmap")}
@@ -118,7 +118,7 @@ def test_children_that_were_orphaned_are_taken_back(home):
     assert {one["metadata"]["uid"] for one in owned(home, "service").values()} >= uids
 
 
-def test_a_child_that_somebody_else_owns_is_named(home):
+def test_object_reports_a_child_with_another_owner(home):
     home.apply(router())
     until_written(home)
     name = next(name for name in owned(home, "deployment") if name.endswith("-router"))
@@ -135,7 +135,7 @@ def test_a_child_that_somebody_else_owns_is_named(home):
     until_written(home)
 
 
-def test_two_objects_that_would_write_one_scale_object_leave_it_to_its_owner(home):
+def test_a_disputed_scale_object_stays_with_its_owner(home):
     def scaled(name, pool):
         made = router(name)
         made["spec"]["pools"][0] |= {"name": pool, "autoscaling": {
@@ -153,7 +153,7 @@ def test_two_objects_that_would_write_one_scale_object_leave_it_to_its_owner(hom
     assert home.get("mmrp", "demo-x-gpu")["spec"] == scale["spec"]
 
 
-def test_a_missing_claim_is_not_accepted_until_it_is_there(home):
+def test_object_is_accepted_once_its_claim_exists(home):
     source = {"name": "demo", "source": {"pvc": {"claimName": "models"}}}
     home.apply(router(model=source))
     until_said(home, "Accepted", "ClaimMissing", "PersistentVolumeClaim models")
@@ -164,7 +164,7 @@ def test_a_missing_claim_is_not_accepted_until_it_is_there(home):
     home.until(lambda: condition(home, "Accepted")["status"] == "True", "it is accepted", READY_S)
 
 
-def test_transfer_between_engines_is_refused_with_the_reason(home):
+def test_kv_transfer_arguments_are_refused_with_the_reason(home):
     pool = {"name": "engines", "replicas": 1, "template": {
         "image": "vllm:1", "args": ["--kv-transfer-config", "{}"]}}
     home.apply(router(pools=[pool]))
@@ -172,14 +172,14 @@ def test_transfer_between_engines_is_refused_with_the_reason(home):
                "spec.pools[0].template.args")
 
 
-def test_a_label_that_doubles_one_of_ours_is_refused(home):
+def test_a_label_that_repeats_an_operator_label_is_refused(home):
     home.apply(router(frontend={"replicas": 1, "podTemplate": {
         "metadata": {"labels": {"app.kubernetes.io/component": "mine"}}}}))
     until_said(home, "Accepted", "PodTemplateRefused", "spec.frontend.podTemplate",
                "app.kubernetes.io/component")
 
 
-def test_status_entries_of_others_do_not_stay(home):
+def test_operator_removes_status_entries_of_others(home):
     home.apply(router())
     until_written(home)
     when = "2026-01-01T00:00:00Z"
@@ -215,7 +215,7 @@ def test_pod_templates_of_nats_and_agents_reach_their_pods(home):
 
 
 def users_in(value):
-    """Every user and group that stands anywhere in a template."""
+    """Returns every user and group in a template, at any depth."""
     if isinstance(value, dict):
         own = [(name, one) for name, one in value.items()
                if name in ("runAsUser", "runAsGroup", "fsGroup")]
@@ -223,7 +223,7 @@ def users_in(value):
     return [found for one in value for found in users_in(one)] if isinstance(value, list) else []
 
 
-def test_users_are_left_to_the_platform_everywhere(home):
+def test_pod_user_platform_sets_no_user_anywhere(home):
     theirs = {"name": "theirs", "selector": {"matchLabels": {"serves": "demo"}}}
     both = [router()["spec"]["pools"][0], theirs]
     home.apply(router(pools=both))
@@ -236,12 +236,12 @@ def test_users_are_left_to_the_platform_everywhere(home):
 
 
 def failures(operator, home):
-    """How often the operator could not reconcile an object there."""
+    """Returns how often the operator failed to reconcile an object there."""
     return sum("reconciliation failed" in line and home.name in line
                for line in operator.log.read_text().splitlines())
 
 
-def test_a_change_ends_the_wait_of_one_that_has_failed_for_long(failing, operator):
+def test_a_change_ends_the_back_off_of_a_failing_object(failing, operator):
     until_said(failing, "Ready", "WriteFailed")
     since = datetime.datetime.fromisoformat(condition(failing, "Ready")["lastTransitionTime"])
     long = datetime.timedelta(seconds=FAILS_S)

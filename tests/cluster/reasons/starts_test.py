@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Failed requests at the operator's start, and kinds that come and go under it."""
+"""Failed requests at the operator's start, and kinds that appear and disappear while it runs."""
 
 import pathlib
 import re
@@ -24,13 +24,12 @@ POD_MONITORS = {
 
 
 def holder(bed):
-    """Of the Lease; None if nobody has it."""
+    """Returns the holder of the Lease, or None if it is free."""
     leases = bed.get("leases", "-n", SYSTEM)["items"]
     return leases[0]["spec"].get("holderIdentity") or None if leases else None
 
 
-def test_one_failed_request_at_the_start_leaves_no_leader_that_does_nothing(
-        bed, proxy, make_operator):
+def test_one_failed_request_at_start_does_not_stop_the_operator(bed, proxy, make_operator):
     rule = proxy.add(Rule("500", "GET", r"/podmonitors\?"))
     with make_operator(), Namespace(bed.bed, "starts") as home:
         home.apply(router())
@@ -38,19 +37,19 @@ def test_one_failed_request_at_the_start_leaves_no_leader_that_does_nothing(
         assert rule.hits == 1
 
 
-def test_one_that_cannot_have_its_lists_leaves_the_lease_to_another(bed, proxy, make_operator):
+def test_an_operator_without_lists_does_not_lead(bed, proxy, make_operator):
     rule = proxy.add(Rule("503", "GET", r"/statefulsets\?", times=None))
     with Namespace(bed.bed, "listless") as home, make_operator() as first:
         home.until(lambda: rule.hits >= 2, "it asks in vain", READY_S)
         assert first.is_running()
-        assert holder(bed) is None, "who has no lists does not lead"
+        assert holder(bed) is None, "an operator without lists does not lead"
         proxy.clear()
         home.apply(router())
         until_written(home)
         assert holder(bed)
 
 
-def test_an_optional_kind_is_looked_for_again(bed, home):
+def test_operator_uses_an_optional_kind_that_appears_later(bed, home):
     home.apply(router())
     until_written(home)
     bed.kubectl("apply", "-f", "-", given=POD_MONITORS)
@@ -69,7 +68,7 @@ def test_an_optional_kind_is_looked_for_again(bed, home):
     until_written(home)
 
 
-def test_the_smallest_object_of_the_pages_is_accepted_as_it_is_written(home, tmp_path):
+def test_the_smallest_object_of_the_pages_is_accepted(home, tmp_path):
     page = (ROOT / "docs/operator.md").read_text(encoding="utf-8")
     file = tmp_path / "smallest.yaml"
     file.write_text(re.search(r"The smallest object:\n\n```yaml\n(.*?)```", page, re.S)[1])
@@ -78,7 +77,7 @@ def test_the_smallest_object_of_the_pages_is_accepted_as_it_is_written(home, tmp
     until_written(home)
 
 
-def test_a_kind_that_was_deleted_and_made_again_leaves_no_object_without_a_status(bed, home):
+def test_objects_of_a_recreated_kind_get_a_status(bed, home):
     home.apply(router())
     until_written(home)
     definition = bed.get(ROUTERS)

@@ -14,7 +14,7 @@ from server import CRDS, Server  # noqa: E402
 
 @pytest.fixture(scope="session")
 def server():
-    """An API server that knows our kinds; nothing acts on what is there."""
+    """An API server with Sightline's kinds. No controller acts on the objects."""
     commands = Commands("test-specs")
     commands.down()
     try:

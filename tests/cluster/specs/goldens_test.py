@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""What the operator renders in its golden scenes, and the specs of these scenes, are what a real
-API server takes word by word. Of PodMonitors, which are not of Kubernetes, nothing is proved."""
+"""A real API server accepts word by word what the operator renders in its golden scenes, and the
+specs of these scenes. This proves nothing about PodMonitors, which are not part of Kubernetes."""
 
 import json
 
@@ -15,7 +15,7 @@ AS_IN_SMALL = "as in small: "
 
 
 def objects_of(scene):
-    """All of its objects, written out."""
+    """Returns all objects of a scene, written out."""
     listed = json.loads((GOLDENS / f"{scene}.json").read_text())
     if not any(isinstance(one, str) for one in listed):
         return listed
@@ -32,14 +32,15 @@ def prod(server):
 
 
 @pytest.mark.parametrize("scene", SCENES)
-def test_the_objects_of_a_scene_are_taken(prod, scene):
+def test_api_server_accepts_the_objects_of_a_scene(prod, scene):
     refused = []
     for thing in objects_of(scene):
         if thing["kind"] in NOT_OF_KUBERNETES:
             continue
         if thing["kind"] == "MultimodalRouterPool":
-            # Made with its number of workers at first, which belongs to others from then on. It has
-            # no owner: that of the scene is not there, and the garbage collector would delete it.
+            # The operator makes it with its first number of workers, which others change later. It
+            # has no owner here: the garbage collector would delete it, because the scene's owner
+            # does not exist.
             replicas = thing["spec"]["minReplicas"]
             lone = {key: value for key, value in thing["metadata"].items()
                     if key != "ownerReferences"}
@@ -49,13 +50,13 @@ def test_the_objects_of_a_scene_are_taken(prod, scene):
 
 
 @pytest.mark.parametrize("scene", SCENES)
-def test_the_spec_of_a_scene_is_taken(prod, scene):
+def test_api_server_accepts_the_spec_of_a_scene(prod, scene):
     spec = json.loads((GOLDENS / f"{scene}.spec.json").read_text())
     assert prod.create({"apiVersion": "sightline.dev/v1alpha1", "kind": "MultimodalRouter",
                         "metadata": {"name": "shop", "namespace": "prod"}, "spec": spec}) == []
 
 
-def test_the_scenes_hold_every_kind_that_the_operator_renders():
+def test_scenes_contain_every_kind_that_the_operator_renders():
     kinds = {thing["kind"] for scene in SCENES for thing in objects_of(scene)}
     assert kinds == {
         "ConfigMap", "Deployment", "HorizontalPodAutoscaler", "MultimodalRouterPool",
@@ -63,6 +64,6 @@ def test_the_scenes_hold_every_kind_that_the_operator_renders():
         "StatefulSet"}
 
 
-def test_a_field_that_kubernetes_does_not_know_is_refused(prod):
+def test_api_server_refuses_an_unknown_field(prod):
     thing = objects_of("small")[0]
     assert prod.apply(thing | {"automountServiceAccount": True})

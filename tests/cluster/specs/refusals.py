@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""What the API server has to refuse: one change each of an object that it takes, the field that the
-answer has to name, and what it has to say there of the way out."""
+"""Objects that the API server must refuse. Each is one change of an object that it accepts.
+Each has the field that the answer must name, and a part of the answer's text about the fix."""
 
 import copy
 import dataclasses
@@ -40,7 +40,7 @@ class Refusal:
 
 
 def changed(thing, change):
-    """A copy that has these values at these places, such as spec.pools[0].role."""
+    """Returns a copy with these values at these places, such as spec.pools[0].role."""
     thing = copy.deepcopy(thing)
     for place, value in change.items():
         *path, last = [int(part) if part.isdigit() else part
@@ -56,12 +56,12 @@ def changed(thing, change):
 
 
 def refused(name, change, says, at=None, **more):
-    """`at`: the field, if it is not the one that is changed."""
+    """`at`: the field in the answer, if it is not the changed one."""
     return Refusal(name, change, says, at or next(iter(change)), **({"of": ROUTER} | more))
 
 
 def refused_update(name, change, says, at=None):
-    """An update of an object that is there."""
+    """A refused update of an object that exists."""
     return refused(name, change, says, at, is_update=True)
 
 
@@ -99,11 +99,11 @@ OBJECTS = [
             "may not be more than 64 bytes"),
     refused("a version of 65 characters", {"spec.version": "a" * 65},
             "may not be more than 64 bytes"),
-    refused("a text where yes or no is asked", {"spec.suspend": "yes"},
+    refused("a text in place of a boolean", {"spec.suspend": "yes"},
             "must be of type boolean"),
-    refused("suspended and paused at once", {"spec.suspend": True, "spec.rollout.paused": True},
+    refused("suspended and paused together", {"spec.suspend": True, "spec.rollout.paused": True},
             "set rollout.paused to false first"),
-    refused("a quorum of evicted pods", {"spec.disruption.maxUnavailable": -1},
+    refused("a negative number of evicted pods", {"spec.disruption.maxUnavailable": -1},
             "should be greater than or equal to 0"),
     refused("network policies that are text", {"spec.networkPolicy.enabled": "on"},
             "must be of type boolean"),
@@ -115,7 +115,7 @@ MODEL = [
             "must begin with a letter or digit"),
     refused("a model's name of 254 characters", {"spec.model.name": "a" * 254},
             "may not be more than 253 bytes"),
-    refused("a source that says nothing", {"spec.model.source": {}},
+    refused("an empty source", {"spec.model.source": {}},
             "give exactly one of uri, pvc and image"),
     refused("two sources", {"spec.model.source.uri": "hf://a/b"},
             "give exactly one of uri, pvc and image", "spec.model.source"),
@@ -152,9 +152,9 @@ MODEL = [
     refused("a key of a Secret with a slash",
             {"spec.model.tokenSecret": {"name": "hub", "key": "a/b"}},
             "must be a key of the Secret", "spec.model.tokenSecret.key"),
-    refused("prompts of no length", {"spec.model.maxModelLen": 0},
+    refused("a maximum prompt length of 0", {"spec.model.maxModelLen": 0},
             "should be greater than or equal to 1"),
-    refused("a chat template of nowhere", {"spec.model.chatTemplate": {"key": "a"}},
+    refused("a chat template without a ConfigMap", {"spec.model.chatTemplate": {"key": "a"}},
             "Required value", "spec.model.chatTemplate.configMap"),
     refused("a ConfigMap with an underscore",
             {"spec.model.chatTemplate.configMap": "chat_template"},
@@ -186,7 +186,7 @@ BLOCKS = [
 ]
 
 IMAGES = [
-    refused("sounds", {"spec.multimodal.modalities": ["image", "audio"]},
+    refused("audio", {"spec.multimodal.modalities": ["image", "audio"]},
             'supported values: "image"', "spec.multimodal.modalities[1]"),
     refused("images twice", {"spec.multimodal.modalities": ["image", "image"]},
             "must name each of them once"),
@@ -195,7 +195,7 @@ IMAGES = [
     refused("33 settings of a processor",
             {"spec.multimodal.processor": {f"s{i}": i for i in range(33)}},
             "must have at most 32 items"),
-    refused("fewer images than none", {"spec.multimodal.imagesMax": -1},
+    refused("a negative number of images", {"spec.multimodal.imagesMax": -1},
             "should be greater than or equal to 0"),
     refused("an image's size as a word", {"spec.multimodal.imageBytesMax": "20MB"},
             "must be a size of 1Ki to 1Gi, as 20Mi"),
@@ -203,7 +203,7 @@ IMAGES = [
             "must be a size of 1Ki to 1Gi, as 20Mi"),
     refused("a time without its unit", {"spec.multimodal.fetch.connectTimeout": "5"},
             "must be a duration of 10ms to 1h, as 5s"),
-    refused("a download of no time", {"spec.multimodal.fetch.timeout": "0s"},
+    refused("a download timeout of 0", {"spec.multimodal.fetch.timeout": "0s"},
             "must be a duration of 10ms to 1h, as 20s"),
     refused("a time of two units", {"spec.multimodal.fetch.timeout": "1m30s"},
             "must be a duration of 10ms to 1h, as 20s"),
@@ -243,7 +243,7 @@ FRONTEND = [
     refused("frontends by number and by load",
             {"spec.frontend": {"replicas": 2, "autoscaling": {"maxReplicas": 4}}},
             "give replicas or autoscaling, not both", "spec.frontend.autoscaling"),
-    refused("fewer frontends than none", {"spec.frontend.replicas": -1},
+    refused("a negative number of frontends", {"spec.frontend.replicas": -1},
             "should be greater than or equal to 0"),
     refused("frontends by load without a limit", {"spec.frontend.autoscaling": {}},
             "Required value", "spec.frontend.autoscaling.maxReplicas"),
@@ -263,7 +263,7 @@ FRONTEND = [
             "should be greater than or equal to 1"),
     refused("memory as a word", {"spec.frontend.resources.limits": {"memory": "lots"}},
             "must be quantities of 0 or more by resource, as 500m, 2Gi or 1"),
-    refused("less than no CPU", {"spec.frontend.resources.requests": {"cpu": -1}},
+    refused("negative CPU", {"spec.frontend.resources.requests": {"cpu": -1}},
             "must be quantities of 0 or more by resource, as 500m, 2Gi or 1"),
     refused("more memory asked for than allowed",
             {"spec.frontend.resources": {"requests": {"memory": "2Gi"},
@@ -281,7 +281,7 @@ ROUTERS = [
             "must be of type string"),
     refused("a credit above ten", {"spec.router.weights.overlapCredit": "11"},
             "must be a decimal number of 0 to 10, as 0.75"),
-    refused("a credit below nothing", {"spec.router.weights.hostCredit": "-1"},
+    refused("a negative credit", {"spec.router.weights.hostCredit": "-1"},
             "must be a decimal number of 0 to 10, as 0.75"),
     refused("a credit as a word", {"spec.router.weights.diskCredit": "half"},
             "must be a decimal number of 0 to 10, as 0.75"),
@@ -289,13 +289,13 @@ ROUTERS = [
             "must be a decimal number of 0 to less than 1000, as 1.5"),
     refused("a weight of decode of a thousand", {"spec.router.weights.decodeLoadScale": "1000"},
             "must be a decimal number of 0 to less than 1000, as 1.5"),
-    refused("news that are stale at once", {"spec.router.staleAfter": "1s"},
+    refused("a stale time below the minimum", {"spec.router.staleAfter": "1s"},
             "must be a duration of 2s to 1h, as 5s"),
     refused("requests of two days", {"spec.router.requestTimeout": "48h"},
             "must be a duration of 100ms to 24h, as 10m"),
     refused("CPU of a router as a word", {"spec.router.resources.requests": {"cpu": "one"}},
             "must be quantities of 0 or more by resource, as 500m, 2Gi or 1"),
-    refused("memory of a router below nothing",
+    refused("negative memory of a router",
             {"spec.router.resources.limits": {"memory": "-1Gi"}},
             "must be quantities of 0 or more by resource, as 500m, 2Gi or 1"),
     refused("more CPU asked for a router than allowed",
@@ -327,8 +327,8 @@ POOLS = [
             "may not be more than 15 bytes"),
     refused("a pool by the name of another part", {"spec.pools[0].name": "frontend"},
             "is the name of another part of the object; use another one"),
-    refused("a pool of nothing", {"spec.pools[0].template": GONE}, "give exactly one of template",
-            "spec.pools[0]"),
+    refused("a pool without a template", {"spec.pools[0].template": GONE},
+            "give exactly one of template", "spec.pools[0]"),
     refused("a pool that is made and found",
             {"spec.pools[0].selector": {"matchLabels": {"app": "vllm"}}},
             "give exactly one of template", "spec.pools[0]"),
@@ -380,13 +380,13 @@ ENDPOINTS = [
             {"spec.pools": [{"name": "a", "endpoints": [
                 {"name": f"e{i}", "url": "http://a:1"} for i in range(257)]}]},
             "must have at most 256 items", "spec.pools[0].endpoints"),
-    refused("an engine outside without a place", endpoint("url", GONE), "Required value",
+    refused("an engine outside without a URL", endpoint("url", GONE), "Required value",
             at_endpoint("url")),
     refused("an engine's name with an underscore", endpoint("name", "gpu_1"),
             "must be lower case letters, digits and hyphens", at_endpoint("name")),
     refused("an engine behind TLS", endpoint("url", "https://a:1"), "must be http://HOST:PORT",
             at_endpoint("url")),
-    refused("an engine's place with a path", endpoint("url", "http://a:1/v1"), "without a path",
+    refused("an engine's URL with a path", endpoint("url", "http://a:1/v1"), "without a path",
             at_endpoint("url")),
     refused("events without a port", endpoint("events", "tcp://a"), "must be tcp://HOST:PORT",
             at_endpoint("events")),
@@ -420,7 +420,7 @@ TEMPLATES = [
             "should be greater than or equal to 1"),
     refused("shared memory with a space", {f"{OWN}.sharedMemory": "8 Gi"},
             "must be a size, as 8Gi or 500M"),
-    refused("a start of no time", {f"{OWN}.startupTimeout": "0s"},
+    refused("a startup timeout of 0", {f"{OWN}.startupTimeout": "0s"},
             "must be a duration of 1s to 168h, as 30m"),
     refused("GPUs as a word", {f"{OWN}.resources.limits": {"nvidia.com/gpu": "all"}},
             "must be quantities of 0 or more by resource, as 500m, 2Gi or 1"),
@@ -433,8 +433,10 @@ TEMPLATES = [
 ]
 
 MESSAGING = [
-    refused("NATS of nobody", {"spec.nats": {}}, "give exactly one of managed and external"),
-    refused("NATS of two", {"spec.nats": {"managed": {}, "external": {"urls": ["nats://a:4222"]}}},
+    refused("NATS neither managed nor external", {"spec.nats": {}},
+            "give exactly one of managed and external"),
+    refused("NATS both managed and external",
+            {"spec.nats": {"managed": {}, "external": {"urls": ["nats://a:4222"]}}},
             "give exactly one of managed and external"),
     refused("two servers of NATS", {"spec.nats.managed.replicas": 2}, 'supported values: "1", "3"'),
     refused("memory of NATS as a word",
@@ -448,14 +450,14 @@ MESSAGING = [
     refused("more CPU asked for NATS than allowed",
             {"spec.nats.managed.resources": {"requests": {"cpu": 1}, "limits": {"cpu": "0.5"}}},
             "must be at most the limits", "spec.nats.managed.resources.requests"),
-    refused("other people's NATS nowhere", {"spec.nats": {"external": {"urls": []}}},
+    refused("external NATS without a URL", {"spec.nats": {"external": {"urls": []}}},
             "should have at least 1 items", "spec.nats.external.urls"),
     refused("NATS by HTTP", {"spec.nats": {"external": {"urls": ["http://a:8222"]}}},
             "must be nats://HOST:PORT or tls://HOST:PORT", "spec.nats.external.urls[0]"),
-    refused("a password in the place of NATS",
+    refused("a password in the URL of NATS",
             {"spec.nats": {"external": {"urls": ["nats://me:secret@a:4222"]}}},
             "credentials are given by credentialsSecret", "spec.nats.external.urls[0]"),
-    refused("one place of NATS twice",
+    refused("one URL of NATS twice",
             {"spec.nats": {"external": {"urls": ["nats://a:1", "nats://a:1"]}}},
             "Duplicate value", "spec.nats.external.urls[1]"),
     refused("credentials without a Secret",
@@ -484,7 +486,7 @@ SECRETS = [
 ]
 
 ROLLOUT = [
-    refused("a strategy of something else", {"spec.rollout.strategy": "Canary"},
+    refused("an unknown strategy", {"spec.rollout.strategy": "Canary"},
             'supported values: "Rolling", "BlueGreen", "Recreate"'),
     refused("a roll-out that cannot move",
             {"spec.rollout": {"maxSurge": 0, "maxUnavailable": 0}},
@@ -492,13 +494,13 @@ ROLLOUT = [
     refused("a surge in per cent", {"spec.rollout.maxSurge": "25%"}, "must be of type integer"),
     refused("a drain of two hours", {"spec.rollout.drainTimeout": "2h"},
             "must be a duration of 1s to 1h, as 2m"),
-    refused("a deadline of no time", {"spec.rollout.progressDeadline": "0s"},
+    refused("a deadline of 0", {"spec.rollout.progressDeadline": "0s"},
             "must be a duration of 1s to 168h, as 30m"),
-    refused("a deadline that no clock reaches", {"spec.rollout.progressDeadline": "99999999999h"},
+    refused("a far too long deadline", {"spec.rollout.progressDeadline": "99999999999h"},
             "must be a duration of 1s to 168h, as 30m"),
     refused("a deadline in days", {"spec.rollout.progressDeadline": "1d"},
             "must be a duration of 1s to 168h, as 30m"),
-    refused("a monitor for some", {"spec.monitoring.podMonitor": "Maybe"},
+    refused("an unknown mode of monitors", {"spec.monitoring.podMonitor": "Maybe"},
             'supported values: "Auto", "Enabled", "Disabled"'),
     refused("scrapes without a pause", {"spec.monitoring.interval": "0s"},
             "must be a duration of 1s to 1h, as 30s"),
@@ -529,7 +531,7 @@ SCALES = [
             "may not be more than 40 bytes", of=POOL),
     refused("a pool object of a pool without a name", {"spec.pool": ""},
             "should be at least 1 chars long", of=POOL),
-    refused("fewer workers than none", {"spec.replicas": -1},
+    refused("a negative number of workers", {"spec.replicas": -1},
             "should be greater than or equal to 0", of=POOL),
     refused("more workers than autoscaling allows", {"spec.replicas": 5},
             "must be 1 to 4, as autoscaling of the pool says", of=POOL),

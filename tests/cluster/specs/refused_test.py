@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""What one object alone shows to be wrong, the API server refuses with the field and the fix."""
+"""The API server refuses errors that one object alone shows. It names the field and the fix."""
 
 import re
 
@@ -14,7 +14,7 @@ THERE = {"metadata.name": "there"}
 
 @pytest.fixture(scope="module")
 def answers(server):
-    """By the name of each refusal: [(field, message)]."""
+    """The answers by the name of each refusal: [(field, message)]."""
     for thing in (ROUTER, POOL):
         server.keep(changed(thing, THERE))
     return {one.name: server.update(changed(one.object(), THERE)) if one.is_update
@@ -22,7 +22,7 @@ def answers(server):
 
 
 @pytest.mark.parametrize("refusal", REFUSALS, ids=lambda one: one.name)
-def test_it_is_refused_with_its_field_and_the_fix(answers, refusal):
+def test_api_server_names_the_field_and_the_fix(answers, refusal):
     answer = answers[refusal.name]
     assert any(field == refusal.at and refusal.says in message for field, message in answer), (
         f"{refusal.at}: … {refusal.says} …\nis not in:\n"
@@ -30,12 +30,12 @@ def test_it_is_refused_with_its_field_and_the_fix(answers, refusal):
 
 
 @pytest.mark.parametrize("thing", [ROUTER, POOL], ids=lambda thing: thing["kind"])
-def test_what_the_refusals_change_is_taken_as_it_is(server, thing):
+def test_api_server_accepts_the_objects_without_changes(server, thing):
     assert server.create(thing) == []
 
 
 def rules_below(schema, place):
-    """[(place, its rule's field and message)] of a schema."""
+    """Yields (place of the field, rule) for all rules of a schema."""
     for rule in schema.get("x-kubernetes-validations", []):
         yield place + rule.get("fieldPath", ""), rule
     for name, inner in schema.get("properties", {}).items():
@@ -46,14 +46,14 @@ def rules_below(schema, place):
 
 
 def pattern_of(rule):
-    """Of what is said where it is broken."""
+    """Returns a pattern for the message of the broken rule."""
     if "message" in rule:
         return re.escape(rule["message"])
     text = re.match(r"'(.*)'\.format", rule["messageExpression"])[1]
     return re.escape(text).replace("%d", r"-?\d+")
 
 
-def test_every_rule_of_the_schemas_is_broken_by_a_refusal(server, answers):
+def test_refusals_break_every_rule_of_the_schemas(server, answers):
     said = {(re.sub(r"\[\d+\]", "[]", field), message)
             for answer in answers.values() for field, message in answer}
     rules = []
@@ -68,7 +68,7 @@ def test_every_rule_of_the_schemas_is_broken_by_a_refusal(server, answers):
     assert not unbroken, "no refusal breaks\n" + "\n".join(unbroken)
 
 
-def test_a_scale_beyond_autoscaling_is_refused_with_its_bounds(server):
+def test_api_server_refuses_a_scale_beyond_autoscaling(server):
     server.keep(changed(POOL, {"metadata.name": "scaled"}))
     answer = server.scale(changed(POOL, {"metadata.name": "scaled"}), 9)
     assert [field for field, _ in answer] == ["spec.replicas"]

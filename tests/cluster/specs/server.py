@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""What a real API server says to an object, without keeping it."""
+"""The answers of a real API server to objects, without storing them."""
 
 import json
 import pathlib
@@ -12,9 +12,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 CRDS = ROOT / "crds"
 OPERATOR = "fieldManager=sightline-operator"
 MERGE = "application/merge-patch+json"
-# Refuse what the schema does not know, and what stands there twice, as kubectl asks for too.
+# Refuses unknown and duplicate fields, as kubectl also requests.
 DRY = "dryRun=All&fieldValidation=Strict"
-# What the message of a strict server tells of the place.
+# The field in the message of a strict server.
 UNKNOWN = re.compile(r'unknown field "([^"]+)"')
 
 
@@ -27,33 +27,33 @@ class Server:
         return self._api.get(path)
 
     def keep(self, thing):
-        """Makes it in earnest, unless it is there."""
+        """Stores the object, unless it exists."""
         status, body = self._api.call(self._place(thing), "POST", thing)
         assert status in (201, 409), body
 
     def create(self, thing):
-        """[(field, message)] of a refusal; none: it would be taken."""
+        """Returns [(field, message)] of a refusal, or an empty list if the object is accepted."""
         return _refusal(*self._api.call(f"{self._place(thing)}?{DRY}", "POST", thing))
 
     def update(self, thing):
-        """As create(), of what is there."""
+        """Like create(), for an update of a stored object."""
         path = self._path(thing)
         version = self._api.get(path)["metadata"]["resourceVersion"]
         thing = thing | {"metadata": thing["metadata"] | {"resourceVersion": version}}
         return _refusal(*self._api.call(f"{path}?{DRY}", "PUT", thing))
 
     def apply(self, thing):
-        """As create(), of a server-side apply by the operator."""
+        """Like create(), for a server-side apply by the operator."""
         return _refusal(*self._api.call(f"{self._path(thing)}?{DRY}&force=true&{OPERATOR}",
                                         "PATCH", thing, APPLY))
 
     def scale(self, thing, replicas):
-        """As create(), of what is there."""
+        """Like create(), for the scale of a stored object."""
         return _refusal(*self._api.call(f"{self._path(thing)}/scale?{DRY}", "PATCH",
                                         {"spec": {"replicas": replicas}}, MERGE))
 
     def _place(self, thing):
-        """Of all of its kind, as the server itself tells it."""
+        """Returns the path of all objects of this kind, as the server itself lists it."""
         version, kind = thing["apiVersion"], thing["kind"]
         root = f"/apis/{version}" if "/" in version else f"/api/{version}"
         if version not in self._plurals:

@@ -12,14 +12,14 @@ from testbed.real_node import CLAIM
 
 READY_S = 60
 STARTED = time.time()
-# Where containerd, the kubelet and what they call leave something on a machine of their own.
+# Where containerd, the kubelet and their helpers would leave files on a machine of their own.
 PLACES = ("/var/lib/cni", "/var/lib/kubelet", "/var/lib/containerd", "/var/log/containers",
           "/var/log/pods", "/run/containerd", "/run/netns", "/etc/cni", "/opt/containerd",
           "/usr/libexec/kubernetes")
 
 
 def until(condition, seconds=READY_S):
-    """Its first true value."""
+    """Waits until the condition is true. Returns its value."""
     deadline = time.monotonic() + seconds
     while True:
         value = condition()
@@ -42,7 +42,7 @@ def _new_below(top):
 
 
 def traces(bed):
-    """What there is of a bed on this machine, by other means than those that remove it."""
+    """Returns all traces of a bed on this machine, found by other means than its removal uses."""
     place = os.fsencode(bed.directory)
     processes = [
         pid for pid in os.listdir("/proc") if pid.isdigit() and int(pid) != os.getpid()
@@ -61,7 +61,7 @@ def traces(bed):
 
 
 def in_network(number):
-    """The processes in this network namespace."""
+    """Returns the processes in this network namespace."""
     link = f"net:[{number}]"
     return [entry.parent.parent.name for entry in pathlib.Path("/proc").glob("[0-9]*/ns/net")
             if os.path.lexists(entry) and os.readlink(entry) == link]
@@ -84,7 +84,7 @@ def make_bed():
 
 @pytest.fixture(scope="module")
 def bed():
-    """One that is up, for the tests of a module that leave it so."""
+    """A running bed, for the tests of a module that leave it running."""
     commands = Commands("test-shared")
     commands.down()
     commands.up()

@@ -44,7 +44,7 @@ def test_a_deployment_becomes_available_on_fake_nodes(bed):
     assert all(p["status"]["podIP"].startswith("10.244.") for p in pods)
 
 
-def test_annotations_decide_what_becomes_of_a_fake_pod(bed, wait_for):
+def test_annotations_set_the_state_of_a_fake_pod(bed, wait_for):
     bed.apply(pod("ends", {"testbed/run": "complete"}), pod("breaks", {"testbed/run": "crash"}),
               pod("waits", {"testbed/ready-after": "1h"}), pod("runs", {}))
     bed.kubectl("wait", "--for=condition=Ready", "pod/runs", "--timeout=60s")
@@ -62,7 +62,7 @@ def test_up_again_starts_nothing(bed):
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_up_brings_back_what_was_killed_and_nothing_is_forgotten(bed, program, wait_for):
+def test_up_restarts_a_killed_program_and_keeps_the_data(bed, program, wait_for):
     name = f"kept-{program}"
     bed.kubectl("create", "configmap", name)
     killed = kill(bed, program)
@@ -77,7 +77,7 @@ def test_shell_sets_up_kubectl_and_helm_for_the_bed(bed):
     assert (status, json.loads(output)) == (0, []), errors
 
 
-def test_the_audit_log_says_who_wrote_what_but_not_the_administrator(bed, wait_for):
+def test_the_audit_log_has_all_writers_but_the_administrator(bed, wait_for):
     bed.kubectl("create", "serviceaccount", "writer")
     bed.kubectl("create", "clusterrolebinding", "writer", "--clusterrole=cluster-admin",
                 "--serviceaccount=default:writer")
@@ -110,8 +110,7 @@ def test_two_beds_run_side_by_side(make_bed):
     assert "fake-0" in second.kubectl("get", "nodes")
 
 
-def test_down_after_everything_was_killed_leaves_nothing_but_the_logs_asked_for(
-        make_bed, traces_of, tmp_path):
+def test_down_after_all_was_killed_keeps_only_the_requested_logs(make_bed, traces_of, tmp_path):
     commands = make_bed("test-killed")
     commands.up()
     for process in processes.of_bed(commands.directory):
@@ -138,24 +137,24 @@ def test_down_after_up_was_killed_leaves_nothing(make_bed, moment, traces_of, wa
     assert traces_of(commands) == []
 
 
-def test_up_goes_on_where_it_was_killed(make_bed, wait_for):
+def test_up_continues_where_it_was_killed(make_bed, wait_for):
     commands = make_bed("test-cut")
     kill_up_at(commands, "kube-apiserver", wait_for)
     assert "etcd" not in commands.up().splitlines()[1]
     assert "fake-0" in commands.kubectl("get", "nodes")
 
 
-def test_down_of_nothing_says_so(make_bed):
+def test_down_without_a_bed_reports_it(make_bed):
     assert "There was nothing" in make_bed("test-none").down()
 
 
-def test_shell_without_a_bed_says_how_to_make_one(make_bed):
+def test_shell_without_a_bed_names_the_command_for_one(make_bed):
     status, _, errors = make_bed("test-none").run("shell", "true")
     assert (status, "hack/testbed up --name test-none" in errors) == (1, True), errors
 
 
 @pytest.mark.parametrize("name", ["", "..", "a/b", "Upper", "a" * 21, "-a"])
-def test_a_name_that_is_no_directory_is_refused(name):
+def test_an_invalid_name_of_a_bed_is_refused(name):
     command = pathlib.Path(__file__).resolve().parents[3] / "hack/testbed"
     answer = subprocess.run([command, "down", f"--name={name}"], capture_output=True, text=True,
                             check=False)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""What a test bed is made of, without a cluster."""
+"""The parts of a test bed, without a cluster."""
 
 import json
 import multiprocessing
@@ -31,7 +31,7 @@ def _note(part, notes):
     part.write_text("made")
 
 
-def test_of_processes_that_want_the_same_one_makes_it(own_cache, tmp_path):
+def test_one_of_several_processes_makes_a_shared_file(own_cache, tmp_path):
     notes = tmp_path / "notes"
     fork = multiprocessing.get_context("fork")
     workers = [fork.Process(target=cache.once, args=("thing", lambda part: _note(part, notes)))
@@ -45,7 +45,7 @@ def test_of_processes_that_want_the_same_one_makes_it(own_cache, tmp_path):
     assert (own_cache / "thing").read_text() == "made"
 
 
-def test_what_was_interrupted_is_made_anew(own_cache):
+def test_an_interrupted_file_is_made_again(own_cache):
     def half(part):
         part.write_text("half")
         os.kill(os.getpid(), signal.SIGKILL)
@@ -59,7 +59,7 @@ def test_what_was_interrupted_is_made_anew(own_cache):
     assert [path.name for path in own_cache.iterdir()] == ["thing"]
 
 
-def test_what_cannot_be_made_leaves_nothing(own_cache):
+def test_a_failed_attempt_leaves_no_file(own_cache):
     def fail(part):
         part.mkdir()
         raise RuntimeError("no")
@@ -69,20 +69,20 @@ def test_what_cannot_be_made_leaves_nothing(own_cache):
     assert list(own_cache.iterdir()) == []
 
 
-def test_a_dead_process_that_nobody_has_reaped_is_dead():
+def test_a_dead_process_counts_as_dead_before_it_is_reaped():
     child = subprocess.Popen(["true"])
     os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
     assert processes.start_of(child.pid) is None
     child.wait()
 
 
-def test_a_process_with_another_start_is_another_process():
+def test_another_start_time_means_another_process():
     own = processes.start_of(os.getpid())
     assert processes.Process(os.getpid(), own, "test").is_alive()
     assert not processes.Process(os.getpid(), own - 1, "test").is_alive()
 
 
-def test_children_of_a_program_are_found_and_other_beds_left_alone(tmp_path):
+def test_kill_finds_children_and_leaves_other_beds_alone(tmp_path):
     ours, other = Bed("ours", tmp_path), Bed("ours-too", tmp_path)
     for bed in (ours, other):
         bed.directory.mkdir()
@@ -97,7 +97,7 @@ def test_children_of_a_program_are_found_and_other_beds_left_alone(tmp_path):
     processes.kill_all(lambda: processes.of_bed(other.directory))
 
 
-def test_beds_have_ports_of_their_own_below_those_of_connections(tmp_path):
+def test_beds_have_separate_ports_below_the_ephemeral_range(tmp_path):
     beds = [Bed(f"bed-{i}", tmp_path) for i in range(20)]
     for bed in beds:
         bed.choose_ports()
@@ -110,11 +110,11 @@ def test_beds_have_ports_of_their_own_below_those_of_connections(tmp_path):
 @pytest.mark.parametrize("text, want", [
     ("go1.26.0", True), ("go1.26.8", True), ("go1.27rc1", True), ("go2.0", True),
     ("go1.25.9", False), ("go1.3", False), ("devel", False), ("", False), (None, False)])
-def test_a_go_is_new_enough_or_not(text, want):
+def test_toolchain_recognises_a_new_enough_go(text, want):
     assert toolchain.is_new_enough(text) is want
 
 
-def test_a_machine_without_go_or_with_an_old_one_gets_one(tmp_path, monkeypatch):
+def test_toolchain_installs_go_where_it_is_missing_or_old(tmp_path, monkeypatch):
     old = tmp_path / "bin/go"
     old.parent.mkdir()
     old.write_text("#!/bin/sh\necho go1.19.8\n")
@@ -138,12 +138,12 @@ def test_a_machine_without_go_or_with_an_old_one_gets_one(tmp_path, monkeypatch)
 @pytest.mark.parametrize("name, want", [
     ("sightline:dev", "docker.io/library/sightline:dev"), ("a/b", "docker.io/a/b:latest"),
     ("localhost/a:1", "localhost/a:1"), ("r:5000/a", "r:5000/a:latest")])
-def test_an_image_has_the_name_that_the_kubelet_asks_for(name, want):
+def test_an_image_has_the_name_that_the_kubelet_requests(name, want):
     assert images.qualified(name) == want
 
 
 def layer_of(archive):
-    """The image's configuration and the names of its files."""
+    """Returns the image's configuration and the names of its files."""
     with tarfile.open(archive) as outer:
         def blob(digest):
             return outer.extractfile("blobs/sha256/" + digest.split(":")[1])
@@ -155,7 +155,7 @@ def layer_of(archive):
             return config, layer.getnames()
 
 
-def test_an_image_of_a_program_has_its_libraries_and_a_user_that_is_not_root(tmp_path):
+def test_a_program_image_has_its_libraries_and_no_root_user(tmp_path):
     program = pathlib.Path(os.path.realpath("/bin/ls"))
     image = product_images.Image("ls:testbed", [program], ["ls", "-l"])
     config, names = layer_of(product_images.archive(image))
@@ -175,10 +175,10 @@ def test_an_image_is_made_once_for_each_content(tmp_path):
     assert made[0] == made[1] != made[2]
     os.utime(made[0], (0, 0))
     assert product_images.archive(image) == made[2]
-    assert not made[0].exists(), "one that nobody has used for a day stays"
+    assert not made[0].exists(), "an image that was unused for a day stays"
 
 
-def test_the_products_images_are_those_of_its_programs_that_are_built(tmp_path):
+def test_product_images_are_those_of_built_programs(tmp_path):
     def names():
         return [image.name for image in product_images.of_build(tmp_path)]
 
@@ -188,7 +188,7 @@ def test_the_products_images_are_those_of_its_programs_that_are_built(tmp_path):
     assert names()[0] == "sightline-operator:testbed"
 
 
-def test_check_says_what_is_missing_and_how_to_get_it(monkeypatch):
+def test_check_names_what_is_missing_and_the_fix(monkeypatch):
     monkeypatch.setattr(checks, "needs", lambda: iter([
         checks.Need("a thing", checks.CONTROL_PLANE, lambda: True, "buy it"),
         checks.Need("another", checks.PODS, lambda: False, "build it")]))
@@ -199,7 +199,7 @@ def test_check_says_what_is_missing_and_how_to_get_it(monkeypatch):
     assert checks.lacking() == [("another", "build it")]
 
 
-def test_without_pods_the_last_line_says_how_many_tests_were_not_run():
+def test_last_line_counts_the_tests_that_were_not_run():
     root = pathlib.Path(__file__).resolve().parents[3]
     answer = subprocess.run(
         [sys.executable, "-m", "pytest", "-c", "tests/pytest.ini", "tests/cluster/testbed",

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""The machine's bed with pods while its programs are killed, and what is left of it at the end."""
+"""The machine's bed with pods while its programs are killed, and what remains of it at the end."""
 
 import contextlib
 import os
@@ -33,7 +33,7 @@ def test_a_second_bed_with_pods_is_refused(pods_bed, make_bed, traces_of):
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_a_killed_program_comes_back_and_its_pods_live_on(pods_bed, namespace, program):
+def test_a_killed_program_restarts_and_its_pods_keep_running(pods_bed, namespace, program):
     namespace.apply(pods.pod("web", pods.server()), pods.service("web"))
     namespace.wait("pod/web", "Ready")
     killed = processes.find(pods_bed.directory, program)
@@ -64,7 +64,7 @@ def test_down_after_everything_was_killed_leaves_nothing(
     assert processes_in_network(network) == []
 
 
-def test_down_ends_a_container_that_containerd_has_no_note_of(
+def test_down_ends_a_container_that_containerd_does_not_know(
         pods_bed, make_namespace, traces_of, processes_in_network):
     pods_bed.up("--pods")
     pods_bed.must("images", "--build", BUILD)

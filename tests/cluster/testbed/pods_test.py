@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""What pods of the machine's bed can do: all that the operator's pods will."""
+"""The abilities of pods in the machine's bed: all that the operator's pods need."""
 
 import json
 import re
@@ -31,7 +31,7 @@ def test_a_service_is_found_by_name_and_spreads_over_its_pods(namespace):
     assert len(set(re.findall(r"10\.251\.0\.\d+", found))) == 2, found
 
 
-def test_pods_of_a_stateful_set_have_names_before_they_are_ready(namespace):
+def test_pods_of_a_stateful_set_have_names_before_readiness(namespace):
     pod = pods.pod("set", pods.server(), readinessGates=[{"conditionType": "sightline.dev/never"}])
     namespace.apply(
         pods.service("set", clusterIP="None", publishNotReadyAddresses=True),
@@ -65,10 +65,10 @@ def test_the_tests_process_reaches_pods_and_services(namespace, pods_bed):
             assert b"200 OK" in connection.recv(100)
 
 
-def test_probes_decide_who_is_asked_and_who_is_started_again(namespace):
+def test_probes_decide_about_traffic_and_restarts(namespace):
     by_file = {"exec": {"command": ["test", "-e", "/tmp/ready"]}, "periodSeconds": 1,
                "failureThreshold": 1}
-    # A server that is slow to start on a busy machine is not sick.
+    # A slow start on a busy machine must not count as a failed probe.
     by_page = {"httpGet": {"path": "/", "port": pods.PORT}, "periodSeconds": 1}
     namespace.apply(
         pods.pod("asked", pods.container("client", readinessProbe=by_file)), pods.service("asked"),
@@ -82,11 +82,11 @@ def test_probes_decide_who_is_asked_and_who_is_started_again(namespace):
         slices = namespace.get("endpointslices", "-l", "kubernetes.io/service-name=asked")["items"]
         return [e["conditions"]["ready"] for s in slices for e in s["endpoints"] or []]
 
-    namespace.until(lambda: ready() == [False], "nobody is asked")
+    namespace.until(lambda: ready() == [False], "no pod is asked")
     namespace.exec("asked", "touch", "/tmp/ready")
     namespace.until(lambda: ready() == [True], "the pod is asked")
     namespace.exec("asked", "rm", "/tmp/ready")
-    namespace.until(lambda: ready() == [False], "nobody is asked again")
+    namespace.until(lambda: ready() == [False], "no pod is asked again")
     namespace.exec("sick", "rm", "/tmp/www/index.html")
     namespace.wait("pod/sick", "jsonpath={.status.containerStatuses[0].restartCount}=1")
 
@@ -154,7 +154,7 @@ def test_a_restricted_namespace_runs_restricted_pods_and_refuses_others(make_nam
     assert (status, 'violates PodSecurity "restricted' in errors) == (1, True), errors
 
 
-def test_a_sidecar_is_there_before_the_rest_and_does_not_keep_a_pod_from_ending(namespace):
+def test_a_sidecar_starts_first_and_keeps_no_pod_alive(namespace):
     sidecar = pods.server("sidecar", restartPolicy="Always", startupProbe={
         "httpGet": {"path": "/", "port": pods.PORT}, "periodSeconds": 1})
     namespace.apply(pods.pod(
@@ -173,8 +173,7 @@ httpd -f -p 8081 & wait
 """
 
 
-def test_hooks_run_before_a_container_is_told_to_end_and_its_sidecar_ends_last(
-        namespace, tmp_path):
+def test_hooks_run_first_and_the_sidecar_ends_last(namespace, tmp_path):
     tmp_path.chmod(0o777)
     namespace.mount_directory("notes", tmp_path)
     notes = {"volumeMounts": [{"name": "notes", "mountPath": "/notes"}]}
@@ -199,7 +198,7 @@ def test_hooks_run_before_a_container_is_told_to_end_and_its_sidecar_ends_last(
         "drained timeout=5", "worker ended", "front ended", "last ended"]
 
 
-def test_a_readiness_gate_holds_a_pod_back_until_its_condition_is_set(namespace):
+def test_a_pod_with_a_readiness_gate_waits_for_its_condition(namespace):
     gate = "sightline.dev/routable"
     namespace.apply(pods.pod("gated", pods.server(), readinessGates=[{"conditionType": gate}]))
     namespace.wait("pod/gated", "ContainersReady")
@@ -210,7 +209,7 @@ def test_a_readiness_gate_holds_a_pod_back_until_its_condition_is_set(namespace)
     namespace.wait("pod/gated", "Ready")
 
 
-def test_a_disruption_budget_refuses_an_eviction_that_takes_too_many(namespace):
+def test_a_disruption_budget_refuses_an_eviction_of_too_many_pods(namespace):
     namespace.apply(pods.deployment("web", 2, pods.server()), {
         "apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "web"},
         "spec": {"minAvailable": 2, "selector": {"matchLabels": {"app": "web"}}}})
@@ -226,7 +225,7 @@ def test_a_disruption_budget_refuses_an_eviction_that_takes_too_many(namespace):
     namespace.wait(f"pod/{name}", "delete")
 
 
-def test_an_image_is_there_or_not_whatever_the_pull_policy(namespace):
+def test_no_pull_policy_pulls_a_missing_image(namespace):
     namespace.apply(pods.pod("never", pods.container("a", imagePullPolicy="Never")),
                     pods.pod("absent", pods.container("a", imagePullPolicy="IfNotPresent")),
                     pods.pod("unknown", pods.container("a", image="unknown:testbed")))
@@ -235,7 +234,7 @@ def test_an_image_is_there_or_not_whatever_the_pull_policy(namespace):
                                   "ErrImageNeverPull")
 
 
-def test_a_pod_speaks_to_the_api_with_its_own_token_and_name(namespace):
+def test_a_pod_uses_the_api_with_its_own_token(namespace):
     namespace.apply(pods.pod("client"))
     namespace.wait("pod/client", "Ready")
     url = f"https://kubernetes.default.svc/api/v1/namespaces/{namespace.name}/pods"
@@ -248,7 +247,7 @@ def test_a_pod_speaks_to_the_api_with_its_own_token_and_name(namespace):
                     "the pod may list pods")
 
 
-def test_a_container_that_takes_more_memory_than_its_limit_is_killed(namespace):
+def test_a_container_above_its_memory_limit_is_killed(namespace):
     namespace.apply(pods.pod(
         "greedy", pods.container("greedy", "tail /dev/zero",
                                  resources={"limits": {"memory": "32Mi"}}), restartPolicy="Never"))
@@ -266,7 +265,7 @@ def test_helm_installs_into_the_namespace(namespace, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["containers", "initContainers"])
-def test_what_pods_request_of_a_small_machine_is_small(namespace, kind):
+def test_a_small_machine_reduces_the_requests_of_pods(namespace, kind):
     greedy = pods.container("greedy", "true", resources={
         "requests": {"cpu": "64", "memory": "500Gi"}, "limits": {"memory": "900Gi"}})
     namespace.apply(pods.pod("greedy", *[greedy] if kind == "containers" else [],
@@ -277,7 +276,7 @@ def test_what_pods_request_of_a_small_machine_is_small(namespace, kind):
     assert asked == {"requests": {"cpu": "1m", "memory": "1Mi"}, "limits": {"memory": "900Gi"}}
 
 
-def test_fake_nodes_stand_beside_the_real_one_for_pods_that_ask_for_them(namespace):
+def test_pods_can_choose_fake_nodes_beside_the_real_one(namespace):
     namespace.apply(
         pods.pod("real", pods.container("a", image="unknown:testbed")),
         pods.pod("fake", pods.container("a", image="unknown:testbed"),

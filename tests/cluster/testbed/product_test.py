@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""The images of the build tree run as the operator will run them: no root, no writable root file
+"""Runs the images of the build tree as the operator runs them: no root user, no writable root file
 system, a model from a claim, behind Services."""
 
 import json
