@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Breaks a deployment at random: NATS, what it delivers, agents, routers. One thing at a time is
-broken, so that every request can be served by another router or frontend."""
+"""Injects faults into a deployment at random: NATS, its messages, agents, routers and frontends.
+Only one fault is active at a time, so another router or frontend can serve every request."""
 
 import collections
 import contextlib
@@ -13,15 +13,15 @@ from nats_tap import Faults
 from replayer import Replayer
 from stack import SLOWDOWN
 
-# Longer than a view that is not renewed may count (replica.stale_after, 5 s).
+# Longer than replica.stale_after (5 s), after which a worker without news counts without overlap.
 SILENCE_S_MAX = 7.0
 DOWN_S_MAX = 2.0
-# All of a direction comes so late: what a view may be old, and longer.
+# The delay of all messages in one direction. It too can exceed replica.stale_after.
 LAG_S_MAX = 8.0
 SKEW_S_MAX = 1.0
 REPLAYED_ASKS = 3000
-# A router that is cut off has its frontends ask others: its connection ends, or its agents are
-# silent for replica.stale_after; then comes the frontends' next poll.
+# When a router is cut off, its connection ends, or its agents are silent for replica.stale_after.
+# At their next poll, the frontends choose other routers.
 PASSED_OVER_S = 20 * SLOWDOWN
 KINDS = ("nats killed", "nats frozen", "cut off", "in silence", "messages lost", "all late",
          "subjects overtaken", "asks replayed", "router cut off", "agent killed", "agent frozen",
@@ -29,7 +29,7 @@ KINDS = ("nats killed", "nats frozen", "cut off", "in silence", "messages lost",
 
 
 class Breaker(threading.Thread):
-    """Breaks and mends until told to stop; everything is whole again after join()."""
+    """Injects and ends faults until the stop event is set. After join() no fault is left."""
 
     def __init__(self, deployment, taps, stop, seed):
         super().__init__(name="breaker", daemon=True)
@@ -39,9 +39,9 @@ class Breaker(threading.Thread):
         self._rng = random.Random(seed)
         self.counts = collections.Counter(dict.fromkeys(KINDS, 0))
         self.troubles = []  # (port of a router or frontend, Unix times from and to)
-        self.passed_over_s = []  # until the frontends asked others than a router that was cut off
+        self.passed_over_s = []  # seconds until the frontends saw that a cut-off router was behind
         self.replayed = 0
-        self.away = set()  # ports of those that run but are not ready yet: no one is sent there
+        self.away = set()  # ports of processes that run but are not ready yet: clients avoid them
         self.failure = None
 
     def run(self):
@@ -53,7 +53,7 @@ class Breaker(threading.Thread):
                 self.counts[kind] += 1
                 with self._broken(kind):
                     self._pause(kind)
-        except Exception as failure:  # told by whoever joins
+        except Exception as failure:  # raised after join()
             self.failure = failure
 
     def has_struck_everywhere(self):
@@ -61,7 +61,7 @@ class Breaker(threading.Thread):
 
     def _pause(self, kind):
         if kind in ("router cut off", "asks replayed"):
-            return  # they last until they have had their effect
+            return  # they last until they have taken effect
         is_long = kind in ("in silence", "messages lost", "all late")
         longest = SILENCE_S_MAX if is_long else DOWN_S_MAX
         self._stop_event.wait(self._rng.uniform(0.1, longest))
@@ -112,7 +112,7 @@ class Breaker(threading.Thread):
                 self.troubles.append((node.port, begin, time.time()))
 
     def _wait_until_passed_over(self):
-        """Until every frontend knows that a router knows less than others."""
+        """Waits until every frontend sees that a router is behind the others."""
         begin = time.monotonic()
         left = list(self._deployment.frontends)
         while left and not self._stop_event.wait(0.05):

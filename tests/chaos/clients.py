@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Clients of the chaos run: text and pictures, streaming and not, some of whom hang up."""
+"""Clients of the chaos run. They send text and images, streaming or not. Some of them hang up."""
 
 import dataclasses
 import http.client
@@ -11,7 +11,7 @@ import time
 
 from pictures import image_part, png, text_part
 
-# The router gives an engine ROUTER_PATIENCE_S and tries at most three of them.
+# The router waits ROUTER_PATIENCE_S for an engine, and tries at most three engines.
 ROUTER_PATIENCE_S = 2.0
 ENDS_WITHIN_S = 3 * ROUTER_PATIENCE_S + 6
 WORDS = "boots lamp kettle price size colour crate garden window bridge letter music".split()
@@ -19,7 +19,7 @@ WORDS = "boots lamp kettle price size colour crate garden window bridge letter m
 
 @dataclasses.dataclass
 class Outcome:
-    """What became of one request."""
+    """The result of one request."""
     request: str
     kind: str  # "text", "picture", each with "stream" or "whole"
     start: float  # Unix time
@@ -28,8 +28,8 @@ class Outcome:
     worker: str = ""
     left: bool = False  # the client hung up on purpose
     complete: bool = False  # the answer came to its regular end
-    trouble: str = ""  # how it did not
-    wrong: bool = False  # what came is not this request's answer, or no answer in OpenAI's form
+    trouble: str = ""  # why it did not
+    wrong: bool = False  # the answer is of another request, or does not have OpenAI's form
     mute: bool = False  # the stream ended neither with [DONE] nor with an error event
 
     @property
@@ -51,7 +51,7 @@ class Outcome:
 
 
 class Prompts:
-    """Bodies with shared beginnings. Thread safety: each client has its own."""
+    """Request bodies with shared beginnings. Not thread-safe: each client has its own."""
 
     _pictures = [image_part(png(112, 112, seed=i)) for i in range(24)]
 
@@ -62,7 +62,7 @@ class Prompts:
         return " ".join(self._rng.choice(WORDS) for _ in range(count))
 
     def next(self):
-        """(kind, body)"""
+        """Returns (kind, body)."""
         rng = self._rng
         stream = rng.random() < 0.6
         shop = f"You answer for shop number {rng.randrange(6)}. " * 6
@@ -82,7 +82,7 @@ class Prompts:
 
 
 class Client(threading.Thread):
-    """Sends one request after the other until told to stop; outcomes may be read after join()."""
+    """Sends one request after the other until the stop event is set. Read outcomes after join()."""
 
     def __init__(self, number, port, stop, seed):
         super().__init__(name=f"client-{number}", daemon=True)
@@ -105,7 +105,7 @@ class Client(threading.Thread):
                 outcome.trouble = "hanging"
             except (OSError, http.client.HTTPException) as failure:
                 outcome.trouble = type(failure).__name__
-            except Exception as failure:  # what came could not be read: an outcome, too
+            except Exception as failure:  # an unreadable answer is an outcome too
                 outcome.trouble, outcome.wrong = repr(failure), True
             outcome.end = time.time()
             self.outcomes.append(outcome)
@@ -157,7 +157,7 @@ class Client(threading.Thread):
 
 
 def check(outcome, content, usage, body):
-    """The simulator puts the request's own id into its answer and writes all tokens asked for."""
+    """Checks an answer: the simulator copies the request's id into it and writes all max_tokens."""
     asked = "stream" not in body or "stream_options" in body
     if content["id"] != f"chatcmpl-{outcome.request}":
         outcome.trouble, outcome.wrong = f"answer {content['id']}", True

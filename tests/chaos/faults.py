@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""The faults of the chaos run: which are injected, and which request they explain."""
+"""The faults of the chaos run: which are injected, and which failed requests they explain."""
 
 import bisect
 import datetime
@@ -12,24 +12,24 @@ import threading
 
 RESTART_MS_MAX = 600
 STALL_MS_MAX = 3000
-# After a restart: the way up, and the router's probes that notice it.
+# After a restart: the engine's start, and the router's probes that notice it.
 RESTART_TAIL_S = RESTART_MS_MAX / 1000 + 2.0
-# From a strike to the router's notice of it: two silences of its patience, and some.
+# From a fault until the router notices it: two times its patience, and a margin.
 NOTICED_S = 6.0
-# Suspect workers are asked where there is no other.
+# The router sends requests to suspect workers where it has no others.
 UNROUTABLE = ("starting", "down", "draining")
 ANSWER_KINDS = ("status500", "garbage", "die-midstream", "stall")
 KINDS = ("drop", "duplicate", "reorder", "delay", "restart", "die-midstream", "stall",
          "status500", "garbage", "wrong-block-size", "cut-replay", "slow-probe")
 ENGINE_STOPS = "the server stopped before the request was answered"
-# How the ids of requests begin that kill the engines that read them.
+# The ids of requests that kill their engines begin with this.
 POISON = "poison-"
-# The router waits a second for the answer to a probe.
+# The router waits one second for the answer to a probe.
 SLOW_PROBE_MS_MAX = 3000
 
 
 def ask_engine(port, method, path, body=None):
-    """The answer's JSON; nothing while the engine is down."""
+    """Returns the answer's JSON, or None while the engine is down."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
     try:
         connection.request(method, path, None if body is None else json.dumps(body))
@@ -43,7 +43,7 @@ def ask_engine(port, method, path, body=None):
 
 
 class Injector(threading.Thread):
-    """Orders and ends faults at random until told to stop."""
+    """Starts and ends faults at random until the stop event is set."""
 
     def __init__(self, ports, stop, seed, kinds=KINDS):
         super().__init__(name="injector", daemon=True)
@@ -57,12 +57,12 @@ class Injector(threading.Thread):
         turn = 0
         while not self._stop_event.wait(self._rng.uniform(0.1, 0.5)):
             engine = self._rng.randrange(len(self._ports))
-            # Every kind comes round, in an order of its own each time.
+            # Each round has every kind once, in a random order.
             if turn % len(self._kinds) == 0:
                 kinds = self._rng.sample(self._kinds, len(self._kinds))
             kind = kinds[turn % len(self._kinds)]
             turn += 1
-            # One engine only: the block size of most of them is the one that counts.
+            # Only one engine: the router takes the block size that most engines report.
             engine = self._victim if kind == "wrong-block-size" else engine
             if self._rng.random() < 0.1:
                 ask_engine(self._ports[engine], "DELETE", "/fault")
@@ -94,7 +94,7 @@ class Injector(threading.Thread):
 
 
 class Timeline:
-    """The states of the workers over time, as the router logged them."""
+    """The workers' states over time, from the router's log."""
 
     _LINE = re.compile(r"(\S+)Z \w+ worker state worker=(\S+) state=(\w+)")
 
@@ -112,7 +112,7 @@ class Timeline:
         return changes[at - 1] if at > 0 else (0.0, "starting")
 
     def nobody_routable(self, begin, end):
-        """Since when each worker could not be used, at a moment in which none could; or nothing."""
+        """Returns since when each worker was unusable, at a moment when all were; else None."""
         moments = {begin, end} | {when for changes in self._changes.values()
                                   for when, _ in changes if begin <= when <= end}
         for moment in moments:
@@ -123,10 +123,10 @@ class Timeline:
 
 
 class Strikes:
-    """All that struck, by the engines' own lists: what explains a request's failure?"""
+    """All faults that took effect, from the engines' lists. Explains the failures of requests."""
 
     def __init__(self, listed, timeline):
-        """listed: per worker name the strikes as GET /fault lists them."""
+        """listed: for each worker name its strikes, as GET /fault lists them."""
         self._timeline = timeline
         self.counts = dict.fromkeys(KINDS, 0)
         self._by_request = {}
@@ -146,7 +146,7 @@ class Strikes:
 
     @property
     def failing(self):
-        """How many were such that a request may fail of them."""
+        """The number of strikes that can make a request fail."""
         return sum(map(len, self._failures.values()))
 
     @staticmethod
@@ -155,18 +155,19 @@ class Strikes:
         return at < len(times) and times[at] <= end
 
     def explanation(self, outcome):
-        """Nothing if no injected fault of that engine and time explains it. No fault of an engine
-        explains an answer that is missing, wrong, the client's fault, or cut without a word."""
+        """Returns the fault of that engine and time that explains the outcome, or None. No engine
+        fault explains an answer that is missing, wrong or the client's fault. Nor does one explain
+        a stream that ends without an error event."""
         if outcome.status < 200 or 300 <= outcome.status < 500 or outcome.wrong or outcome.mute:
             return None
         for worker, kind in self._by_request.get(outcome.request, []):
             if outcome.worker in ("", worker) or outcome.status >= 500:
                 return kind
         end = outcome.end + 0.2
-        # What an engine says that restarts reaches the client where no other can take over.
+        # A restarting engine's own error reaches the client where no other engine can take over.
         is_told = ENGINE_STOPS in outcome.trouble
         if outcome.status == 503 and not outcome.worker and not is_told:
-            # Every single engine must have been avoided, each for a fault of its own.
+            # All engines must have been unusable, each because of its own fault.
             since = self._timeline.nobody_routable(outcome.start - 0.05, end)
             explained = since is not None and all(
                 self._any_within(self._failures[worker], when - NOTICED_S, when + 0.1)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""How much memory processes take while somebody makes them hold what they can, whether they give it
-back, and whether small clients are served meanwhile."""
+"""Measures a router's memory while clients or engines fill it: its peak, whether the router gives
+it back, and whether it serves small clients meanwhile."""
 
 import pathlib
 import re
@@ -15,16 +15,16 @@ MIB = 1 << 20
 LEDGER_BYTES = 1536 * MIB
 CACHE_BYTES = 32 * MIB
 PEAK_BYTES_MAX = LEDGER_BYTES * 11 // 10 + 64 * MIB
-# Without the time for which the router's threads waited for a processor.
+# Does not include the time for which the router's threads waited for a processor.
 GIVEN_BACK_WITHIN_S = 10
-# What the allocator keeps between blocks in use, and connections of small clients.
+# What may stay: free blocks that the allocator keeps, and the connections of small clients.
 STAYS_BYTES_MAX = CACHE_BYTES + 64 * MIB
 SMALL_CLIENTS = 4
 LOOK_S = 0.05
 
 
 def status_bytes(pid, field):
-    """Of /proc/PID/status: VmRSS, or VmHWM, the most so far."""
+    """Reads a field of /proc/PID/status: VmRSS, or VmHWM, the highest so far."""
     text = pathlib.Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
     return int(re.search(rf"^{field}:\s+(\d+)", text, re.M).group(1)) * 1024
 
@@ -34,7 +34,7 @@ def resident_bytes(pid):
 
 
 class Peak(threading.Thread):
-    """The most that a process took."""
+    """The highest resident memory of a process."""
 
     def __init__(self, pid):
         super().__init__(daemon=True)
@@ -48,7 +48,7 @@ class Peak(threading.Thread):
             try:
                 self.bytes = max(self.bytes, resident_bytes(self._pid))
             except (OSError, AttributeError):
-                return  # it has ended
+                return  # the process has ended
 
     def end(self):
         self._over.set()
@@ -57,7 +57,7 @@ class Peak(threading.Thread):
 
 
 class Small(threading.Thread):
-    """A client of small requests, who is served each time."""
+    """A client with small requests. The router must serve each of them."""
 
     def __init__(self, port):
         super().__init__(daemon=True)
@@ -92,8 +92,8 @@ def p99(seconds):
 
 
 class Grown:
-    """A router that is made to hold what it can. `rest`: what it takes at rest; `caches()`: bytes
-    of what it is to keep."""
+    """A router that others fill with as much as it holds. `rest`: its bytes at rest. `caches()`:
+    bytes that it may keep."""
 
     def __init__(self, stack, rest, caches=lambda: 0):
         self._stack = stack
@@ -101,7 +101,7 @@ class Grown:
         self._caches = caches
 
     def judge(self, kind, work):
-        """Does the work, which returns what to print of it. What was wrong meanwhile."""
+        """Runs `work`, which returns text to print. Returns the problems during the work."""
         pid = self._stack.router.process.pid
         peak, small = Peak(pid), [Small(self._stack.port) for _ in range(SMALL_CLIENTS)]
         done = work()

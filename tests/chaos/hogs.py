@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Clients and engines that make a router hold as much memory as it lets them, each kind by another
-way."""
+"""Clients and engines that make a router hold as much memory as it allows. Each kind does it in
+another way."""
 
 import contextlib
 import http.client
@@ -31,7 +31,7 @@ LONG_ANSWER_BYTES = 150_000_000
 UNREAD_ANSWERS = 200
 PIECE = b"x" * 65536
 REPLAYING_ENGINES = 100
-# Messages in the buffer of each, and blocks of the simulated engines' size in a message.
+# Messages in the buffer of each engine, and blocks (of the simulated engines' size) per message.
 REPLAYED = {"published": 60, "blocks": 280, "block_size": 16, "live": 2, "per_process": 50}
 
 
@@ -47,7 +47,7 @@ def dense_json():
 
 
 def dense_chat():
-    """Values that the router does look into."""
+    """A body with many values in a field that the router reads."""
     calls = b",0" * 200_000
     tool = b'{"type":"function","function":{"name":"f","parameters":{"enum":[0' + calls + b"]}}}"
     return request(b'{"model":"demo","max_tokens":1,"messages":[{"role":"user","content":"hi"}],'
@@ -56,7 +56,7 @@ def dense_chat():
 
 def pictures(seed):
     rng = random.Random(seed)
-    # Bytes behind a picture's end belong to it for whoever names it.
+    # Bytes after the end of an image count for its identity.
     parts = [image_part(png(PICTURE_SIDE, PICTURE_SIDE, seed=rng.randrange(1 << 30)) +
                         rng.randbytes(PICTURE_BYTES)) for _ in range(PICTURES)]
     body = {"model": "demo", "max_tokens": 1,
@@ -65,7 +65,7 @@ def pictures(seed):
 
 
 def is_open(connection):
-    """True if the peer has not ended it."""
+    """Returns whether the peer has kept the connection open."""
     connection.setblocking(False)
     try:
         while connection.recv(65536):
@@ -78,8 +78,8 @@ def is_open(connection):
 
 
 class Hogs:
-    """Threads that do one thing again and again until the time is over. `around`: build, port,
-    admin_port, token and workers of the router."""
+    """Threads that repeat one step until the time is over. `around`: the router's build, port,
+    admin_port, token and workers."""
 
     def __init__(self, around, until):
         self.around = around
@@ -93,7 +93,7 @@ class Hogs:
         return time.monotonic() >= self.until
 
     def run(self, threads, step):
-        """step(number) until the time is over, on each of the threads."""
+        """Calls step(number) on each thread until the time is over."""
         def loop(number):
             while not self.is_over():
                 with contextlib.suppress(OSError):
@@ -121,8 +121,8 @@ class Hogs:
             self.note(connection.recv(65536))
 
     def hold(self, begin, count):
-        """So many connections on which this was sent, and nothing more. Counts those that the
-        router holds at the end."""
+        """Opens `count` connections and sends only `begin` on each. Counts the connections that the
+        router still holds at the end."""
         with contextlib.ExitStack() as held:
             connections = []
             for _ in range(count):
@@ -148,7 +148,7 @@ class Hogs:
         return text
 
     def push(self, added):
-        """The router's workers are its own and these from now on."""
+        """Pushes a worker list to the router: its own workers and these."""
         held = self.admin("GET", "/v1/workers/list").get("generation") or 0
         self.admin("PUT", "/v1/workers", {"revision": "0", "generation": held + 1,
                                           "workers": [*self.around["workers"], *added]})
@@ -165,7 +165,7 @@ def send_pictures(hogs):
 
 
 class LongWinded(FakeEngine):
-    """Answers small clients well, and others with more than anybody can hold."""
+    """Answers "tell" prompts with more bytes than a router can hold, and other prompts normally."""
 
     def __init__(self):
         super().__init__("long-winded", self.tell)
@@ -201,7 +201,7 @@ def flood_headers(hogs):
 
 
 def send_large(hogs):
-    """Bodies of which all but the last bytes come."""
+    """Sends bodies without their last bytes."""
     def step(_):
         with hogs.connect() as connection:
             connection.sendall(request(b"", length=LARGE_BYTES))
@@ -215,10 +215,10 @@ def send_large(hogs):
 
 
 def replay(hogs):
-    """Engines that join with a past, again and again under other names."""
+    """Engines with events to replay join, repeatedly and under new names."""
     with Publishers(REPLAYING_ENGINES, **REPLAYED) as publishers, \
             http_sides(hogs.around["build"], REPLAYING_ENGINES, interval_ms=1) as urls:
-        hogs.until += time.monotonic() - hogs.begun  # the publishers have filled their buffers
+        hogs.until += time.monotonic() - hogs.begun  # for the publishers to fill their buffers
         for turn in itertools.count():
             hogs.push([{"name": f"r{i}-{turn}", "url": url,
                         "events": f"tcp://{HOST}:{events}", "replay": f"tcp://{HOST}:{replays}"}
@@ -244,7 +244,7 @@ KINDS = {
 
 
 def run(kind, around, seconds, told):
-    """In a process of its own. Puts how often the hogs got which status, or why they ended."""
+    """Runs in a process of its own. Puts the count of each status, or the error, into `told`."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     hogs = Hogs(around, time.monotonic() + seconds)

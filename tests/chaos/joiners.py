@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Routers that join over NATS, again and again, and are given dumps of what engines hold."""
+"""Routers that join over NATS repeatedly and receive dumps of the blocks that engines hold."""
 
 import re
 import time
@@ -17,13 +17,13 @@ PROMPTS = 100
 
 
 def index_bytes(view):
-    """What the ledger of a router has for its index, which it is to keep."""
+    """Returns the part of a router's memory budget that its index uses. The router keeps it."""
     found = re.search(r'^sightline_memory_bytes{share="index"} (\S+)$', view.router_metrics(), re.M)
     return int(float(found.group(1)))
 
 
 def fill(deployment):
-    """The engines hold as many blocks as so many long prompts have."""
+    """Fills the engines' caches with the blocks of long prompts."""
     for i in range(PROMPTS):
         prompt = [1000 + (i * 7 + j * 31) % 20_000 for j in range(PROMPT_TOKENS)]
         answer = post(deployment.routers[0].port, {"model": "demo", "prompt": prompt,
@@ -34,7 +34,7 @@ def fill(deployment):
 
 
 def join_again(deployment, seconds):
-    """Joiners until the time is over. The most that one of them took."""
+    """Restarts the joiners until the time is over. Returns the highest peak and the joins."""
     until = time.monotonic() + seconds
     most, joined = 0, 0
     joiners = deployment.routers[1:]
@@ -54,7 +54,7 @@ def join_again(deployment, seconds):
 
 
 def judge(build, seconds, logs, router_flags):
-    """What was wrong while five routers joined and took dumps."""
+    """Returns the problems while five routers joined and received dumps."""
     problems = []
     with Deployment(build, engines=ENGINES, routers=1 + JOINERS, logs=logs,
                     engine_flags=ENGINE_FLAGS, router_flags=router_flags) as deployment:

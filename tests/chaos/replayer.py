@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Somebody without the key who may speak on NATS: records what routers ask of agents, and of each
-other, and sends it again thousands of times."""
+"""A process that may use NATS but does not have the identity key. It records requests to agents and
+routers, and sends them again thousands of times."""
 
 import contextlib
 import random
@@ -10,7 +10,7 @@ import time
 
 from nats_server import NatsClient
 
-# What is asked: of agents; of routers, for their load; of members, for lists.
+# Requests to agents, to routers for their load, and to members for lists.
 ASKS = ("sl.*.*.*.ask.>", "sl.*.*.*.ask-load")
 RECORDED_MAX = 64
 ASKS_PER_S = 2000
@@ -18,7 +18,7 @@ BURST = 50
 
 
 class Replayer:
-    """Use as a context manager: it records and sends until it is left. `sent`: how many."""
+    """A context manager that records and sends until its end. `sent`: the number of messages."""
 
     def __init__(self, server, seed):
         self._server = server
@@ -36,7 +36,7 @@ class Replayer:
         self._thread.join(timeout=30)
 
     def wait_until_sent(self, count, stop):
-        """Until so many were sent again, or `stop` is set."""
+        """Waits until `count` messages were sent again, or `stop` is set."""
         while self.sent < count and self._thread.is_alive() and not stop.is_set():
             time.sleep(0.01)
 
@@ -46,7 +46,7 @@ class Replayer:
                 client.subscribe(subject)
             recorded = []
             while not self._stop.is_set():
-                # Its own words come back to it too.
+                # The client also receives the messages that it sends.
                 while heard := client.next(0.001):
                     if len(recorded) < RECORDED_MAX and heard not in recorded:
                         recorded.append(heard)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Faults of the chaos run that strike the router itself, and requests that kill their engines."""
+"""Faults of the chaos run that hit the router itself, and requests that kill their engines."""
 
 import http.client
 import json
@@ -16,21 +16,21 @@ from clients import ENDS_WITHIN_S
 from faults import POISON, ask_engine
 
 PAUSE_S_MAX = 2.0
-# Descriptors that the router may open while it has hardly any.
+# Descriptors that the router may still open while they are scarce.
 SPARE_DESCRIPTORS = 2
-# What was refused for want of descriptors may fail a little later.
+# A request that the router refused for lack of descriptors may fail a little later.
 DESCRIPTORS_TAIL_S = 1.0
 # An OpenAI SDK sends a request three times, unless an answer says x-should-retry: false.
 SENDS_MAX = 3
-# docs/api.md: the router sends a request on after one loss, not after two.
+# docs/api.md: the router sends a request again after one loss, but not after two.
 DEATHS_OF_SEND_MAX = 2
-# docs/api.md: a death that takes other requests with it does not count before they are answered.
-# Four deaths that have one request in common count against it in any case.
+# docs/api.md: a death that fails other requests too does not count before these are answered. Four
+# deaths that have only this request in common count against it in any case.
 DEATHS_MAX = 4
 
 
 class Log:
-    """The reading end of the router's standard error: writes it to a file, but for its pauses."""
+    """Reads the router's standard error and writes it to a file, except during pauses."""
 
     def __init__(self, path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -57,7 +57,7 @@ class Log:
         self._reads.set()
 
     def close(self):
-        """Once the router has ended: the rest of what it wrote is in the file."""
+        """Call this after the router has ended: then the file has the rest of its output."""
         os.close(self.writer)
         self.resume()
         self._thread.join()
@@ -66,14 +66,14 @@ class Log:
 
 
 class Strain(threading.Thread):
-    """Until told to stop: the log is not read for a while, descriptors run out for a while, SIGHUP
-    comes, a request comes that kills every engine which reads it."""
+    """Repeats four acts until the stop event is set. The log is not read for a while. Descriptors
+    run out for a while. SIGHUP is sent. A request kills every engine that reads it."""
 
     def __init__(self, stack, log, stop, seed):
         super().__init__(name="strain", daemon=True)
         self.counts = dict.fromkeys(("unread log", "no descriptors", "SIGHUP", "poison"), 0)
-        self.scarce = []  # (from, to), Unix times, in which descriptors were out
-        self.sends = {}  # per poison request (from, to), Unix times, of each time it was sent
+        self.scarce = []  # (from, to) in Unix times, while descriptors had run out
+        self.sends = {}  # poison request -> (from, to) in Unix times, one for each send
         self._stack = stack
         self._log = log
         self._stop_event = stop
@@ -139,15 +139,15 @@ class Strain(threading.Thread):
             connection.close()
 
     def explains(self, outcome):
-        """True if descriptors were out while the request ran, and its answer says no more than
-        that."""
+        """True if descriptors had run out while the request ran, and its outcome shows no more
+        than that."""
         overlaps = any(begin <= outcome.end and outcome.start <= end
                        for begin, end in self.scarce)
         return overlaps and outcome.status in (0, 503) and not outcome.wrong
 
 
 def poison_problems(strain, listed):
-    """listed: per worker name the strikes as GET /fault lists them."""
+    """listed: for each worker name its strikes, as GET /fault lists them."""
     deaths = {request: [] for request in strain.sends}
     for strikes in listed.values():
         for strike in strikes:
@@ -168,7 +168,7 @@ def poison_problems(strain, listed):
 
 
 def config_file(directory):
-    """A configuration that SIGHUP has the router read again."""
+    """Writes a configuration file. The router reloads it on SIGHUP."""
     path = pathlib.Path(directory) / "router.yaml"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("fleet:\n  probe_interval: 250ms\n")

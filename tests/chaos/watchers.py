@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""What the chaos run looks at while it runs, and once it is quiet."""
+"""What the chaos run observes while it runs, and afterwards."""
 
 import json
 import pathlib
@@ -12,10 +12,10 @@ import time
 from faults import ask_engine
 from stack import post
 
-# Medians of resident memory may differ by this much: arenas of the allocator that fill up.
+# Medians of resident memory may differ by this much, because the allocator's arenas fill up.
 MEMORY_SLACK_BYTES = 2 << 20
 BLOCK = 16  # tokens
-# A worker that failed again each time it was tried again is left alone for so long.
+# The router leaves a worker alone for at most this long after repeated failures.
 BACKOFF_MAX_S = 30
 
 
@@ -38,12 +38,12 @@ class Memory(threading.Thread):
         self.join()
 
     def course(self, points=10):
-        """Medians of so many equal parts of the run, in bytes."""
+        """Returns the median of each of `points` equal parts of the run, in bytes."""
         cuts = [len(self.samples) * i // points for i in range(points + 1)]
         return [statistics.median(self.samples[a:b]) for a, b in zip(cuts, cuts[1:]) if a < b]
 
     def growth(self):
-        """Of the last half: medians of its first and last third, in bytes."""
+        """Returns the medians of the first and the last third of the last half, in bytes."""
         half = self.samples[len(self.samples) // 2:]
         third = max(1, len(half) // 3)
         return statistics.median(half[:third]), statistics.median(half[-third:])
@@ -54,7 +54,7 @@ def completion(tokens):
 
 
 class Quiet:
-    """Brings a stack whose faults have ended to rest and finds what is left wrong."""
+    """Waits until a stack without faults is at rest, and finds the remaining errors."""
 
     def __init__(self, stack, judge, seed):
         self.stack = stack
@@ -64,14 +64,14 @@ class Quiet:
         self.problems = []
 
     def expect(self, what, condition, seconds=20):
-        """A problem unless the condition comes true in time."""
+        """Notes a problem unless the condition becomes true in time."""
         deadline = time.monotonic() + seconds
         while True:
             try:
                 if condition():
                     return
             except (OSError, ValueError):
-                pass  # an engine that is on its way up again
+                pass  # an engine is still starting
             if time.monotonic() > deadline:
                 self.problems.append(f"not so within {seconds} s of quiet: {what}")
                 return
@@ -106,11 +106,11 @@ class Quiet:
             for e in self.engines for state in ("running", "waiting")))
 
     def say_something(self, engine):
-        """Makes an engine announce something, past the router: shows a loss of the last message."""
+        """Makes an engine publish events, past the router. They reveal the loss of a message."""
         post(self.stack.engine_port(engine), completion(self.prompt(2)), "/v1/completions")
 
     def check_claims(self, engine):
-        """Nothing wrong is claimed. An engine whose events tell a wrong block size restarts."""
+        """Checks that no claim is wrong. Restarts an engine if its block size is wrong."""
         self.say_something(engine)
         self.expect(f"engine {engine}: no claim above the truth, or none that counts",
                     lambda: not self.judge.claim(engine).counts
@@ -124,7 +124,7 @@ class Quiet:
         self.say_something(engine)
 
     def check_bookings(self):
-        """Booked tokens and blocks show in the cost of a prompt that nobody holds."""
+        """Reserved tokens and blocks show in the cost of a prompt that no engine holds."""
         prompt = self.prompt(4)
         plan = json.loads(post(self.stack.admin_port, completion(prompt), "/v1/explain").body)
         for worker in plan["workers"]:
@@ -136,7 +136,7 @@ class Quiet:
                 self.problems.append(f"{worker['name']} still has load booked: {terms}")
 
     def check_index(self, engine):
-        """From a cleared cache on, everything is known, whatever was lost before."""
+        """After the engine clears its cache, the router must know every block again."""
         port = self.stack.engine_port(engine)
         ask_engine(port, "POST", "/reset_prefix_cache")
         for _ in range(5):
@@ -151,7 +151,7 @@ class Quiet:
             try:
                 self.stack.wait_until_heard()
             except RuntimeError:
-                self.problems.append("the router never hears all that the engines announced")
+                self.problems.append("the router never receives all events of the engines")
                 return
             answer = post(self.stack.port, completion(prompt), "/v1/completions")
             if answer.status != 200:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Gives the command lines by which the operator starts vLLM, as its golden objects have them, to
-vLLM's own parser. Exit status 0 if it takes them all, and understands the block size and where
-events go as they were meant. Needs no engine: run by the Python that has vLLM."""
+"""Passes the command lines with which the operator starts vLLM, from its golden objects, to vLLM's
+own parser. Exit status 0 if the parser accepts them all, and reads the block size and the settings
+of KV events as intended. Needs no engine. Run it with the Python that has vLLM."""
 
 import json
 import pathlib
@@ -17,7 +17,7 @@ TEMPLATE = pathlib.Path(__file__)  # Any file will do.
 
 
 def command_lines():
-    """{command line: name of the first golden that has it}"""
+    """Returns {command line: name of the first golden file with it}."""
     found = {}
     for file in sorted(GOLDEN.glob("*.json")):
         for thing in json.loads(file.read_text(encoding="utf-8")):
@@ -31,7 +31,7 @@ def command_lines():
 
 
 def with_files(line):
-    """The same with a chat template that is there: its parser looks for the file."""
+    """Replaces the chat template by a file that exists, because the parser looks for the file."""
     words = list(line)
     if "--chat-template" in words:
         words[words.index("--chat-template") + 1] = str(TEMPLATE)
@@ -39,7 +39,7 @@ def with_files(line):
 
 
 def parsed(line):
-    """What vLLM makes of it; ends the program with its message if it refuses it."""
+    """Returns vLLM's arguments. If vLLM refuses the line, its message ends the program."""
     serve = ServeSubcommand()
     parser = FlexibleArgumentParser(prog="vllm")
     serve.subparser_init(parser.add_subparsers(dest="subparser"))
@@ -49,7 +49,7 @@ def parsed(line):
 
 
 def difference(line, arguments):
-    """Between what was meant and what was understood; empty if they agree."""
+    """Returns how the parsed arguments differ from the command line, or an empty text."""
     meant = int(line[line.index("--block-size") + 1])
     if arguments.block_size != meant:
         return f"block size {arguments.block_size}, meant {meant}"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Starts two real workers and the router, runs the plan, compares prediction and engine."""
+"""Starts two real workers and the router, runs the plan, and compares predictions and engines."""
 
 import argparse
 import contextlib
@@ -67,7 +67,7 @@ def machine():
 
 
 def made_with(stack, seconds):
-    """Date, versions and machine of the run."""
+    """Returns date, versions, machine and time of the run."""
     router = subprocess.run([stack.build / "bin/sightline", "--version"], check=True,
                             capture_output=True, text=True).stdout.strip()
     versions = [f"{name} {importlib.metadata.version(name)}"
@@ -82,7 +82,7 @@ def main():
     parser.add_argument("--logs", required=True, help="directory for the processes' logs")
     parser.add_argument("--report", required=True, help="Markdown file to write")
     parser.add_argument("--replicas", action="store_true",
-                        help="two routers, asked in turn, that hear of the workers from agents")
+                        help="two routers, used in turn, that get KV events from agents")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     start = time.monotonic()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Drawn pictures in the formats that clients send: deterministic, distinct by seed."""
+"""Draws images in the formats that clients send. A seed always gives the same, distinct image."""
 
 import io
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Two real workers outside of Kubernetes as the endpoints of a MultimodalRouter: the operator as it
-is installed, on a real control plane with real pods (hack/testbed; root). Exit status 0: for every
-picture and text, the router predicts what the engine then reports, and what is known comes home."""
+"""Runs two real workers outside of Kubernetes as endpoints of a MultimodalRouter. The operator runs
+as it is installed, on a real control plane with real pods (hack/testbed, as root). Exit status 0:
+each prediction of the router equals the engine's report, and repeated pictures reuse the cache."""
 
 import argparse
 import contextlib
@@ -39,7 +39,7 @@ def with_endpoints(engines):
 
 
 def ask(home, address, seed, question):
-    """(worker, blocks predicted, blocks of the prompt, blocks that the engine had)"""
+    """Returns (worker, blocks predicted, blocks of the prompt, blocks that the engine reused)."""
     parts = [image_part(png(448, 448, seed=seed)), text_part(question)]
     body = json.dumps({"model": MODEL, "max_tokens": 4, "temperature": 0,
                        "messages": [{"role": "user", "content": parts}]})
@@ -52,7 +52,7 @@ def ask(home, address, seed, question):
 
 
 def judge(home):
-    """Problems."""
+    """Returns the problems as texts."""
     problems = []
     address = home.get("service", "demo")["spec"]["clusterIP"]
     print(f"{'picture':>7}  {'worker':24}{'predicted':>9}{'reported':>9}", flush=True)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""A real vLLM worker as a process of this machine: start, kill, start again, reset its cache."""
+"""Runs a real vLLM worker as a local process: start, kill, restart, reset of its cache."""
 
 import http.client
 import json
@@ -15,7 +15,7 @@ import time
 
 BLOCK_SIZE = 32
 MODEL = "tiny"
-# Small enough to be filled within a few requests; the longest prompt takes half of it.
+# A few requests fill this cache. The longest prompt takes half of it.
 CACHE_BLOCKS = 256
 TOKENS_MAX = 4096
 READY_S = 1200
@@ -34,7 +34,7 @@ ENVIRONMENT = {
 
 
 def free_ports():
-    """Ports below those that the kernel gives away: nobody gets one while its worker is down."""
+    """Yields free ports below the kernel's ephemeral range: no process gets one in a restart."""
     given_from = int(KERNEL_PORTS.read_text(encoding="ascii").split()[0])
     for port in random.sample(range(given_from // 2, given_from), given_from // 2):
         with socket.socket() as probe:
@@ -46,7 +46,7 @@ def free_ports():
 
 
 class Engine:
-    """One worker; its ports stay the same over restarts. `ports` gives it some of its own."""
+    """One worker. Its ports stay the same over restarts. `ports` yields free ones."""
 
     def __init__(self, model_path, log_path, ports, host="127.0.0.1"):
         self.model_path = pathlib.Path(model_path)
@@ -68,7 +68,7 @@ class Engine:
         arguments += ["--load-format", "dummy", "--dtype", "float32", "--enforce-eager"]
         arguments += ["--block-size", BLOCK_SIZE, "--num-gpu-blocks-override", CACHE_BLOCKS]
         arguments += ["--kv-cache-memory-bytes", 64 << 20, "--max-model-len", TOKENS_MAX]
-        # Half a prompt per step: long ones are computed, and announced, in pieces.
+        # Half a prompt per step: vLLM computes long prompts, and publishes their blocks, in pieces.
         arguments += ["--max-num-seqs", 8, "--max-num-batched-tokens", TOKENS_MAX // 2]
         arguments += ["--served-model-name", MODEL, "--host", self.host, "--port", self.port]
         arguments += ["--enable-prompt-tokens-details", "--skip-mm-profiling"]
@@ -81,7 +81,7 @@ class Engine:
             )
 
     def kill(self):
-        """As a crash does it: all of the worker's processes at once, without a farewell."""
+        """Kills all of the worker's processes with SIGKILL, like a crash."""
         self._signal(signal.SIGKILL)
 
     def stop(self):
@@ -92,7 +92,7 @@ class Engine:
             self.process.wait(timeout=30)
         except subprocess.TimeoutExpired:
             pass
-        # Its child processes outlive it when it is stopped early in its start.
+        # Its child processes outlive it when SIGTERM comes early in its start.
         self._signal(signal.SIGKILL)
 
     def _signal(self, number):
@@ -107,7 +107,7 @@ class Engine:
         return self._ask("GET", path)
 
     def compute(self, prompts):
-        """Has these token ids computed, one prompt after the other."""
+        """Sends these token ids as prompts, one after the other."""
         connection = http.client.HTTPConnection(self.host, self.port, timeout=60)
         for ids in prompts:
             body = {"model": MODEL, "max_tokens": 1, "temperature": 0, "prompt": ids}
@@ -136,7 +136,7 @@ class Engine:
     def is_ready(self):
         if self.process.poll() is not None:
             tail = self.log_path.read_text(errors="replace")[-3000:]
-            raise RuntimeError(f"the worker at {self.url} ended by itself:\n{tail}")
+            raise RuntimeError(f"the worker at {self.url} exited:\n{tail}")
         try:
             return self.get("/health")[0] == 200
         except OSError:
@@ -144,7 +144,7 @@ class Engine:
 
 
 def wait_until_ready(engines):
-    """Returns when all serve; says every half a minute that it still waits."""
+    """Returns the seconds until all workers serve. Prints a line every 30 s while it waits."""
     start = time.monotonic()
     said = start
     while not all(engine.is_ready() for engine in engines):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Sends one request at a time through the router and compares prediction and engine."""
+"""Sends one request at a time through the router, and compares its prediction with the engine."""
 
 import collections
 import concurrent.futures
@@ -21,7 +21,7 @@ ANNOUNCED_S = 120
 
 @dataclasses.dataclass
 class Reply:
-    """What a plan goes on with: where the request went and what was said."""
+    """The worker and the answer of a request. The plan uses them for the next one."""
 
     worker: str
     text: str
@@ -51,13 +51,13 @@ class Judge:
             self._clients.popitem()[1].close()
 
     def restart_router(self, meanwhile=lambda: None):
-        """Another router process, which must learn what running workers hold."""
+        """Starts another router process. It must rebuild its index from the running workers."""
         self.close()
         self.stack.router.stop()
         meanwhile()
         start = time.monotonic()
         self.stack.start_router()
-        # One that hears of its workers over NATS asks its peers for their list first.
+        # A router that receives KV events over NATS first asks its peers for their worker list.
         self.stack.wait_until(
             lambda: self.stack.get(self.stack.admin_port, "/readyz")[0] == 200)
         print(f"     the new router is ready after {time.monotonic() - start:.1f} s", flush=True)
@@ -65,11 +65,11 @@ class Judge:
             w["events"]["seq"] is not None for w in self.stack.worker_states()))
 
     def about(self, kind):
-        """Names what the next rows show."""
+        """Sets the kind of the next rows."""
         self.kind = kind
 
     def lost(self, worker, why):
-        """The worker's cache is gone: its next answer is judged as the first after that."""
+        """Notes that the worker lost its cache. Its next row is the first after the loss."""
         self._lost[worker] = why
 
     def chat(self, what, messages, stream=False, **fields):
@@ -105,14 +105,14 @@ class Judge:
         return Reply(worker, text, prompt_ids, answer_ids, row)
 
     def hang_up(self, messages):
-        """A client that reads a stream's first words and goes away; not judged."""
+        """Closes a stream after its first event, like a client that leaves. Not judged."""
         body = {"model": MODEL, "max_tokens": 200, "temperature": 0, "messages": messages}
         with self._client.chat.completions.create(**body, stream=True) as stream:
             next(iter(stream))
         self._wait_until_idle()
 
     def burst(self, many):
-        """Chats at the same moment; not judged, since none can know of the others' blocks."""
+        """Sends chats concurrently. Not judged: no prediction can count the others' blocks."""
         with concurrent.futures.ThreadPoolExecutor(len(many)) as pool:
             fields = {"model": MODEL, "max_tokens": 4, "temperature": 0}
             list(pool.map(lambda messages: self._client.chat.completions.create(
@@ -120,7 +120,7 @@ class Judge:
         self._wait_until_idle()
 
     def _wait_until_idle(self):
-        # A request leaves this gauge last, after its metrics are counted.
+        # A request leaves this gauge last, after all its metrics are counted.
         self.stack.wait_until(
             lambda: "\nsightline_requests_active 0\n" in self.stack.router_metrics())
 
@@ -131,7 +131,7 @@ class Judge:
         return json.loads(answer.body)
 
     def _send(self, body, stream):
-        """Headers, the JSON objects of the answer (one, or one per event), usage."""
+        """Returns headers, the JSON objects of the answer (one, or one per event) and usage."""
         known = {k: v for k, v in body.items() if k in SDK_FIELDS}
         extra = {k: v for k, v in body.items() if k not in SDK_FIELDS}
         extra["return_token_ids"] = True
@@ -145,11 +145,11 @@ class Judge:
         return answer.headers, objects, objects[-1]["usage"]
 
     def wait_until_applied(self):
-        """Until the router has applied all that the engines have to announce.
+        """Waits until the router has applied all events that the engines have to publish.
 
-        An engine hands a step's events to its publishing thread before it answers, and on a busy
-        machine that thread may run much later. The same thread answers replays, one between two
-        batches: when two replays in a row have nothing newer than the router, nothing waits.
+        An engine hands a step's events to its publishing thread before it answers. On a busy
+        machine this thread may run much later. The same thread answers replays, one between two
+        batches. When two replays in a row have nothing new for the router, no batch waits.
         """
         self.stack.wait_until(
             lambda: not self._newer_batches() and not self._newer_batches(), seconds=ANNOUNCED_S)
@@ -157,8 +157,8 @@ class Judge:
         self._wait_until_quiet()
 
     def _newer_batches(self):
-        """How many batches the engines keep for replay that the router has not applied; one at
-        least while it is not known yet where an engine that has just started gives them."""
+        """Returns the number of replayable batches that the router has not applied. Returns at
+        least 1 while the replay endpoint of a newly started engine is unknown."""
         ranks = self.stack.ranks_read()
         if any(endpoint is None for endpoint, _ in ranks):
             return 1
@@ -179,7 +179,7 @@ SDK_FIELDS = ("model", "messages", "prompt", "max_tokens", "temperature")
 
 
 def counted(text, name):
-    """A router metric summed over workers, by its label `result`."""
+    """Sums a router metric over workers, by its label `result`."""
     totals = collections.Counter()
     for labels, value in re.findall(rf"^{name}\{{(.*?)\}} (\S+)$", text, re.MULTILINE):
         result = re.search(r'result="(\w+)"', labels)
@@ -188,7 +188,7 @@ def counted(text, name):
 
 
 def batches_after(endpoint, sequence):
-    """Number of event batches after this one that an engine's replay socket gives."""
+    """Counts the event batches after `sequence` that an engine's replay socket sends."""
     first = 0 if sequence is None else sequence + 1
     with zmq.Context() as context, context.socket(zmq.DEALER) as socket:
         socket.linger = 0

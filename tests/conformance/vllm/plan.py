@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""What is asked of the workers: one function per kind of request."""
+"""The requests to the workers: one function per kind of request."""
 
 import contextlib
 import http.server
@@ -11,7 +11,7 @@ import drawn
 from engine import BLOCK_SIZE
 from pictures import data_url, text_part
 
-# Prompts of a past that is longer than a replay.
+# The number of prompts whose batches do not fit into one replay socket's queue.
 LONG_PAST = 1200
 WORDS = ("harbour lantern granite meadow violin copper orbit velvet juniper compass thunder walnut "
          "teacup prairie signal island").split()
@@ -40,7 +40,7 @@ def texts(judge):
     judge.chat("300 words", long_text)
     judge.chat("the same again", long_text)
     judge.chat("the same and 40 words more", long_text + " " + prose(40, seed=2))
-    judge.chat("its first 150 words, then others",
+    judge.chat("the first 150 words, then others",
                " ".join(long_text.split()[:150]) + " " + prose(150, seed=3))
     judge.chat("another system text", [SYSTEM, {"role": "user", "content": long_text}])
     judge.chat("the same again", [SYSTEM, {"role": "user", "content": long_text}])
@@ -61,7 +61,7 @@ def completions(judge):
     judge.complete("the same again, last block computed again", ids)
     judge.complete("one token more", ids + [5000])
     judge.complete("one token less", ids[:-1])
-    judge.complete("its first token another", [999] + ids[1:])
+    judge.complete("another first token", [999] + ids[1:])
 
 
 def pictures(judge):
@@ -75,7 +75,7 @@ def pictures(judge):
         ("PNG 224x168 RGBA", drawn.png(224, 168, 6, mode="RGBA"), "image/png"),
         ("PNG 224x168 gray", drawn.png(224, 168, 7, mode="L"), "image/png"),
         ("JPEG 640x480", drawn.jpeg(640, 480, 8), "image/jpeg"),
-        ("JPEG 336x140 turned by EXIF", drawn.jpeg(336, 140, 9, orientation=6), "image/jpeg"),
+        ("JPEG 336x140 rotated by EXIF", drawn.jpeg(336, 140, 9, orientation=6), "image/jpeg"),
         ("WebP 501x333", drawn.webp(501, 333, 10), "image/webp"),
         ("WebP 280x280 lossless", drawn.webp(280, 280, 11, lossless=True), "image/webp"),
         ("GIF 300x200", drawn.gif(300, 200, 12), "image/gif"),
@@ -95,10 +95,11 @@ def offsets(judge):
     judge.chat("picture, then another question", [user(picture(content), "Is it damaged?")])
     judge.chat("a sentence before the picture", [user(moved, picture(content), "What is it?")])
     judge.chat("the same again", [user(moved, picture(content), "What is it?")])
-    judge.chat("two sentences before it", [user(moved * 2, picture(content), "What is it?")])
-    judge.chat("another system text before it",
+    judge.chat("two sentences before the picture",
+               [user(moved * 2, picture(content), "What is it?")])
+    judge.chat("another system text before the picture",
                [SYSTEM, user(picture(content), "What is it?")])
-    judge.chat("at the first place again", [user(picture(content), "Which colour?")])
+    judge.chat("at the first position again", [user(picture(content), "Which colour?")])
     recompressed = drawn.webp(448, 448, 30, lossless=True)
     judge.chat("the same pixels in other bytes",
                [user(picture(recompressed, "image/webp"), "What is it?")])
@@ -116,9 +117,9 @@ def two_pictures(judge):
     judge.chat("A alone", [user(a, "Compare them.")])
     judge.chat("text between A and B", [user(a, " and then ", b, "Compare them.")])
     small = [picture(drawn.png(56, 56, 42 + i)) for i in range(4)]
-    judge.chat("four within few blocks", [user(*small, "Sort them. " + prose(30, 21))])
+    judge.chat("four pictures within few blocks", [user(*small, "Sort them. " + prose(30, 21))])
     judge.chat("the same again", [user(*small, "Sort them. " + prose(30, 21))])
-    judge.chat("its last two swapped",
+    judge.chat("the last two swapped",
                [user(*small[:2], small[3], small[2], "Sort them. " + prose(30, 21))])
     judge.chat("in two messages", [user(a, "What is it?"), {"role": "assistant", "content": "A."},
                                    user(b, "And this?")])
@@ -134,9 +135,9 @@ def identities(judge):
     judge.chat("picture B under another name", [user(picture(b, uuid="other"), question)])
     with _web_server({"/a.png": a}) as url:
         by_url = {"type": "image_url", "image_url": {"url": url + "/a.png?signed=1"}}
-        judge.chat("picture A by its address", [user(by_url, question)])
+        judge.chat("picture A by its URL", [user(by_url, question)])
         by_url = {"type": "image_url", "image_url": {"url": url + "/a.png?signed=2"}}
-        judge.chat("the same, signed anew", [user(by_url, "Is it damaged?")])
+        judge.chat("the same URL with another signature", [user(by_url, "Is it damaged?")])
 
 
 def salts(judge):
@@ -147,7 +148,7 @@ def salts(judge):
     judge.chat("salt a", text, cache_salt="tenant-a")
     judge.chat("salt a again", text, cache_salt="tenant-a")
     judge.chat("salt b", text, cache_salt="tenant-b")
-    judge.chat("without salt again", text)
+    judge.chat("text without salt again", text)
     judge.chat("picture, salt a", [message], cache_salt="tenant-a")
     judge.chat("picture, salt b", [message], cache_salt="tenant-b")
     judge.chat("picture, salt a again", [message], cache_salt="tenant-a")
@@ -178,9 +179,11 @@ def fields(judge):
     url = one["image_url"]["url"]
     judge.chat("a picture", [user(one, text)])
     detailed = {"type": "image_url", "image_url": {"url": url, "detail": "high"}}
-    judge.chat("it with detail: high", [user(detailed, text)])
-    judge.chat("it as image_url: string", [user({"type": "image_url", "image_url": url}, text)])
-    judge.chat("it as input_image", [user({"type": "input_image", "image_url": url}, text)])
+    judge.chat("the picture with detail: high", [user(detailed, text)])
+    judge.chat("the picture as image_url: string",
+               [user({"type": "image_url", "image_url": url}, text)])
+    judge.chat("the picture as input_image",
+               [user({"type": "input_image", "image_url": url}, text)])
     judge.complete("completion with echo", text, echo=True)
     judge.complete("completion as a list of one", [text])
 
@@ -192,7 +195,7 @@ def roles(judge):
     done = [asked, {"role": "assistant", "content": None, "tool_calls": [call]},
             {"role": "tool", "tool_call_id": "1", "content": "42"}]
     judge.chat("a tool's answer", done)
-    judge.chat("and a question", done + [{"role": "user", "content": "Why?"}])
+    judge.chat("a tool's answer, then a question", done + [{"role": "user", "content": "Why?"}])
     judge.chat("developer", [{"role": "developer", "content": prose(60, seed=411)}, asked])
     judge.chat("two users in a row", [asked, {"role": "user", "name": "bob", "content": "Why?"}])
     judge.chat("empty contents", [asked, {"role": "assistant", "content": ""},
@@ -205,14 +208,14 @@ def crowds(judge):
     judge.about("crowd")
     hung = [user(picture(drawn.png(308, 308, 420)), prose(60, seed=421))]
     judge.hang_up(hung)
-    judge.chat("after its client hung up", hung)
+    judge.chat("after a client closed its stream", hung)
     same = [user(picture(drawn.png(364, 252, 422)), prose(60, seed=423))]
     judge.burst([same] * 6)
-    judge.chat("after six of it at once", same)
+    judge.chat("after six equal concurrent requests", same)
     many = [[user(picture(drawn.png(252, 252, 430 + i)), prose(90, 430 + i))] for i in range(6)]
     judge.burst(many)
     for i, messages in enumerate(many):
-        judge.chat(f"number {i + 1} of six different at once", messages)
+        judge.chat(f"number {i + 1} of six concurrent requests", messages)
     ids = [100 + i % 5000 for i in range(3900)]
     judge.complete("3900 tokens, computed in two steps", ids)
     judge.complete("the same again", ids)
@@ -243,7 +246,7 @@ def conversations(judge):
         reply = judge.chat(f"picture, turn {turn + 1}", messages, max_tokens=48, stream=turn % 2)
         messages += [{"role": "assistant", "content": reply.text},
                      {"role": "user", "content": prose(15, seed=91 + turn)}]
-    # Token ids carry the answer back exactly, so that blocks filled by decoding are found again.
+    # Token ids return the answer exactly. So the next turn finds the blocks filled during decode.
     ids = [2000 + i for i in range(50)]
     for turn in range(4):
         reply = judge.complete(f"token ids, turn {turn + 1}", ids, max_tokens=80)
@@ -252,7 +255,7 @@ def conversations(judge):
 
 def eviction(judge):
     judge.about("eviction")
-    # Twice what both workers can hold together.
+    # Twice what both workers together can hold.
     asked = [prose(1000, seed=100 + i) for i in range(14)]
     for i, text in enumerate(asked):
         judge.chat(f"text {i + 1} of {len(asked)}, 1000 words", text)
@@ -279,10 +282,10 @@ def late_join(judge):
 
 
 def long_past(judge, engine):
-    """More batches than a replay socket's queue takes (1,000), announced while no router was there.
+    """An engine publishes more batches than a replay socket's queue takes (1,000), with no router.
 
-    A prompt is computed in two steps, each of which is a batch; most of the blocks are evicted
-    again, so both stores and removals have to come, in their order.
+    The engine computes a prompt in two steps, and each step is a batch. It evicts most of the
+    blocks again. So the router needs both stores and removals, in their order.
     """
     judge.about("long past")
     prompts = [[7 + (i * 131 + n * 17) % 5000 for n in range(3900)] for i in range(LONG_PAST)]
@@ -293,26 +296,27 @@ def long_past(judge, engine):
     if worker["events"]["seq"] < 2 * LONG_PAST - 1:
         raise RuntimeError(f"of {2 * LONG_PAST} batches the router has {worker['events']}")
     for back in (1, 2, 3, 1):
-        judge.complete(f"the last but {back - 1}, to a new router", prompts[-back])
+        judge.complete(f"prompt {LONG_PAST + 1 - back} of {LONG_PAST}, to a new router",
+                       prompts[-back])
 
 
 def after_loss(judge, why, lose):
-    """One worker's cache is lost without a word: lose(worker) does it."""
+    """One worker loses its cache without an event: lose(worker) does it."""
     judge.about(why)
     held = prose(250, seed=200 + len(why))
     other = prose(250, seed=201 + len(why))
     message = user(picture(drawn.png(448, 336, 130 + len(why))), "What is it?")
     worker = judge.chat("a text", held).worker
-    # Until something else lies on the same worker too.
+    # Continue until the same worker holds another text too.
     for i in range(12):
         if judge.chat(f"text {i + 1} on some worker", f"{i} {other}").worker == worker:
             break
     lose(worker)
     judge.lost(worker, why)
     seen = [judge.chat("the first text again", held).worker == worker]
-    # The next answers of the same worker: healed, whichever they are.
+    # The next answers of the same worker must be right, in any order.
     judge.chat("the first text again", held)
-    judge.chat("the text that nobody asked for since", f"{i} {other}")
+    judge.chat("the other text, first time since the loss", f"{i} {other}")
     judge.chat("the same again", f"{i} {other}")
     for n in range(12):
         if sum(seen) >= 3:
@@ -326,7 +330,7 @@ def after_loss(judge, why, lose):
 
 @contextlib.contextmanager
 def _web_server(files):
-    """Serves these bytes on this machine; yields the address."""
+    """Serves these bytes on this machine. Yields the URL."""
 
     class Files(http.server.BaseHTTPRequestHandler):
         def do_GET(self):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Two routers that hear of the workers from agents over NATS, in place of one that reads them; they
-are asked in turn."""
+"""Two routers that receive KV events from agents over NATS, in place of one that reads the engines.
+Requests go to the routers in turn."""
 
 import contextlib
 import json
@@ -14,8 +14,7 @@ ROUTERS = 2
 
 
 class Replicated(Stack):
-    """As a Stack with given workers; whatever is asked of the router is asked of the one whose turn
-    it is."""
+    """Like a Stack with given workers. Each request goes to the router whose turn it is."""
 
     def __init__(self, build, **options):
         super().__init__(build, **options)
@@ -50,7 +49,7 @@ class Replicated(Stack):
         self._turn += 1
 
     def start_router(self):
-        """All that does not run yet."""
+        """Starts every process that does not run yet."""
         if self._nats.process is None:
             self._nats.start()
         for node in [*self._agents, *self._routers]:
@@ -75,7 +74,7 @@ class Replicated(Stack):
         return [(rank["replay_endpoint"], rank["seq"]) for rank in ranks]
 
     def is_told(self):
-        """Every router has applied what every agent has told."""
+        """Returns whether every router has applied all that every agent has published."""
         told = {(worker["name"], rank["rank"]): (rank["epoch"], rank["position"])
                 for node in self._agents
                 for worker in json.loads(self.get(node.admin_port, "/v1/workers")[1])

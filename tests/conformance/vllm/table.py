@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Judged requests as a table: what makes one wrong, and what makes a whole run prove nothing."""
+"""Judged requests as a table: which request is wrong, and which whole run proves too little."""
 
 import dataclasses
 import sys
 
 ROWS_MIN = 80
-# The router's own audit passes over a request for which the engine skips its cache, and over one
-# that goes to a worker whose events are not trusted yet, as after a restart.
+# The router does not audit a request for which the engine skips its cache. It also does not audit
+# one whose worker has untrusted events, as after a restart.
 UNAUDITED_MAX = 4
 
 
@@ -25,7 +25,7 @@ class Row:
     ids_equal: bool  # the router's token ids and the engine's prompt_token_ids
     not_counted: str
     first_after: str  # "restart" or "reset": the worker's first answer after it
-    audit: str  # the router's own judgement: equal, over, under; empty: it passed none
+    audit: str  # the router's own audit: equal, over, under, or empty if there was none
 
     @property
     def prompt_equal(self):
@@ -43,7 +43,7 @@ class Row:
 
     @property
     def exempt(self):
-        """The engine announces a lost cache only with its next step: this request is that step."""
+        """An engine publishes a lost cache only with its next step. This request is that step."""
         return bool(self.first_after)
 
     @property
@@ -70,7 +70,7 @@ def line_of(number, row):
 
 
 def problems_of(rows):
-    """Where the router was wrong, and why the run proves too little; nothing when all is well."""
+    """Yields each wrong row, and each reason why the run proves too little."""
     for number, row in enumerate(rows, 1):
         if not row.prompt_equal:
             yield f"row {number}: the engine's prompt is not the one that the router computed"
@@ -95,7 +95,7 @@ def problems_of(rows):
 
 
 def markdown_of(rows):
-    """A table with a line per kind, and one with a line per request."""
+    """Returns a table with a line per kind, and one with a line per request."""
     lines = ["| kind | requests | reuse predicted | predicted = actual | first after a loss |",
              "|---|---:|---:|---:|---:|"]
     kinds = list(dict.fromkeys(row.kind for row in rows))
@@ -107,7 +107,7 @@ def markdown_of(rows):
                      f"| {sum(r.exempt for r in of)} |")
     lines += ["", "| # | kind | request | worker | prompt tokens | predicted | actual | equal |",
               "|---:|---|---|---|---:|---:|---:|---|"]
-    # Named by their order: the ports in their own names differ from run to run.
+    # Workers are named by their order: their own names contain ports, which differ between runs.
     names = {name: f"w{i}" for i, name in enumerate(sorted({row.worker for row in rows}))}
     for number, row in enumerate(rows, 1):
         lines.append(f"| {number} | {row.kind} | {row.what} | {names[row.worker]} "

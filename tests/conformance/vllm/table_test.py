@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""The table's own judgement: it must turn red for everything that it is there to see."""
+"""Tests the verdicts of the table: it must report every kind of problem."""
 
 import dataclasses
 import pathlib
@@ -30,7 +30,7 @@ def good():
     return [row() for _ in range(ROWS_MIN)] + after("reset") + after("restart")
 
 
-def test_a_run_that_is_right_everywhere_has_no_problems(good):
+def test_a_run_without_errors_has_no_problems(good):
     assert not list(problems_of(good))
 
 
@@ -42,14 +42,14 @@ def test_a_run_that_is_right_everywhere_has_no_problems(good):
     ({"not_counted": "unknown_media"}, "not counted because of unknown_media"),
     ({"audit": "over"}, "the router's own audit says 'over'"),
 ])
-def test_one_wrong_row_is_named(good, changes, says):
+def test_problems_name_a_wrong_row(good, changes, says):
     good[7] = row(**changes)
     problems = list(problems_of(good))
     assert len(problems) == 1
     assert problems[0].startswith("row 8: ") and says in problems[0]
 
 
-def test_the_first_row_after_a_loss_may_miss_but_not_have_another_prompt(good):
+def test_the_first_row_after_a_loss_must_have_the_right_prompt(good):
     assert line_of(1, after("reset")[0]).endswith("no, first after reset")
     good[ROWS_MIN] = row(predicted=64, actual=0, audit="over", first_after="reset", ids_equal=False)
     assert len(list(problems_of(good))) == 1
@@ -60,7 +60,7 @@ def test_the_second_row_after_a_loss_counts(good):
     assert any("predicted 64 cached tokens, found 0" in p for p in problems_of(good))
 
 
-def test_an_audit_that_does_not_see_a_miss_is_a_problem(good):
+def test_an_audit_that_misses_an_error_is_a_problem(good):
     good[ROWS_MIN] = row(predicted=64, actual=0, audit="", first_after="reset")
     assert list(problems_of(good)) == [f"row {ROWS_MIN + 1}: the router's own audit says ''"]
 
@@ -74,7 +74,7 @@ def test_a_run_that_shows_too_little_is_a_problem(good):
     assert any("passed over" in p for p in problems_of(unaudited))
 
 
-def test_a_loss_that_no_request_met_or_that_did_not_heal_is_a_problem(good):
+def test_a_loss_without_requests_or_recovery_is_a_problem(good):
     unmet = good[:ROWS_MIN + 2]
     assert list(problems_of(unmet)) == ["no request reached the worker after its restart"]
     good[-1] = row(worker="b")
@@ -82,7 +82,7 @@ def test_a_loss_that_no_request_met_or_that_did_not_heal_is_a_problem(good):
         "nothing was reused on the worker after its restart: healing is not shown"]
 
 
-def test_the_report_counts_by_kind_and_leaves_out_what_is_exempt(good):
+def test_the_report_counts_by_kind_without_exempt_rows(good):
     good[3] = row(kind="picture", actual=0, audit="over")
     lines = markdown_of(good).splitlines()
     texts, judged = len(good) - 1, len(good) - 3
