@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""What all Python tests share: a skipped or expected-to-fail test counts as failed, and so does a
-test during which any program left a sanitizer's report. Tests may run in several processes (-n)."""
+"""Rules for all Python tests. A skipped or expected-to-fail test counts as failed. So does a test
+during which a program left a sanitizer's report. Tests may run in several processes (-n)."""
 
 import contextlib
 import fcntl
@@ -10,13 +10,13 @@ import pathlib
 
 import pytest
 
-# Of a pytest that a test runs, which is in the room as that test is: waiting for the door could be
-# waiting for one who waits for that test.
+# True in a pytest that a test runs. The outer test already holds the room. Waiting for the door
+# could deadlock: another test may hold the door and wait for the outer test.
 IS_WITHIN_A_TEST = "PYTEST_CURRENT_TEST" in os.environ
 
 
 def pytest_configure():
-    """A process of several has reports of its own: none of another one's test."""
+    """Gives each of several processes reports of its own, apart from those of other tests."""
     prefix = os.environ.get("SL_SANITIZER_REPORTS")
     process = os.environ.get("PYTEST_XDIST_WORKER")
     if not prefix or not process:
@@ -29,7 +29,7 @@ def pytest_configure():
 
 
 def pytest_collection_modifyitems(items):
-    # First, so that few wait for the end of long ones.
+    # Tests marked `alone` come first. Then few processes wait for the end of long tests.
     items.sort(key=lambda item: item.get_closest_marker("alone") is None)
 
 
@@ -42,8 +42,9 @@ def locked(path, how):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item):
-    """A test marked `alone` has the room for itself. Whoever waits for the room holds its door, so
-    that those who come later cannot keep him out. Both are locks on files that nobody writes."""
+    """A test marked `alone` locks the room exclusively, and other tests share it. A test holds the
+    door while it waits for the room: no later test can enter first. Both are locks on files that
+    are never written."""
     is_alone = item.get_closest_marker("alone") is not None
     door, room = pathlib.Path(__file__), pathlib.Path(__file__).with_name("pytest.ini")
     if IS_WITHIN_A_TEST:
@@ -55,7 +56,7 @@ def pytest_runtest_protocol(item):
 
 
 def take_sanitizer_reports():
-    """The reports written since the last call, one file a process, by instrumented programs."""
+    """Returns the reports of instrumented programs since the last call, one file per process."""
     prefix = os.environ.get("SL_SANITIZER_REPORTS")
     if not prefix:
         return ""
@@ -69,7 +70,7 @@ def take_sanitizer_reports():
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(item):
-    # After the programs of the test, or of its module with the last test, have ended.
+    # Here the programs of the test have ended, or after a module's last test those of the module.
     try:
         return (yield)
     finally:

@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Copies a model directory with only the first merges of its tokenizer, for programs that start
-often and slowly: `shorten_model.py FROM TO`. Ids of special tokens follow those of the pieces, in
-the configuration too; other pieces keep theirs."""
+"""Copies a model directory with only the first merges of its tokenizer: `shorten_model.py FROM TO`.
+This is for programs that start often and slowly. Special tokens get the ids after the pieces, also
+in the configuration. Other pieces keep their ids."""
 
 import json
 import pathlib
 import shutil
 import sys
 
-BYTES = 256  # ids below are single bytes; the id of each merge's result follows in order
+BYTES = 256  # ids below are single bytes, the following ids are the merges' results in order
 MERGES = 32_000
 FIRST_SPECIAL = BYTES + MERGES
 
 
 def shorten(tokenizer):
-    """In place. The new ids of special tokens, by the old."""
+    """Changes the tokenizer in place. Returns the new ids of special tokens by their old ids."""
     model = tokenizer["model"]
     model["merges"] = model["merges"][:MERGES]
     model["vocab"] = {piece: number for piece, number in model["vocab"].items()
