@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Sightline Authors
-"""Checks the house rules: `python3 hack/lint [--root DIR] [--rules] [PATH…]`.
+"""Checks the house rules: `python3 hack/lint [--root DIR] [--rules] [--prose] [PATH…]`.
 
 Prints one line per finding, `path:line: [rule] what to do`, and exits 1 if there is any.
 """
@@ -19,6 +19,7 @@ import rules_contract  # noqa: E402
 import rules_docs  # noqa: E402
 import rules_format  # noqa: E402
 import rules_includes  # noqa: E402
+import rules_prose  # noqa: E402
 import rules_sizes  # noqa: E402
 import rules_threads  # noqa: E402
 import rules_words  # noqa: E402
@@ -26,7 +27,7 @@ import tables  # noqa: E402
 from tree import Finding, Tree  # noqa: E402
 
 PARTS = [rules_sizes, rules_includes, rules_words, rules_build, rules_contract, rules_docs,
-         rules_format, rules_threads]
+         rules_format, rules_threads, rules_prose]
 
 
 def unused_allowances(tree, allowed):
@@ -55,10 +56,20 @@ def check(tree):
     return sorted(set(findings))
 
 
+def print_prose(tree):
+    print(f"{'':6}{'files':>7}{'words':>9}{'markers':>9}{'semicolons':>12}{'long sentences':>16}")
+    for kind, files, words, markers, semicolons, sentences in rules_prose.totals(tree):
+        print(f".{kind:5}{files:7}{words:9}{markers:9.1f}{semicolons:12.1f}{sentences:16}")
+    print("markers and semicolons per 1,000 words")
+
+
 def main():
     parser = argparse.ArgumentParser(prog="hack/lint", description=__doc__)
     parser.add_argument("--root", default=Path(__file__).resolve().parents[2], help="tree to check")
     parser.add_argument("--rules", action="store_true", help="list the rules and exit")
+    parser.add_argument("--prose", action="store_true", help="measure the prose and exit")
+    parser.add_argument("--lower-prose", action="store_true",
+                        help="lower the counts of hack/lint/prose.txt to what files have, and exit")
     parser.add_argument("paths", nargs="*", help="show only findings below these")
     options = parser.parse_args()
     if options.rules:
@@ -68,6 +79,12 @@ def main():
         return 0
     start = time.monotonic()
     tree = Tree(options.root)
+    if options.prose:
+        print_prose(tree)
+        return 0
+    if options.lower_prose:
+        tables.write_prose_rows(rules_prose.lower(tree))
+        return 0
     findings = check(tree)
     if options.paths:
         findings = [f for f in findings if f.path.startswith(tuple(options.paths))]

@@ -36,6 +36,22 @@ def third_party():
     return table
 
 
+def prose_rows():
+    """Reads `docs/api.md: 3 0 1` as {path: (markers, semicolons, long sentences)}."""
+    rows = {}
+    for _, line in _rows("prose.txt"):
+        path, _, numbers = line.rpartition(":")
+        rows[path] = tuple(map(int, numbers.split()))
+    return rows
+
+
+def write_prose_rows(rows):
+    path = HERE / "prose.txt"
+    head = [line for line in path.read_text().splitlines() if line.startswith("#")]
+    body = [f"{name}: {' '.join(map(str, row))}" for name, row in sorted(rows.items())]
+    path.write_text("\n".join(head + body) + "\n")
+
+
 @dataclass
 class Allowance:
     rule: str

@@ -97,6 +97,12 @@ LOCKED = {**COUNTER, "router/front/retry/count.cc":
 
 # name of the case: (rule, files that replace files of the clean tree or are added to it)
 PLANTED = {
+    "vague words": ("plain-words", {
+        "README.md": CLEAN["README.md"] + "\nNobody is told.\n"}),
+    "semicolons in comments": ("plain-words", {
+        "router/cache/keys/twice.cc": SOURCE + "// It doubles; it never halves; it ends.\n"}),
+    "a sentence of 31 words": ("plain-words", {
+        "router/cache/keys/twice.h": HEADER + f"// {'word ' * 15}\n// {'word ' * 16}\n"}),
     "a function of 61 lines": ("function-length", {
         "router/cache/keys/twice.cc": with_body(["value += 1;"] * 58)}),
     "a test of 81 lines": ("function-length", {
