@@ -11,8 +11,8 @@ import cxx
 
 # Words that make a sentence vague, or that give a machine a mind.
 MARKER = re.compile(
-    r"\b(?:told|tells?|hears?|heard|anew|likewise|nobody|somebody|whoever|none|what is|that is|of it|"
-    r"those that|given up|at once|as far as|whatever|such|so that|becomes? of|wish(?:es|ed)?|"
+    r"\b(?:told|tells?|hears?|heard|anew|likewise|nobody|somebody|whoever|none|what is|that is|"
+    r"of it|those that|given up|at once|as far as|whatever|such|so that|becomes? of|wish(?:es|ed)?|"
     r"believe[sd]?|looks? after|stands?|thereof|by itself)\b", re.IGNORECASE)
 LONG_SENTENCE_WORDS = 30
 

@@ -50,6 +50,7 @@ def test_lower_never_raises_a_count(tmp_path, monkeypatch):
     (tmp_path / "more.md").write_text("Told told told told.\n")
     (tmp_path / "fewer.md").write_text("Told told. A; b; c; d.\n")
     (tmp_path / "plain.md").write_text("A page.\n")
-    rows = {"more.md": (3, 0, 0), "fewer.md": (5, 2, 4), "plain.md": (9, 9, 9), "gone.md": (1, 1, 1)}
+    rows = {"more.md": (3, 0, 0), "fewer.md": (5, 2, 4), "plain.md": (9, 9, 9),
+            "gone.md": (1, 1, 1)}
     monkeypatch.setattr(tables, "prose_rows", lambda: dict(rows))
     assert rules_prose.lower(Tree(tmp_path)) == {"more.md": (3, 0, 0), "fewer.md": (2, 2, 0)}
