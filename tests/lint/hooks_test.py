@@ -19,14 +19,13 @@ def status_of(tmp_path, message):
 @pytest.mark.parametrize("message", [
     "Add a hook\n", "Add a hook\n\nBecause a subject is read most.\n", "A" * 72 + "\n",
     "Merge branch 'other' into main that has a very long name, longer than all other subjects\n",
-    "Embed the page\n"])
+    "Seed the draw\n"])
 def test_commit_msg_accepts_a_plain_subject(message, tmp_path):
     assert status_of(tmp_path, message) == 0
 
 
 @pytest.mark.parametrize("message", [
-    "A" * 73 + "\n", "add a hook\n", "Add a hook.\n", "Added a hook\n", "Adding a hook\n",
-    "Add a hook\nand more\n"])
+    "A" * 73 + "\n", "add a hook\n", "Add a hook.\n", "Add a hook\nand more\n"])
 def test_commit_msg_rejects_other_subjects(message, tmp_path):
     assert status_of(tmp_path, message) == 1
 

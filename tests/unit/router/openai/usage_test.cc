@@ -102,6 +102,14 @@ TEST(UsageReader, ReadsTheSameHoweverTheTextIsCut) {
   }
 }
 
+TEST(UsageReader, TakesNothingButAnEmptyArrayForNoChoices) {
+  const std::string malformed = R"({"choices":[]1,"usage":{"prompt_tokens":1}})";
+  for (const std::size_t piece : {1U, 13U, 100U}) {
+    ASSERT_TRUE(read_in_pieces(malformed, piece).has_value());
+    EXPECT_FALSE(read_in_pieces(malformed, piece)->alone);
+  }
+}
+
 TEST(UsageReader, KeepsNothingOfLongMembers) {
   const std::string filler(UsageReader::kMemberBytesMax, ' ');
   const std::string usage = R"({"prompt_tokens":1})";
