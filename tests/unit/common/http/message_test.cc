@@ -61,6 +61,12 @@ TEST(EndToEnd, LeavesOutTheFieldsOfOneHopAndThoseThatConnectionNames) {
   EXPECT_EQ(text_of(end_to_end(headers)), "Authorization=Bearer k;Content-Type=a/b;");
 }
 
+TEST(Headers, DropsFieldsOfOneHopThatConnectionDoesNotName) {
+  Headers headers{{"TE", "trailers"}, {"a", "1"}, {"Proxy-Authorization", "k"}, {"b", "2"}};
+  headers.remove("a");
+  EXPECT_EQ(text_of(end_to_end(headers)), "b=2;");
+}
+
 TEST(Request, SplitsItsTargetInEveryForm) {
   struct Case {
     std::string target, path, query;
