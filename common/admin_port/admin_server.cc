@@ -24,10 +24,10 @@ constexpr std::size_t kRouteThreads = 2;
 constexpr std::size_t kHeaderBytesMax = 16 << 10;
 constexpr std::size_t kHeaderFieldsMax = 64;
 constexpr std::chrono::seconds kBodyTimeout{10};
-constexpr std::chrono::seconds kLastAnswersMax{1};  // for requests under way when it stops
+constexpr std::chrono::seconds kLastAnswersMax{1};  // for active requests, at a stop
 constexpr std::string_view kMetricsType = "text/plain; version=0.0.4; charset=utf-8";
 
-// kube-apiserver's words.
+// In the words of kube-apiserver.
 std::string unknown_checks(const std::set<std::string>& names) {
   std::string line = "warn: some health checks cannot be excluded: no matches for ";
   for (const std::string& name : names)
@@ -35,7 +35,7 @@ std::string unknown_checks(const std::set<std::string>& names) {
   return line + "\n";
 }
 
-// Of a request whose header has come.
+// For a request whose header is complete.
 Result<AdminRequest> request_of(const http::Request& head) {
   AdminRequest request;
   request.method = head.method == "HEAD" ? "GET" : head.method;
@@ -70,7 +70,7 @@ struct AdminServer::State {
 
   const Options options;
   runtime::Metrics& metrics;
-  std::map<std::string, std::map<std::string, Way>> ways;  // path, then method
+  std::map<std::string, std::map<std::string, Way>> ways;  // by path, then method
   std::vector<std::pair<std::string, NotedCheck>> checks;
   std::optional<IoPool> pool;
   std::unique_ptr<http::Server> server;
@@ -113,10 +113,11 @@ struct AdminServer::State {
     };
     ways[std::string(contract::kLivePath)]["GET"] = {at_once(live), {}, true};
     ways[std::string(contract::kReadyPath)]["GET"] = {at_once(is_ready), {}, true};
+    // Not prompt: a scrape may read files (nats::watch_certificates()).
     ways[std::string(contract::kMetricsPath)]["GET"] = {at_once(scrape), {}, false};
   }
 
-  // Null, and the answer why: there is no such way.
+  // Returns null, and the answer in `why`, if there is no route.
   const Way* find(const AdminRequest& request, http::Response& why) const {
     const auto methods = ways.find(request.path);
     if (methods == ways.end()) {
@@ -146,6 +147,7 @@ struct AdminServer::State {
     return {.refusal = {}, .body_bytes_max = way->entry.body_bytes_max};
   }
 
+  // A route that fails must not end the process.
   static void run(const Way& way, const AdminRequest& request, const Respond& respond) {
     try {
       way.route(request, respond);
@@ -154,7 +156,7 @@ struct AdminServer::State {
     }
   }
 
-  // Of a request that was admitted.
+  // For an admitted request.
   Task<void> answer(http::Request& message, http::ResponseWriter& client) {
     auto request = request_of(message);
     http::Response response;
@@ -162,17 +164,17 @@ struct AdminServer::State {
     if (way == nullptr) co_return;
     request->body = std::move(message.body);
     auto answered = co_await ask(*way, *request, client);
-    if (!answered) co_return;  // the client has left, or the server says that it stops
+    if (!answered) co_return;  // the client has left, or the server answers that it stops
     response = response_of(std::move(*answered));
     static_cast<void>(co_await client.send(std::move(response)));
   }
 
-  // Nothing: the client has left, or it is too late.
+  // Returns nothing if the client has left, or if it is too late.
   Task<std::optional<AdminResponse>> ask(const Way& way, const AdminRequest& request,
                                          http::ResponseWriter& client) {
     Gate come;
     const auto owed = std::make_shared<Owed>(pool->context(0).get_executor(), come);
-    // However this ends.
+    // On every way out of this function.
     const auto leave = [](Owed* left) { left->abandon(); };
     const std::unique_ptr<Owed, decltype(leave)> awaited(owed.get(), leave);
     client.on_disconnect([&come, owed] {
@@ -183,7 +185,7 @@ struct AdminServer::State {
       run(way, request, owed->respond());
       co_return owed->take();
     }
-    // One who has left by then is not worked for.
+    // No work for a client that has left by then.
     auto work = [&] {
       if (owed->is_awaited()) run(way, request, owed->respond());
     };

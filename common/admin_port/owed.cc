@@ -9,7 +9,7 @@
 namespace sightline::admin_port {
 
 AdminServer::Respond Owed::respond() {
-  // Its end is that of the last copy.
+  // Its destructor runs with that of the last copy.
   struct Promise {
     explicit Promise(std::shared_ptr<Owed> answer) : owed(std::move(answer)) {}
     ~Promise() { owed->give(admin_error(503, "the process stops: there will be no answer")); }
@@ -25,9 +25,10 @@ AdminServer::Respond Owed::respond() {
 
 void Owed::give(const AdminResponse& response) {
   const MutexLock lock(mutex_);
+  // Only the first answer counts.
   if (!is_awaited_ || response_) return;
   response_ = response;
-  // Under the lock: as long as the answer is awaited, home's context is there.
+  // Under the lock: home's context exists while the answer is awaited.
   asio::post(home_, [self = shared_from_this()] {
     if (self->come_ != nullptr) self->come_->open();
   });

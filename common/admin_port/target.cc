@@ -38,6 +38,7 @@ Result<Query> decode_query(std::string_view query) {
     const std::string_view part = query.substr(0, query.find('&'));
     const std::size_t equals = std::min(part.find('='), part.size());
     auto name = SL_TRY(decode_escapes(part.substr(0, equals)));
+    // A part without '=' has no value behind it.
     auto value = SL_TRY(decode_escapes(part.substr(std::min(equals + 1, part.size()))));
     decoded[std::move(name)].push_back(std::move(value));
     query.remove_prefix(std::min(part.size() + 1, query.size()));

@@ -11,14 +11,14 @@
 
 namespace sightline::admin_port {
 
-// All values of each name.
+// All values of each parameter.
 using Query = std::map<std::string, std::vector<std::string>>;
 
-// Text with its escapes ("%2F") decoded (RFC 3986 section 2.1). Error: InvalidArgument: a percent
-// sign without two hexadecimal digits. Pure.
+// Decodes the escapes of a text, for example "%2F" (RFC 3986 section 2.1). Errors: InvalidArgument
+// for a percent sign without two hexadecimal digits. Pure.
 Result<std::string> decode_escapes(std::string_view text);
 
-// The parameters of a query, decoded; one without '=' has an empty value. Pure.
+// The decoded parameters of a query. A parameter without '=' has an empty value. Pure.
 Result<Query> decode_query(std::string_view query);
 
 }  // namespace sightline::admin_port

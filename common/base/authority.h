@@ -8,8 +8,9 @@
 
 namespace sightline {
 
-// "HOST:PORT" as it stands in a URL (RFC 3986 section 3.2): an IPv6 address has brackets. The host
-// is a name or an address, with or without brackets. Pure.
+// Returns `HOST:PORT` as a URL writes it (RFC 3986 section 3.2). An IPv6 address gets brackets,
+// unless it has them: without brackets, its colons would hide where the port begins. `host` is a
+// name or an address. Pure.
 inline std::string authority(std::string_view host, std::uint16_t port) {
   const bool is_bare_v6 = host.find(':') != host.npos && !host.starts_with('[');
   std::string text(host);

@@ -10,9 +10,11 @@
 
 namespace sightline {
 
-// RFC 4648 base64, standard alphabet with padding: of small texts, as in Secrets and kubeconfigs.
+// Base64 of RFC 4648, with the standard alphabet and padding. For small texts, as in Secrets and
+// kubeconfigs: both functions copy. Pure.
 std::string to_base64(ByteView bytes);
-// Line ends are skipped. Nothing: it is none.
+// Skips line ends. Returns nothing if the length is no multiple of 4, or if a character is outside
+// the alphabet.
 [[nodiscard]] std::optional<std::string> from_base64(std::string_view text);
 
 }  // namespace sightline

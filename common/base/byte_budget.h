@@ -13,50 +13,50 @@
 
 namespace sightline {
 
-// A small claim may take what a budget keeps for small requests; any other leaves it.
+// A Small claim may use the bytes that a budget reserves for small requests. An Ordinary claim may
+// not.
 enum class Claim : std::uint8_t { Ordinary, Small };
 
-// Of requests up to this size.
+// Requests up to this size are Small.
 inline constexpr std::size_t kSmallBytesMax = std::size_t{1} << 20U;
 constexpr Claim claim_of(std::size_t bytes) {
   return bytes > kSmallBytesMax ? Claim::Ordinary : Claim::Small;
 }
 
-// Bytes that many holders may have together. Each holder keeps the count of its own share, which
-// begins at 0 and which only these methods change. What a budget holds is held by its parent too,
-// and either may refuse it.
-// Thread safety: all methods but set_reclaim() from any thread, for one share from one thread at a
+// A limit on the bytes that many holders have together. Each holder keeps the count of its share,
+// which starts at 0 and which only these methods change. A budget's bytes also count in its parent.
+// Either may refuse a claim.
+// Thread safety: all methods but set_reclaim() from any thread, but one share from one thread at a
 // time. They take no lock.
 class ByteBudget {
  public:
   struct Within {
-    ByteBudget* parent = nullptr;          // outlives it; null: none
-    std::size_t kept_for_small_bytes = 0;  // of bytes_max: only small claims take the last of it
-    std::string_view limit = {};           // the setting behind bytes_max, as errors name it
+    ByteBudget* parent = nullptr;          // outlives this budget. Null: no parent
+    std::size_t kept_for_small_bytes = 0;  // the last of bytes_max, for Small claims only
+    std::string_view limit = {};           // the setting behind bytes_max
   };
 
   explicit ByteBudget(std::size_t bytes_max) : bytes_max_(bytes_max) {}
   ByteBudget(std::size_t bytes_max, const Within& within)
       : within_(within), bytes_max_(bytes_max) {}
 
-  // Makes the share `bytes` large, which is no less than it is. False: then all together would be
-  // above the maximum, and the share is 0 now. Without a parent that is one step: of holders that
-  // grow at the same time only as many fail as must.
+  // Sets the share to `bytes`, which is at least its present size. Returns false if the total would
+  // exceed the maximum. The share is 0 then. Without a parent this is one atomic step: of holders
+  // that grow at the same time, no more fail than must.
   [[nodiscard]] bool grow(std::size_t& share, std::size_t bytes, Claim claim = Claim::Ordinary) {
     const bool fits = resize(share, bytes, claim);
     share = fits ? bytes : 0;
     return fits;
   }
 
-  // Makes the share larger by `bytes`. False, and nothing changes: all together would be above the
+  // Adds `bytes` to the share. Returns false, and changes nothing, if the total would exceed the
   // maximum.
   [[nodiscard]] bool add(std::size_t& share, std::size_t bytes, Claim claim = Claim::Ordinary) {
     if (!resize(0, bytes, claim)) return false;
     share += bytes;
     return true;
   }
-
-  // Makes it larger by `bytes` that are in memory already, whatever the maximum.
+  // Adds `bytes` that are in memory already. Ignores the maximum.
   void charge(std::size_t& share, std::size_t bytes) {
     for (ByteBudget* level = this; level != nullptr; level = level->within_.parent) {
       level->held_.fetch_add(bytes, std::memory_order_relaxed);
@@ -64,15 +64,14 @@ class ByteBudget {
     share += bytes;
   }
 
-  // Makes it smaller by as many, which it has.
+  // Takes `bytes` off the share, which has at least as many.
   void remove(std::size_t& share, std::size_t bytes) {
     give(bytes);
     share -= bytes;
   }
-
   void release(std::size_t& share) { remove(share, share); }
 
-  // For a holder that keeps no count of its own, but gives back what it took.
+  // take() and give() are for a holder that keeps no count, but gives back exactly what it took.
   [[nodiscard]] bool take(std::size_t bytes, Claim claim = Claim::Ordinary) {
     return resize(0, bytes, claim);
   }
@@ -82,10 +81,10 @@ class ByteBudget {
     }
   }
 
-  // Of all holders.
+  // The bytes of all holders.
   [[nodiscard]] std::size_t held() const { return held_.load(std::memory_order_relaxed); }
   [[nodiscard]] std::size_t bytes_max() const { return bytes_max_.load(std::memory_order_relaxed); }
-  // What may still be added, by this budget and its parents.
+  // The bytes that this budget and its parents can still add.
   [[nodiscard]] std::size_t room(Claim claim = Claim::Ordinary) const {
     std::size_t room = std::numeric_limits<std::size_t>::max();
     for (const ByteBudget* level = this; level != nullptr; level = level->within_.parent) {
@@ -94,13 +93,13 @@ class ByteBudget {
     }
     return room;
   }
-  // What one claim gets at most, when nobody else holds anything.
+  // The most that one claim can get while all other holders hold 0 bytes.
   [[nodiscard]] std::size_t most(Claim claim) const {
     std::size_t most = most_here(claim);
     if (within_.parent != nullptr) most = std::min(most, within_.parent->most(claim));
     return most;
   }
-  // The same, but for the parents.
+  // Like most(), but without the limits of the parents.
   [[nodiscard]] std::size_t most_here(Claim claim) const {
     const std::size_t kept = claim == Claim::Small ? 0 : within_.kept_for_small_bytes;
     const std::size_t most = bytes_max();
@@ -108,21 +107,22 @@ class ByteBudget {
   }
   [[nodiscard]] const ByteBudget* parent() const { return within_.parent; }
   [[nodiscard]] std::string_view limit() const { return within_.limit; }
-  // Claims that this budget itself had no room for.
+  // The claims that this budget, not a parent, refused.
   [[nodiscard]] std::uint64_t refused() const { return refused_.load(std::memory_order_relaxed); }
 
-  // What is held above stays; nothing is added until it is less.
+  // May be below held(): those bytes stay, and the budget refuses claims until fewer are held.
   void set_bytes_max(std::size_t bytes_max) {
     bytes_max_.store(bytes_max, std::memory_order_relaxed);
   }
-  // Called, on the claim's thread, before a parent's refusal counts: gives up to so many bytes of
-  // others back that can be had again, and says whether there were any. Set before threads start.
+  // `reclaim` runs on the claim's thread when a parent refuses a claim that it could ever hold. It
+  // frees up to `bytes` of other holders that can be had again, for example cache entries. It
+  // returns whether it freed any. Call this before threads start.
   void set_reclaim(std::function<bool(std::size_t bytes)> reclaim) {
     reclaim_ = std::move(reclaim);
   }
 
  private:
-  // False: nothing is left of `before`.
+  // Returns false if the claim fails. Then `before` is given back too.
   bool resize(std::size_t before, std::size_t bytes, Claim claim) {
     if (!resize_here(before, bytes, claim)) {
       if (within_.parent != nullptr) within_.parent->give(before);
@@ -156,8 +156,8 @@ class ByteBudget {
   std::function<bool(std::size_t)> reclaim_;
 };
 
-// The share of one holder, given back at its end. Without a budget it only counts.
-// Thread safety: none. The budget outlives it.
+// The share of one holder. The destructor gives it back. Without a budget (null) it only counts.
+// Thread safety: one thread at a time. The budget outlives it.
 class HeldBytes {
  public:
   explicit HeldBytes(ByteBudget* budget, Claim claim = Claim::Ordinary)
@@ -169,18 +169,18 @@ class HeldBytes {
   [[nodiscard]] ByteBudget* budget() const { return budget_; }
   [[nodiscard]] Claim claim() const { return claim_; }
   [[nodiscard]] std::size_t bytes() const { return share_; }
-  // What may be added.
+  // The bytes that can still be added.
   [[nodiscard]] std::size_t room() const {
     return budget_ != nullptr ? budget_->room(claim_)
                               : std::numeric_limits<std::size_t>::max() - share_;
   }
-  // False, and nothing changes: there is no room.
+  // Returns false, and changes nothing, if there is no room.
   [[nodiscard]] bool add(std::size_t bytes) {
     if (budget_ != nullptr) return budget_->add(share_, bytes, claim_);
     share_ += bytes;
     return true;
   }
-  // Bytes that are in memory already, whatever the room.
+  // Adds bytes that are in memory already. Ignores the limit.
   void charge(std::size_t bytes) {
     if (budget_ != nullptr) return budget_->charge(share_, bytes);
     share_ += bytes;

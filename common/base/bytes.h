@@ -15,6 +15,7 @@ namespace sightline {
 using Bytes = std::vector<std::uint8_t>;
 using ByteView = std::span<const std::uint8_t>;
 
+// Views of the same memory, without a copy. The source must outlive them.
 inline ByteView bytes_of(std::string_view text) {
   return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
 }
@@ -22,14 +23,15 @@ inline std::string_view text_of(ByteView bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// Lower-case hexadecimal, two digits a byte.
+// Lower-case hexadecimal, two digits a byte, without a prefix.
 std::string to_hex(ByteView bytes);
-// 16 lower-case digits.
+// 16 lower-case digits, the highest first.
 std::string to_hex(std::uint64_t value);
-// Nothing when the length is odd or a digit is not hexadecimal; both cases are read.
+// Accepts both cases. Returns nothing if the length is odd or a digit is not hexadecimal.
 std::optional<Bytes> from_hex(std::string_view text);
 
-// Reads integers at an offset; the caller has checked the bounds.
+// These read an integer in big-endian (be) or little-endian (le) order. They check no bounds: the
+// caller does.
 constexpr std::uint16_t load_be16(const std::uint8_t* p) {
   return static_cast<std::uint16_t>((p[0] << 8U) | p[1]);
 }
@@ -48,6 +50,7 @@ constexpr std::uint32_t load_le32(const std::uint8_t* p) {
 constexpr std::uint64_t load_le64(const std::uint8_t* p) {
   return (std::uint64_t{load_le32(p + 4)} << 32U) | load_le32(p);
 }
+// These write 8 bytes. The caller checks the bounds.
 constexpr void store_be64(std::uint8_t* p, std::uint64_t value) {
   for (int i = 7; i >= 0; --i, value >>= 8U) p[i] = static_cast<std::uint8_t>(value);
 }
@@ -55,10 +58,10 @@ constexpr void store_le64(std::uint8_t* p, std::uint64_t value) {
   for (int i = 0; i < 8; ++i, value >>= 8U) p[i] = static_cast<std::uint8_t>(value);
 }
 
-// True if the text is well-formed UTF-8 (no surrogates, nothing above U+10FFFF, no overlongs).
+// True for well-formed UTF-8: no surrogates, nothing above U+10FFFF, no overlong forms.
 bool is_utf8(std::string_view text);
-// The longest beginning of at most so many bytes that is_utf8(). Made for short texts: looks at
-// each length.
+// The longest beginning of at most bytes_max bytes in valid UTF-8, maybe empty. For short
+// texts: it validates each candidate length in full.
 std::string_view utf8_prefix(std::string_view text, std::size_t bytes_max);
 
 }  // namespace sightline

@@ -13,6 +13,7 @@
 namespace sightline {
 
 void die(std::string_view message) {
+  // The lines before the failure often explain it, so they come first.
   flush_log();
   write_last_words(STDERR_FILENO, std::string(message) + "\n");
   std::abort();

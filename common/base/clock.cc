@@ -16,7 +16,7 @@ class SystemClock final : public Clock {
 }  // namespace
 
 const Clock& system_clock() {
-  // Never destroyed: the log's thread reads it until the process has ended.
+  // Never destroyed: the log's thread reads it until the process ends.
   static const Clock* const clock = std::make_unique<SystemClock>().release();
   return *clock;
 }

@@ -8,6 +8,7 @@
 namespace sightline {
 namespace {
 
+// The alphabet has 2^n characters, so the size gives n.
 int bits_of(std::string_view alphabet) { return std::countr_zero(alphabet.size()); }
 
 }  // namespace
@@ -23,6 +24,7 @@ std::string to_digits(ByteView bytes, std::string_view alphabet) {
     bits += 8;
     while (bits >= digit_bits) {
       bits -= digit_bits;
+      // Bits above the mask stay in `held`. Later shifts push them out.
       text += alphabet[(held >> bits) & mask];
     }
   }

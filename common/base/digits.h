@@ -10,11 +10,11 @@
 
 namespace sightline {
 
-// Bytes written as digits of 2^n values each, the highest bit first, as RFC 4648 has it: base32 and
-// base64 without their padding. The alphabet has 2^n characters, n from 1 to 8. Pure.
-
+// Bytes as digits of n bits each, the highest bit first: base32 and base64 of RFC 4648, without
+// padding. The alphabet has 2^n characters, with n from 1 to 8. Pure.
 std::string to_digits(ByteView bytes, std::string_view alphabet);
-// Bits that fill no byte are left out. Nothing: a character is none of the alphabet's.
+// The reverse of to_digits(). Ignores last bits that fill no byte. Returns nothing if a character
+// is outside the alphabet.
 [[nodiscard]] std::optional<Bytes> from_digits(std::string_view text, std::string_view alphabet);
 
 }  // namespace sightline

@@ -50,6 +50,7 @@ std::string_view name_of(Blame blame) {
   return "internal";
 }
 
+// Not retryable: the same request would fail again on each worker.
 Error client_error(ErrorCode code, std::string message, std::string param) {
   return Error{code, Blame::Client, false, std::move(message), std::move(param), {}};
 }
@@ -61,6 +62,7 @@ Error limit_error(ErrorCode code, std::string limit, std::string message, std::s
 }
 
 Error overload_error(std::string limit, std::string_view what) {
+  // The setting's name shows an operator which limit to raise.
   auto message = std::string(what) + " (" + limit + "); try again shortly";
   return Error{ErrorCode::Overloaded, Blame::Internal, true, std::move(message), {},
                std::move(limit)};

@@ -7,57 +7,72 @@
 
 namespace sightline {
 
-// What went wrong. One table maps these to HTTP: openai/error_body.cc.
+// The kind of a failure. openai/error_body.cc maps each code to an HTTP status.
 enum class ErrorCode {
-  InvalidArgument,   // the request is malformed or asks for something impossible
-  Unauthorized,      // a peer refused our or the client's credentials
-  NotFound,          // no such model, path or item
-  MethodNotAllowed,  // known path, other method
-  TooLarge,          // a limit on size or count was exceeded
-  Unsupported,       // well-formed, but outside what this build can do
-  Overloaded,        // a limit on concurrent work was reached; the same request may pass later
-  Unavailable,       // a peer could not be reached or gave no usable answer
-  OutOfDate,         // the question rests on what holds no more; ask again with what is known now
-  Timeout,           // a deadline passed
-  Cancelled,         // the asker went away
-  Corrupt,           // bytes from a peer that break their own format
-  Internal,          // a fault of ours
+  // The request is malformed or asks for something impossible.
+  InvalidArgument,
+  // A peer refused our credentials, or we refused the client's.
+  Unauthorized,
+  // A model, path or item does not exist.
+  NotFound,
+  // The path is known, but not with this method.
+  MethodNotAllowed,
+  // The request exceeds a limit on size or count.
+  TooLarge,
+  // The request is well-formed, but this build cannot serve it.
+  Unsupported,
+  // A limit on concurrent work is reached. The same request may succeed later.
+  Overloaded,
+  // A peer could not be reached or gave no usable answer.
+  Unavailable,
+  // The request relies on state that has changed. Read the state and ask again.
+  OutOfDate,
+  // A deadline passed.
+  Timeout,
+  // The caller went away.
+  Cancelled,
+  // A peer sent bytes that break their format.
+  Corrupt,
+  // A fault of this program.
+  Internal,
 };
 
-// Whose fault it is: sets the HTTP class and the metric label.
+// Who is at fault. Sets the HTTP class and the metric label.
 enum class Blame { Client, Worker, Internal };
 
-// A recoverable failure. message is one line for a human and never holds prompts, image bytes,
-// engine addresses or secrets, since it may reach the client. param names the request field at
-// fault (OpenAI's error.param), empty if none. retryable: the same work may succeed elsewhere.
-// limit names the setting whose limit was exceeded ("media-image-bytes-max"), empty if none: metric
-// label.
+// A recoverable failure.
 struct [[nodiscard]] Error {
   ErrorCode code = ErrorCode::Internal;
   Blame blame = Blame::Internal;
+  // Whether the same work may succeed elsewhere.
   bool retryable = false;
+  // One line for a human. It may reach the client, so it never contains prompts, image bytes,
+  // engine addresses or secrets.
   std::string message;
+  // The request field at fault, as OpenAI's `error.param`. Empty if no field is at fault.
   std::string param;
+  // The setting whose limit was exceeded, for example "media-image-bytes-max", for a metric label.
+  // Empty if no limit was exceeded.
   std::string limit;
 };
 
-// "invalid_argument", "not_found", …: metric label and log field.
+// "invalid_argument", "not_found" and so on, for metric labels and log fields.
 std::string_view name_of(ErrorCode code);
 std::string_view name_of(Blame blame);
 
-// The client's fault; never retried.
+// The client is at fault. Not retryable.
 Error client_error(ErrorCode code, std::string message, std::string param = {});
-// The client exceeded the limit of that setting; never retried.
+// The client exceeded the limit of setting `limit`. Not retryable.
 Error limit_error(ErrorCode code, std::string limit, std::string message, std::string param = {});
-// The limit of that setting on what may go on at the same time is reached, which `what` says;
-// retrying helps. Names limit and remedy.
+// The limit `limit` on concurrent work is reached. `what` says which work. Retryable. The message
+// names the limit and the remedy.
 Error overload_error(std::string limit, std::string_view what);
-// A worker's fault; retryable says whether another worker may do better.
+// A worker is at fault. retryable says whether another worker may succeed.
 Error worker_error(ErrorCode code, std::string message, bool retryable);
-// Our own fault.
+// This program is at fault. Not retryable.
 Error internal_error(std::string message);
 
-// The same error with "<context>: " put in front of its message.
+// Returns the error with "<context>: " in front of its message.
 Error with_context(Error error, std::string_view context);
 
 }  // namespace sightline

@@ -9,19 +9,20 @@
 
 namespace sightline {
 
-// An integer that cannot be mixed up with another kind of integer.
+// An integer that the compiler does not mix up with another kind of integer. `Tag` is an empty type
+// that names the kind, `Rep` the integer that it stores.
 template <class Tag, class Rep>
 struct StrongId {
   Rep value{};
   friend constexpr auto operator<=>(const StrongId&, const StrongId&) = default;
 };
 
-// One prefix cache: a worker's engine core, that is, one data-parallel rank. Dense, assigned by
-// the fleet, never reused within a process.
+// The cache of one data-parallel rank: one engine core of a worker. The fleet assigns these ids
+// densely, and never assigns one twice within a process.
 using CacheId = StrongId<struct CacheIdTag, std::uint32_t>;
 
-// Token id of the model's vocabulary, as in prompts. Events may carry wider values (SGLang's
-// media sentinels): those are std::int64_t until normalised.
+// A token id of the model's vocabulary, as in prompts. KV events may carry wider values (SGLang's
+// media sentinels). These are std::int64_t until they are normalised.
 using TokenId = std::uint32_t;
 
 }  // namespace sightline

@@ -21,6 +21,7 @@ Document::~Document() = default;
 Result<Document> Document::parse(std::string text, const ParseLimits& limits) {
   auto state = std::make_unique<DocumentState>();
   state->text = std::move(text);
+  // simdjson reads beyond the end of the text, but only within its padding.
   state->text.reserve(state->text.size() + simdjson::SIMDJSON_PADDING);
   SL_TRY(parse_nodes(*state, limits));
   return Document(std::move(state));
@@ -31,6 +32,7 @@ std::size_t Document::value_count() const { return state_->values; }
 
 std::size_t Document::kept_count() const { return state_->nodes.size(); }
 
+// Copies what stays into a new vector, because only this gives memory back.
 std::size_t Document::drop_but(std::span<Value* const> kept) {
   const std::vector<Node>& nodes = state_->nodes;
   std::vector<Node> left = {nodes.front()};
@@ -42,7 +44,7 @@ std::size_t Document::drop_but(std::span<Value* const> kept) {
     }
     return to;
   };
-  // Members of the root that are kept stay where they are.
+  // Members of the root that are kept stay in their place.
   std::vector<std::uint32_t> wanted;
   for (const Value* const value : kept) wanted.push_back(value->index_);
   std::sort(wanted.begin(), wanted.end());
@@ -54,12 +56,14 @@ std::size_t Document::drop_but(std::span<Value* const> kept) {
     if (stays) placed[at] = to;
   }
   left.front().next = static_cast<std::uint32_t>(left.size());
+  // The other kept values move behind the root's subtree, where no iteration reaches them.
   for (Value* const value : kept) {
     const auto place = placed.find(value->index_);
     value->index_ =
         place != placed.end() ? place->second : append(value->index_, nodes[value->index_].next);
   }
   left.shrink_to_fit();
+  // Memory is what the vectors allocated, not what they use.
   const std::size_t before = nodes.capacity();
   state_->nodes = std::move(left);
   return (before - std::min(before, state_->nodes.capacity())) * sizeof(Node);
@@ -104,6 +108,7 @@ std::size_t Value::size() const {
 std::optional<Value> Value::find(std::string_view name) const {
   std::optional<Value> found;
   if (kind() != Kind::Object) return found;
+  // No early exit: of equal names the last one counts.
   for (const Value member : *this) {
     if (member.name() == name) found = member;
   }
@@ -145,7 +150,8 @@ std::optional<std::vector<std::uint32_t>> unsigned_integers(const Value& array) 
   if (!array.is(Kind::Array)) return std::nullopt;
   std::vector<std::uint32_t> numbers;
   numbers.reserve(array.size());
-  // Its text was checked when it was parsed: numbers are followed by white space, comma or bracket.
+  // The parser has checked the text. White space, a comma or a bracket follows each number, so
+  // reading at `at` stays within the text.
   const std::string_view text = array.raw();
   constexpr std::string_view kBetween = ", \t\r\n";
   for (std::size_t at = text.find_first_not_of(kBetween, 1); text[at] != ']';
@@ -155,6 +161,7 @@ std::optional<std::vector<std::uint32_t>> unsigned_integers(const Value& array) 
     const auto [next, error] = std::from_chars(text.data() + at, end, number);
     if (error != std::errc{}) return std::nullopt;
     at = static_cast<std::size_t>(next - text.data());
+    // A fraction or an exponent follows: the number is no integer.
     if (text[at] != ']' && kBetween.find(text[at]) == std::string_view::npos) return std::nullopt;
     numbers.push_back(number);
   }

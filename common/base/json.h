@@ -22,37 +22,39 @@ struct Node;
 struct DocumentState;
 class Document;
 
-// A cheap view of one value of a Document, which must outlive it; moving the Document is fine.
-// Copy freely.
-// Reads of the wrong kind give an empty optional, an empty view or nothing to iterate.
+// A cheap view of one value of a Document, free to copy. The Document must outlive it. Moving the
+// Document keeps it valid. Reading a value as the wrong kind gives an empty optional, an empty view
+// or an empty range.
 class Value {
  public:
   [[nodiscard]] Kind kind() const;
   [[nodiscard]] bool is(Kind kind) const { return this->kind() == kind; }
 
   [[nodiscard]] std::optional<bool> boolean() const;
-  // Integers in range and without fraction or exponent only.
+  // Only an integer in range, written without fraction or exponent.
   [[nodiscard]] std::optional<std::int64_t> integer() const;
   [[nodiscard]] std::optional<double> number() const;
-  // Unescaped text of a string, valid UTF-8.
+  // The text of a string with its escapes resolved, valid UTF-8.
   [[nodiscard]] std::optional<std::string_view> string() const;
 
-  // Members of an object or elements of an array.
+  // The members of an object or the elements of an array. 0 for other kinds.
   [[nodiscard]] std::size_t size() const;
-  // Member of an object by name. Of duplicate names the last one counts, as in Python, which is
-  // what the engines parse with. find_all gives each of them, for editing the source text.
+  // The member of an object with this name. Of equal names the last one counts, as in Python's
+  // parser, which the engines use. find_all() returns every one, for edits of the source text.
   [[nodiscard]] std::optional<Value> find(std::string_view name) const;
   [[nodiscard]] std::vector<Value> find_all(std::string_view name) const;
-  // Name of this value within its object; empty elsewhere.
+  // The name of this value within its object. Empty for a value outside of an object.
   [[nodiscard]] std::string_view name() const;
 
-  // Position of the value's own text in Document::text(), quotes and brackets included.
+  // The place of the value's text in Document::text(), with quotes and brackets.
   [[nodiscard]] std::size_t begin_offset() const;
   [[nodiscard]] std::size_t end_offset() const;
   [[nodiscard]] std::string_view raw() const;
-  // Where the member's name begins (its opening quote), for removing a member; only inside objects.
+  // The place of the opening quote of the member's name, to remove a member. Only for members of
+  // objects.
   [[nodiscard]] std::size_t name_offset() const;
 
+  // Goes from value to value in source order. It skips the values within them.
   class Iterator {
    public:
     Iterator(const DocumentState* document, std::uint32_t index)
@@ -65,7 +67,7 @@ class Value {
     const DocumentState* document_;
     std::uint32_t index_;
   };
-  // Iterates elements or members in source order.
+  // The elements of an array or the members of an object, in source order.
   [[nodiscard]] Iterator begin() const;
   [[nodiscard]] Iterator end() const;
 
@@ -79,35 +81,44 @@ class Value {
   std::uint32_t index_;
 };
 
-// The limit that an error of too many values names.
+// The limit that an error about too many values names.
 inline constexpr std::string_view kValuesLimit = "json-values-max";
 
-// What becomes of the values within a member of the root. All are checked the same.
+// Which values within a member of the root a Document keeps. It checks all of them in any case.
 enum class Inside : std::uint8_t {
+  // All values.
   Kept,
-  First,    // of an array the first value, without what is within that
-  Dropped,  // the member knows its kind, size and text; find() finds nothing in it
+  // Of an array only the first value, without the values within it.
+  First,
+  // No values. The member keeps its kind, size and text. find() finds nothing in it.
+  Dropped,
 };
 
+// Limits on what a hostile text makes the parser build.
 struct ParseLimits {
+  // The deepest nesting of brackets.
   std::size_t depth_max = 64;
+  // The most values that the text may hold, dropped ones included.
   std::size_t values_max = 4'000'000;
-  std::size_t kept_max = 4'000'000;  // of them that are not dropped: 36 bytes each
-  // By the member's name; null: all are kept.
+  // The most values that the Document keeps, at 36 bytes each.
+  std::size_t kept_max = 4'000'000;
+  // Returns Inside for a member of the root by its name. Null: all values are kept.
   Inside (*inside_of)(std::string_view name) = nullptr;
-  // What the document takes besides its text is charged here, for as long as the caller lets it
-  // stand; null: nowhere. While it is parsed, a long text takes up to four times its bytes more.
+  // Is charged for the memory that the Document takes besides its text. The charge stays until the
+  // caller gives it back. While a long text is parsed, the parser takes up to four times its bytes
+  // more. Null: nothing is charged.
   HeldBytes* memory = nullptr;
 };
 
-// A parsed JSON text that keeps the text itself, so that editors can splice it byte-exactly.
-// Everything is validated: syntax, numbers, escapes, UTF-8 (RFC 8259). Strings without escapes are
-// views of the text, so a document of long strings costs no copies.
-// Thread safety: immutable after parse.
+// A parsed JSON text. It keeps the text, for editors that splice it byte for byte. The parser
+// validates syntax, numbers, escapes and UTF-8 (RFC 8259). Strings without escapes are views of the
+// text, so a document of long strings costs no copies.
+// Thread safety: immutable after parse(), but for drop_but().
 class Document {
  public:
-  // Takes the text over; reserve 64 spare bytes in it to avoid a copy. Errors: InvalidArgument
-  // (with the byte offset), TooLarge (limits), blamed on the client.
+  // Takes ownership of the text. Reserve 64 spare bytes in it to avoid a copy. The root must be an
+  // object or an array. Errors: InvalidArgument with the byte offset, TooLarge for a limit. Both
+  // blame the client.
   static Result<Document> parse(std::string text, const ParseLimits& limits = {});
 
   Document(Document&&) noexcept;
@@ -116,15 +127,15 @@ class Document {
 
   [[nodiscard]] Value root() const { return {state_.get(), 0}; }
   [[nodiscard]] const std::string& text() const;
-  // All of them, containers and dropped ones included: what counts towards values_max.
+  // All values, containers and dropped ones included. values_max limits this number.
   [[nodiscard]] std::size_t value_count() const;
 
-  // Those that are not dropped.
+  // The values that are not dropped.
   [[nodiscard]] std::size_t kept_count() const;
 
-  // Drops what is within the root's members, but for these values and what is within them, which
-  // are views of it as before. Gives the bytes of memory that are free now. All other views but
-  // those of the root end.
+  // Drops all values within the root's members, except `kept` and the values within these, which
+  // stay valid views. Returns the bytes of memory that this freed. All other views end, except
+  // those of the root.
   std::size_t drop_but(std::span<Value* const> kept);
 
  private:
@@ -132,11 +143,11 @@ class Document {
   std::unique_ptr<DocumentState> state_;
 };
 
-// The elements of an array of non-negative integers up to 2^32-1, also where they were dropped.
-// Nothing: it holds something else.
+// The elements of an array of integers from 0 to 2^32-1, also of an array whose values were
+// dropped. Returns nothing if an element is something else.
 std::optional<std::vector<std::uint32_t>> unsigned_integers(const Value& array);
 
-// Appends text as a JSON string, quotes included; input must be valid UTF-8.
+// Appends the text as a JSON string with its quotes. The text must be valid UTF-8.
 void append_quoted(std::string& out, std::string_view text);
 [[nodiscard]] std::string to_quoted(std::string_view text);
 

@@ -15,17 +15,19 @@ namespace {
 namespace od = simdjson::ondemand;
 using simdjson::error_code;
 
-// A parser takes up to six bytes of memory for a byte of text. Those of longer texts are not kept.
+// A parser takes up to six bytes of memory for each byte of text. A thread keeps its parser for
+// shorter texts only, so one long text does not occupy memory for ever.
 constexpr std::size_t kKeptParserTextBytes = 1U << 20U;
-// simdjson notes the place of each bracket, comma, colon and value in so many bytes.
+// simdjson stores the position of each bracket, comma, colon and value in this many bytes.
 constexpr std::size_t kPlaceBytes = 4;
+// The nodes of the first allocation. Small documents need no second one.
 constexpr std::size_t kNodesMin = 16;
 constexpr char kSubject[] = "the JSON of the request";
 
-// No less than the places that simdjson notes of the text: values follow brackets, commas or
-// colons.
+// At least as many positions as simdjson stores of the text. Each value follows a bracket, comma or
+// colon. Computed before parsing, to refuse a text before simdjson allocates memory for it.
 std::size_t places_max(std::string_view text) {
-  constexpr std::size_t kStep = 255;  // what eight bits count
+  constexpr std::size_t kStep = 255;  // the most that an 8-bit counter counts
   std::size_t places = 1;
   for (std::size_t at = 0; at < text.size(); at += kStep) {
     const std::string_view part = text.substr(at, kStep);
@@ -39,7 +41,7 @@ std::size_t places_max(std::string_view text) {
   return std::min(places, text.size() + 1);
 }
 
-// Memory of a step, given back at its end.
+// Memory of one step. The destructor gives it back.
 class Passing {
  public:
   explicit Passing(HeldBytes* memory) : memory_(memory) {}
@@ -61,7 +63,7 @@ class Passing {
   std::size_t bytes_ = 0;
 };
 
-// Turns simdjson's forward-only cursor into nodes, keeping source positions.
+// Turns simdjson's forward-only cursor into nodes and keeps source positions.
 class Builder {
  public:
   Builder(DocumentState& state, const ParseLimits& limits)
@@ -72,8 +74,10 @@ class Builder {
         limits_(limits) {}
 
   Result<Done> run() {
+    // Nodes hold offsets of 32 bits.
     if (text_.size() > std::numeric_limits<std::uint32_t>::max())
       return too_large("bytes", std::numeric_limits<std::uint32_t>::max());
+    // One parser a thread, because its buffers can be used again.
     static thread_local od::parser kept;
     od::parser used_once;
     const bool is_long = text_.size() > kKeptParserTextBytes;
@@ -91,6 +95,7 @@ class Builder {
     od::value root;
     if (const auto error = document.get_value().get(root)) return syntax(error, 0);
     SL_TRY(add(root, 0));
+    // simdjson stops after the root and does not look at the bytes after it.
     if (text_.find_first_not_of(" \t\r\n", nodes_[0].end) != std::string::npos) {
       return client_error(ErrorCode::InvalidArgument, "JSON: text after the end of the document");
     }
@@ -108,7 +113,7 @@ class Builder {
     return static_cast<std::uint32_t>(position - text_.data());
   }
 
-  // A token reaches up to the next token: cut the white space between them.
+  // A token reaches up to the next token. This cuts the white space between them.
   std::uint32_t token_end(std::string_view token) const {
     std::size_t size = token.size();
     while (size > 0 && static_cast<unsigned char>(token[size - 1]) <= ' ') --size;
@@ -116,6 +121,7 @@ class Builder {
   }
 
   Result<Done> add(od::value& value, std::size_t depth) {
+    // Recursion uses stack, so a hostile depth must end before add() calls itself again.
     if (depth > limits_.depth_max) return too_large("depth", limits_.depth_max);
     if (values_ >= limits_.values_max) return too_large("values", limits_.values_max);
     if (nodes_.size() >= limits_.kept_max) return too_large("values", limits_.kept_max);
@@ -124,6 +130,7 @@ class Builder {
     const std::uint32_t begin = offset_of(token.data());
     if (const auto error = value.type().get(type)) return syntax(error, begin);
     const auto index = static_cast<std::uint32_t>(nodes_.size());
+    // add_node() may move the vector, so this function uses the index and keeps no reference.
     SL_TRY(add_node());
     nodes_[index].begin = begin;
     if (type == od::json_type::object) {
@@ -139,6 +146,7 @@ class Builder {
   }
 
   Result<Done> add_node() {
+    // Charges before it allocates. Growth doubles, as the vector would, but is known in advance.
     if (nodes_.size() == nodes_.capacity()) {
       const std::size_t more = std::max(nodes_.capacity(), kNodesMin);
       SL_TRY(charge(more * sizeof(Node)));
@@ -155,7 +163,7 @@ class Builder {
     return Done{};
   }
 
-  // Of the container's child that was added last, of which nothing is kept but its end.
+  // Whether to drop the last child of `container`. The caller then keeps only the child's end.
   [[nodiscard]] bool drops_child(std::uint32_t container, std::size_t depth) const {
     if (depth == 0 || inside_ == Inside::Kept) return false;
     return inside_ == Inside::Dropped || depth > 1 || nodes_[container].size > 1;
@@ -166,7 +174,7 @@ class Builder {
     unescaped_.resize(unescaped);
   }
 
-  // These limits are fixed: no setting changes them.
+  // These limits are fixed. No setting changes them.
   static Error too_large(const std::string& what, std::size_t most) {
     const std::string limit = "json-" + what + "-max";
     return limit_error(ErrorCode::TooLarge, limit,
@@ -187,6 +195,7 @@ class Builder {
       const char* raw_key = field.key().raw();
       const std::size_t unescaped = unescaped_.size();
       const Piece name = SL_TRY(name_at(raw_key));
+      // Asked once for each member of the root. The answer holds for all values within it.
       if (depth == 0 && limits_.inside_of != nullptr) inside_ = limits_.inside_of(text_of(name));
       od::value member = field.value();
       const auto child = static_cast<std::uint32_t>(nodes_.size());
@@ -226,7 +235,7 @@ class Builder {
 
   std::size_t begin_of(std::uint32_t index) const { return nodes_[index].begin; }
 
-  // The bracket follows the last child, or the opening bracket, with white space between.
+  // The bracket follows the last child, or the opening bracket, after white space.
   void close(std::uint32_t index, std::uint32_t end, char bracket) {
     while (text_[end] != bracket) ++end;
     nodes_[index].end = end + 1;
@@ -236,7 +245,8 @@ class Builder {
     switch (type) {
       case od::json_type::string: {
         node.kind = Kind::String;
-        // Not skipped: simdjson would take a ':' behind it for that of a member and skip on.
+        // Not skipped: simdjson would take a ':' after it for the colon of a member and skip
+        // further.
         if (const auto error = value.get_raw_json_string().error()) {
           return syntax(error, node.begin);
         }
@@ -249,6 +259,7 @@ class Builder {
       case od::json_type::number: {
         node.kind = Kind::Number;
         double number = 0;
+        // The value is not used: get_double() validates the number's syntax.
         if (const auto error = value.get_double().get(number)) return syntax(error, node.begin);
         return Done{};
       }
@@ -258,14 +269,14 @@ class Builder {
         return Done{};
       }
       default:
-        // Read as a result: its conversion to bool would throw on a malformed null.
+        // Read as a result, because its conversion to bool would throw on a malformed null.
         bool is_null = false;
         if (const auto error = value.is_null().get(is_null)) return syntax(error, node.begin);
         return Done{};
     }
   }
 
-  // Where a string's own text is.
+  // The place of a string's text.
   struct Piece {
     bool is_unescaped = false;
     std::uint32_t at = 0;
@@ -275,6 +286,7 @@ class Builder {
   Result<Piece> name_at(const char* raw_key) {
     const std::uint32_t begin = offset_of(raw_key);
     std::uint32_t end = begin;
+    // simdjson has found the end of the string before, so a quote follows.
     while (text_[end] != '"') end += text_[end] == '\\' ? 2 : 1;
     return unescape(begin, end);
   }
@@ -283,7 +295,7 @@ class Builder {
     return std::string_view(piece.is_unescaped ? unescaped_ : text_).substr(piece.at, piece.size);
   }
 
-  // Of the string between two quotes.
+  // The text of the string between two quotes.
   Result<Piece> unescape(std::uint32_t begin, std::uint32_t end) {
     const auto raw = std::string_view(text_).substr(begin, end - begin);
     if (raw.find('\\') == std::string_view::npos) return Piece{false, begin, end - begin};
@@ -296,7 +308,7 @@ class Builder {
     if (const auto bad = append_unescaped(unescaped_, raw)) {
       return syntax(simdjson::STRING_ERROR, begin + *bad);
     }
-    // No longer than the text, so it fits as well.
+    // The resolved text is never longer than the source, so its offsets also fit into 32 bits.
     return Piece{true, static_cast<std::uint32_t>(at),
                  static_cast<std::uint32_t>(unescaped_.size() - at)};
   }
@@ -306,7 +318,7 @@ class Builder {
   std::string& unescaped_;
   std::size_t& values_;
   const ParseLimits& limits_;
-  Inside inside_ = Inside::Kept;  // of the member of the root that is read
+  Inside inside_ = Inside::Kept;  // of the root member that the parser reads
 };
 
 }  // namespace

@@ -11,7 +11,7 @@
 namespace sightline::json {
 namespace {
 
-// What a backslash and this character stand for; 0 where that is no escape of one character.
+// The character that a backslash and this character mean. 0: no escape of one character.
 constexpr std::array<char, 256> kPlainOf = [] {
   std::array<char, 256> plain{};
   plain['"'] = '"';
@@ -43,7 +43,7 @@ void append_utf8(std::string& out, std::uint32_t c) {
   }
 }
 
-// Four hexadecimal digits at position i of raw, or -1.
+// The value of four hexadecimal digits at position i of raw. -1 if they are not there.
 std::int32_t hex4(std::string_view raw, std::size_t i) {
   if (i + 4 > raw.size()) return -1;
   std::uint32_t value = 0;
@@ -51,9 +51,9 @@ std::int32_t hex4(std::string_view raw, std::size_t i) {
   return error == std::errc{} && end == raw.data() + i + 4 ? static_cast<std::int32_t>(value) : -1;
 }
 
-// One \uXXXX escape, or a surrogate pair of two, starting at raw[i] == 'u'. Returns the number of
-// characters read after the backslash, 0 if malformed. Lone surrogates are refused: no valid
-// UTF-8 stands for them.
+// Appends one \uXXXX escape, or a surrogate pair of two, that starts at raw[i] == 'u'. Returns the
+// number of characters read after the backslash, 0 if malformed. Refuses lone surrogates, because
+// UTF-8 cannot express them.
 std::size_t append_unicode_escape(std::string& out, std::string_view raw, std::size_t i) {
   const std::int32_t first = hex4(raw, i + 1);
   if (first < 0 || (first >= 0xDC00 && first < 0xE000)) return 0;
@@ -116,6 +116,7 @@ void append_quoted(std::string& out, std::string_view text) {
         out += "\\f";
         break;
       default:
+        // RFC 8259 section 7 demands escapes for control characters. All other text stays UTF-8.
         if (static_cast<unsigned char>(c) < ' ') {
           out += "\\u00";
           out += kHex[static_cast<unsigned char>(c) >> 4U];

@@ -9,9 +9,9 @@
 
 namespace sightline::json {
 
-// Appends the text of a JSON string, given without its quotes, with escapes resolved (RFC 8259
-// section 7). Gives the position of the first malformed escape; lone surrogates are malformed,
-// since no UTF-8 stands for them.
+// Appends the text of a JSON string, given without its quotes, with its escapes resolved (RFC 8259
+// section 7). Returns the place of the first malformed escape. A lone surrogate is malformed
+// because UTF-8 cannot express it.
 std::optional<std::size_t> append_unescaped(std::string& out, std::string_view raw);
 
 }  // namespace sightline::json

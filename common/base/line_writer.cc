@@ -25,19 +25,19 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Lines that come faster than this share their writes.
+// Lines within this time share one write, which saves system calls under load.
 constexpr milliseconds kBatchTime{10};
-// How often a thread that waits for its reader looks whether it is to end.
+// How often a thread that waits for its reader checks whether it must end.
 constexpr milliseconds kEndCheckTime{100};
-// Room of a buffer that is kept for the lines to come.
+// A buffer above this size is freed after use. A burst would otherwise keep its memory.
 constexpr std::size_t kKeptBytes = 64U << 10U;
 
 std::uint64_t lines_of(std::string_view text) {
   return static_cast<std::uint64_t>(std::count(text.begin(), text.end(), '\n'));
 }
 
-// What is written at once: whole lines as long as they fit into what a pipe takes in one piece, so
-// that lines of several processes do not mix.
+// The bytes of one write: whole lines that fit into PIPE_BUF, which a pipe takes in one piece.
+// Lines of several processes in one pipe therefore do not mix.
 std::string_view piece_of(std::string_view text) {
   const std::string_view piece = text.substr(0, PIPE_BUF);
   const std::size_t end = piece.rfind('\n');
@@ -49,7 +49,7 @@ bool is_writable(int fd, milliseconds timeout) {
   return poll(&polled, 1, static_cast<int>(timeout.count())) > 0;
 }
 
-// Bytes written; 0: try again. Nothing: they can not be written.
+// Returns the bytes written. 0: try again. Nothing: the descriptor cannot be written.
 std::optional<std::size_t> write_piece(int fd, std::string_view piece) {
   const auto written = ::write(fd, piece.data(), piece.size());
   if (written >= 0) return static_cast<std::size_t>(written);
@@ -64,16 +64,16 @@ struct LineWriter::State {
 
   const Options options;
   std::atomic<std::uint64_t> dropped = 0;
-  std::atomic<bool> gives_up = false;  // what is held need not be written any more
+  std::atomic<bool> gives_up = false;  // the thread need not write the rest
 
   Mutex mutex;
   CondVar work;
   CondVar done;
   std::string held SL_GUARDED_BY(mutex);
-  std::uint64_t untold SL_GUARDED_BY(mutex) = 0;  // dropped since that was last told
+  std::uint64_t untold SL_GUARDED_BY(mutex) = 0;  // dropped, and not reported yet
   bool is_asleep SL_GUARDED_BY(mutex) = false;    // the thread waits for `work`
-  bool is_writing SL_GUARDED_BY(mutex) = false;   // lines are on their way out
-  bool is_hurried SL_GUARDED_BY(mutex) = false;   // somebody waits for the end of it
+  bool is_writing SL_GUARDED_BY(mutex) = false;   // the thread writes a batch
+  bool is_hurried SL_GUARDED_BY(mutex) = false;   // a caller of flush() waits
   bool is_ending SL_GUARDED_BY(mutex) = false;
   bool has_ended SL_GUARDED_BY(mutex) = false;
 
@@ -90,19 +90,21 @@ struct LineWriter::State {
       held += lines;
       wakes = std::exchange(is_asleep, false);
     }
+    // Outside of the lock, or the thread would wake only to wait for it.
     if (wakes) work.notify_one();
   }
 
   bool flush(Duration time_max) {
     const MutexLock lock(mutex);
     is_hurried = true;
+    // Ends the thread's wait and, with is_hurried, its pause between batches.
     is_asleep = false;
     work.notify_one();
     return done.wait_for(mutex, time_max,
                          [this]() SL_REQUIRES(mutex) { return held.empty() && !is_writing; });
   }
 
-  // What is on its way out; its last line may tell of dropped ones.
+  // The lines of one write. The last line may report `told` dropped lines.
   struct Batch {
     std::string text;
     std::uint64_t told = 0;
@@ -110,10 +112,11 @@ struct LineWriter::State {
 
   void run() {
     Batch batch;
-    Instant next{};  // no write before
+    Instant next{};  // the earliest time of the next write
     while (take(batch, next)) {
       write_out(batch);
       next = system_clock().now() + kBatchTime;
+      // swap() frees the memory, clear() would not.
       if (batch.text.capacity() > kKeptBytes) std::string().swap(batch.text);
       batch.text.clear();
     }
@@ -122,7 +125,8 @@ struct LineWriter::State {
     done.notify_all();
   }
 
-  // What is to be written, lines that came just behind one another together. False: the end.
+  // Fills the batch with all lines that wait, after a pause that collects more. Returns false at
+  // the end.
   bool take(Batch& batch, Instant next) {
     const MutexLock lock(mutex);
     is_writing = false;
@@ -141,7 +145,7 @@ struct LineWriter::State {
     if (held.empty() && is_ending) return false;
     is_writing = true;
     batch.text.swap(held);
-    // Lines were dropped only while the buffer was full: all that it holds came before them.
+    // Lines were dropped only while the buffer was full, so all lines in it came before them.
     batch.told = options.dropped_line ? std::exchange(untold, 0) : 0;
     if (batch.told > 0) batch.text += options.dropped_line(batch.told);
     return true;
@@ -150,22 +154,26 @@ struct LineWriter::State {
   void write_out(const Batch& batch) {
     std::string_view text = batch.text;
     while (!text.empty() && !gives_up) {
+      // A timeout, not an endless wait: the loop must see gives_up.
       if (!is_writable(options.fd, kEndCheckTime)) continue;
       const auto written = write_piece(options.fd, piece_of(text));
       if (!written) break;
       text.remove_prefix(*written);
     }
     if (text.empty()) return;
+    // The report line itself is no caller's line and does not count.
     const std::uint64_t lost = lines_of(text) - (batch.told > 0 ? 1 : 0);
     dropped.fetch_add(lost, std::memory_order_relaxed);
+    // The batch's report is lost too, so the next report repeats its number.
     const MutexLock lock(mutex);
     untold += batch.told + lost;
   }
 };
 
 LineWriter::LineWriter(Options options) : state_(std::make_shared<State>(std::move(options))) {
-  // Signals are for others, also where a line is written before they have blocked them; and the
-  // end of a pipe is an error of the write then, not of the process.
+  // The process's signals are for other threads, also while the log writes before they block
+  // signals. With SIGPIPE blocked, a closed pipe is an error of the write and does not end the
+  // process.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
@@ -175,8 +183,8 @@ LineWriter::LineWriter(Options options) : state_(std::make_shared<State>(std::mo
       pthread_setname_np(pthread_self(), state->options.thread_name.c_str());
       state->run();
     });
-    // Never joined: where a pipe is shared, another process may fill it between poll and write, and
-    // that write lasts as long as nobody reads.
+    // Never joined. If another process fills a shared pipe between poll and write, this write
+    // blocks until a reader comes. A join would block the end of the process as long.
     thread.detach();
   } catch (const std::system_error& error) {
     end_without_thread(state_->options.fd, state_->options.thread_name, error.what());
@@ -192,6 +200,7 @@ LineWriter::~LineWriter() {
   const auto has_ended = [this]() SL_REQUIRES(state_->mutex) { return state_->has_ended; };
   if (state_->done.wait_for(state_->mutex, kLastLinesTime, has_ended)) return;
   state_->gives_up = true;
+  // The thread sees gives_up at its next check.
   state_->done.wait_for(state_->mutex, 2 * kEndCheckTime, has_ended);
 }
 

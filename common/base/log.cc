@@ -32,6 +32,7 @@ spdlog::level::level_enum level_of(LogLevel level) {
   return spdlog::level::info;
 }
 
+// Unquoted values must be one word, so a reader can split a line at blanks and equals signs.
 bool is_plain(std::string_view value) {
   if (value.empty()) return false;
   for (const char c : value) {
@@ -51,6 +52,7 @@ void append_value(std::string& line, std::string_view value) {
     append_printable(line, value.substr(0, end));
     value.remove_prefix(end);
     if (value.empty()) break;
+    // append_printable() does not escape quotes and backslashes.
     line += {'\\', value.front()};
     value.remove_prefix(1);
   }
@@ -59,6 +61,7 @@ void append_value(std::string& line, std::string_view value) {
 
 constexpr char kPattern[] = "%Y-%m-%dT%H:%M:%S.%fZ %l %v";
 
+// Formatted like a log line, because it appears between log lines.
 std::string dropped_line(std::uint64_t count) {
   spdlog::pattern_formatter formatter(kPattern, spdlog::pattern_time_type::utc);
   const std::string text =
@@ -68,7 +71,7 @@ std::string dropped_line(std::uint64_t count) {
   return fmt::to_string(line);
 }
 
-// Lines in their final form, handed to a thread that writes them.
+// Formats lines and passes them to the thread that writes them.
 class QueueSink : public spdlog::sinks::base_sink<std::mutex> {
  public:
   LineWriter& writer() { return writer_; }
@@ -91,10 +94,11 @@ struct Log {
   spdlog::logger logger{"sightline", sink};
 };
 
-// Never replaced and never destroyed: threads may be logging to the very end.
+// Never replaced and never destroyed, because threads log until the process ends.
 Log& the_log() {
   static Log* const only = [] {
     auto made = std::make_unique<Log>();
+    // An exit flushes the lines that wait, since no destructor does.
     std::atexit(flush_log);
     return made.release();
   }();
@@ -108,6 +112,7 @@ spdlog::logger& logger() { return the_log().logger; }
 LogField::LogField(std::string k, double v) : key(std::move(k)), value(fmt::format("{:.6g}", v)) {}
 
 Result<Done> start_log(std::string_view level) {
+  // from_str() maps unknown words to "off", so the words are compared too.
   const auto parsed = spdlog::level::from_str(std::string(level));
   if (level != "debug" && level != "info" && level != "warn" && level != "error") {
     return client_error(

@@ -14,12 +14,15 @@ namespace sightline {
 
 enum class LogLevel { Debug, Info, Warn, Error };
 
-// One fact of a log line, written as key=value; values with blanks, quotes or what is not ASCII are
-// quoted, and what is not printable (printable.h) escaped: a line is text, whatever a client sent.
+// One fact of a log line, written as key=value. Values with blanks, quotes, backslashes, equals
+// signs or characters beyond ASCII are quoted. Unprintable characters (printable.h) are escaped, so
+// a client's input cannot forge a line or control a terminal.
 struct LogField {
   std::string key;
   std::string value;
 
+  // The constructors format the value: text as it is, numbers in decimal (doubles with 6 digits),
+  // booleans as true and false.
   LogField(std::string k, std::string v) : key(std::move(k)), value(std::move(v)) {}
   LogField(std::string k, std::string_view v) : key(std::move(k)), value(v) {}
   LogField(std::string k, const char* v) : key(std::move(k)), value(v) {}
@@ -30,22 +33,22 @@ struct LogField {
       : key(std::move(k)), value(std::to_string(v)) {}
 };
 
-// Sets the level: "debug", "info" (what it is without a call), "warn" or "error". From any thread,
-// at any time.
+// Sets the level: "debug", "info" (the default), "warn" or "error". Errors: InvalidArgument for
+// another word. From any thread, at any time.
 Result<Done> start_log(std::string_view level);
 
-// True if lines of this level are written: guards the making of expensive fields.
+// True if lines of this level are written. Check it before you make expensive fields.
 bool log_enabled(LogLevel level);
 
-// Says one line on standard error: time, level, constant message, fields. Thread-safe. Never waits
-// for whoever reads: lines that find no room are dropped, counted and told of in a line. What was
-// said before the process ends comes out, if somebody reads it within kLastLinesTime. Never pass
-// prompts, image bytes, tokens or full URLs.
+// Writes one line to standard error: time in UTC, level, constant message, fields. From any thread.
+// Never waits for the reader: lines that find no room are dropped, counted and reported in a later
+// line. Lines from before the process ends are still written, if a reader takes them within
+// kLastLinesTime. Never pass prompts, image bytes, tokens or full URLs.
 void log(LogLevel level, std::string_view message, const std::vector<LogField>& fields = {});
 
-// Lines dropped so far.
+// The lines dropped so far.
 std::uint64_t log_dropped_total();
-// Waits, for kLastLinesTime at most, until all lines so far are out.
+// Waits until all lines so far are written, at most kLastLinesTime.
 void flush_log();
 
 }  // namespace sightline

@@ -11,18 +11,19 @@
 namespace sightline {
 namespace {
 
-// Kept for small claims: an eighth, and no more than a thousand of them of middle size take.
+// An eighth is reserved for Small claims. 64 MiB at most, room for a thousand of middle size.
 constexpr std::size_t kKeptPart = 8;
 constexpr std::size_t kKeptBytesMax = std::size_t{64} << 20U;
 
 struct ShareRow {
   std::string_view name;
-  std::string_view limit;  // as errors name it
-  std::size_t parts;       // of kParts, that it may have at most
+  std::string_view limit;  // which errors name
+  std::size_t parts;       // the most of kParts that it may have
 };
 constexpr std::size_t kParts = 16;
 
-// In the order of kMemoryShares. Those that hold for long (caches, the index) have less than half.
+// In the order of kMemoryShares. Shares that hold data for long (caches, the index) get less than
+// half.
 constexpr std::array<ShareRow, kMemoryShares.size()> kRows = {{
     {"requests", "total-body-bytes-max", 12},
     {"answers", "memory-bytes-max", 4},
@@ -43,7 +44,8 @@ ByteBudget share_of(ByteBudget& whole, MemoryShare share, std::size_t bound) {
               .limit = row_of(share).limit});
 }
 
-// The first of a budget and its parents that has less than `bytes`, left or at all; else the last.
+// The first of a budget and its parents with fewer than `bytes` left (at_all: in total), else the
+// last.
 const ByteBudget& tightest(const ByteBudget& budget, std::size_t bytes, Claim claim, bool at_all) {
   const ByteBudget* level = &budget;
   for (; level->parent() != nullptr; level = level->parent()) {
@@ -71,6 +73,7 @@ std::size_t kept_for_small(std::size_t bytes_max) {
 MemoryLedger::MemoryLedger(std::size_t whole, const MemoryBounds& bounds)
     : whole_(whole, {.kept_for_small_bytes = kept_for_small(whole), .limit = kWholeLimit}),
       shares_(shares_of(whole_, bounds, std::make_index_sequence<kMemoryShares.size()>())) {
+  // Below this size even one Small claim could not fit.
   SL_CHECK(whole >= kSmallBytesMax);
 }
 
@@ -92,6 +95,7 @@ MemoryBounds fitting_bounds(std::size_t whole, const MemoryBounds& wanted) {
 
 Error memory_error(const ByteBudget& budget, std::size_t bytes, Claim claim,
                    std::string_view what) {
+  // A client must not retry what can never fit, so TooLarge and Overloaded differ here.
   const bool is_never = bytes > budget.most(claim);
   const ByteBudget& full = tightest(budget, bytes, claim, is_never);
   const std::string limit(full.limit());
@@ -109,6 +113,7 @@ Error memory_error(const ByteBudget& budget, std::size_t bytes, Claim claim,
 Error memory_error(const HeldBytes& holder, std::size_t bytes, std::string_view what) {
   const ByteBudget& budget = *holder.budget();
   const std::size_t together = holder.bytes() + bytes;
+  // A holder that grows fails for ever if its total exceeds the maximum, not only the new bytes.
   const bool is_never = together > budget.most(holder.claim());
   return memory_error(budget, is_never ? together : bytes, holder.claim(), what);
 }

@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::string_view kBase32 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 
+// CRC-16/XMODEM: polynomial 0x1021, initial value 0, as nkeys computes it.
 std::uint16_t crc16(ByteView bytes) {
   std::uint16_t crc = 0;
   for (const std::uint8_t byte : bytes) {

@@ -8,13 +8,14 @@
 
 #include "common/base/bytes.h"
 
-// How the keys of NATS users are written (github.com/nats-io/nkeys): bytes with their CRC behind
-// them, in base32 (RFC 4648) without padding. Pure.
+// The text form of NATS user keys (github.com/nats-io/nkeys): bytes and their CRC, in base32 (RFC
+// 4648) without padding. Pure.
 namespace sightline {
 
-// Adds the CRC-16/XMODEM of what is there, low byte first.
+// Appends the CRC-16/XMODEM of the bytes, low byte first.
 void add_crc(Bytes& bytes);
-// Bits that fill no byte are left out. Nothing: a character is none of the alphabet's.
+// Ignores last bits that fill no byte. Returns nothing if a character is outside the alphabet. Does
+// not check the CRC.
 std::optional<Bytes> from_base32(std::string_view text);
 std::string to_base32(ByteView bytes);
 

@@ -13,7 +13,9 @@
 
 namespace sightline {
 
-// The number that decimal digits, and nothing beside them, spell; nothing if it exceeds max.
+// The number that the text spells, for input from outside. The text must consist of decimal digits
+// only: no sign, no blanks. Returns nothing for any other text, and for a number above max or
+// beyond the type.
 template <std::unsigned_integral Unsigned = std::uint32_t>
 std::optional<Unsigned> whole_number(
     std::string_view text,

@@ -11,6 +11,7 @@ std::atomic<std::uint64_t> failures = 0;
 
 }  // namespace
 
+// Retryable, because other requests end and give memory back.
 Error out_of_memory() {
   count_allocation_failure();
   return overload_error("allocation", "the system has no memory for the request");

@@ -8,11 +8,11 @@
 
 namespace sightline {
 
-// Of a request for which the system gave no memory (std::bad_alloc), which ends it and nothing
-// else. Counts.
+// The error of a request for which the system gave no memory (std::bad_alloc). Only this request
+// fails. Counts the failure. Retryable.
 Error out_of_memory();
 
-// How often that happened in this process. From any thread.
+// How often an allocation failed in this process, for a metric. Both from any thread.
 std::uint64_t allocation_failures();
 void count_allocation_failure();
 

@@ -17,7 +17,7 @@ struct Range {
   std::uint32_t last;
 };
 
-// Categories Cc, Cf, Zl and Zp of Unicode 15 beyond ASCII.
+// Categories Cc, Cf, Zl and Zp of Unicode 15 beyond ASCII, and the noncharacters U+FFFE and U+FFFF.
 constexpr std::array<Range, 23> kUnprintable{
     {{0x80, 0x9F},       {0xAD, 0xAD},       {0x600, 0x605},     {0x61C, 0x61C},
      {0x6DD, 0x6DD},     {0x70F, 0x70F},     {0x890, 0x891},     {0x8E2, 0x8E2},
@@ -28,12 +28,12 @@ constexpr std::array<Range, 23> kUnprintable{
 
 struct Character {
   std::uint32_t code = 0;
-  std::size_t bytes = 0;  // 0: the first byte is no UTF-8
+  std::size_t bytes = 0;  // 0: the first byte does not begin a UTF-8 character
 };
 
 bool is_printable_ascii(char c) { return c >= ' ' && c < 0x7F; }
 
-// Of text that is not empty.
+// The text must not be empty.
 Character first_of(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(text[i]); };
   if (byte(0) < 0x80) return {byte(0), 1};
@@ -54,6 +54,7 @@ bool is_printable(const Character& character) {
 }
 
 void append_escaped(std::string& out, char first, const Character& character) {
+  // Most frequent, and more readable than \x0a and \x09.
   if (first == '\n' || first == '\t') {
     out += first == '\n' ? "\\n" : "\\t";
     return;
@@ -80,11 +81,13 @@ bool is_printable(std::string_view text) {
 
 void append_printable(std::string& out, std::string_view text) {
   while (true) {
+    // A fast path, because most text is printable ASCII.
     const auto plain_end = std::find_if_not(text.begin(), text.end(), is_printable_ascii);
     out.append(text.begin(), plain_end);
     text.remove_prefix(static_cast<std::size_t>(plain_end - text.begin()));
     if (text.empty()) return;
     const Character character = first_of(text);
+    // A byte outside UTF-8 is escaped alone: the next byte may begin a character.
     const std::size_t bytes = std::max<std::size_t>(character.bytes, 1);
     if (is_printable(character)) {
       out += text.substr(0, bytes);

@@ -13,14 +13,15 @@ namespace sightline {
 // Success without a value.
 struct Done {};
 
-// A value, or why there is none: an Error, or another type where its callers have to tell causes
-// apart. Reading the wrong side is a bug and stops the process.
+// A value, or the reason why it is missing: an Error, or another type where callers need to
+// distinguish causes. Reading the wrong side is a bug and ends the process (SL_CHECK).
 template <class T, class E = Error>
 class [[nodiscard]] Result {
  public:
   Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT: implicit
   Result(E error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT: implicit
 
+  // Whether there is a value. If so, value(), * and -> give it.
   [[nodiscard]] bool ok() const { return state_.index() == 0; }
   explicit operator bool() const { return ok(); }
 
@@ -42,6 +43,7 @@ class [[nodiscard]] Result {
   T* operator->() { return &value(); }
   const T* operator->() const { return &value(); }
 
+  // The reason. Only if ok() is false.
   const E& error() const& {
     SL_CHECK(!ok());
     return *std::get_if<1>(&state_);
@@ -57,9 +59,9 @@ class [[nodiscard]] Result {
 
 }  // namespace sightline
 
-// The value of a Result, or returns its error from the enclosing function.
-// Not within the braces of an aggregate behind another member: g++ 12 and clang 14 leak the members
-// that were made by then.
+// The value of a Result. If there is no value, the enclosing function returns the error. Do not use
+// it within the braces of an aggregate after another member: g++ 12 and clang 14 leak the members
+// that exist by then.
 #define SL_TRY(expression)                                    \
   __extension__({                                             \
     auto sl_result = (expression);                            \
@@ -67,8 +69,8 @@ class [[nodiscard]] Result {
     std::move(sl_result).value();                             \
   })
 
-// The same inside a coroutine. The expression must not contain co_await: g++ 12 miscompiles
-// suspension inside a statement expression, so await into a named Result first.
+// The same inside a coroutine. The expression must not contain co_await, because g++ 12 miscompiles
+// suspension inside a statement expression. Await into a named Result first.
 #define SL_CO_TRY(expression)                                    \
   __extension__({                                                \
     auto sl_result = (expression);                               \

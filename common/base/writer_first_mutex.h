@@ -9,9 +9,9 @@
 
 namespace sightline {
 
-// A shared mutex that lets a writer in as soon as the readers that are in have left; readers that
-// come while it waits go behind it. (std::shared_mutex lets readers in as long as any reads: those
-// that read without pause keep a writer out for ever.) No thread takes it twice.
+// A shared mutex that prefers writers: a writer enters when the readers inside have left, and later
+// readers wait behind it. std::shared_mutex admits readers while any reader is inside, so a steady
+// flow of readers would block a writer for ever. A thread must not lock it twice.
 // Thread safety: all methods from any thread.
 class SL_CAPABILITY("mutex") WriterFirstMutex {
  public:
@@ -27,6 +27,7 @@ class SL_CAPABILITY("mutex") WriterFirstMutex {
   WriterFirstMutex(const WriterFirstMutex&) = delete;
   WriterFirstMutex& operator=(const WriterFirstMutex&) = delete;
 
+  // Exclusive and shared locking. Use the classes below.
   void lock() SL_ACQUIRE() { SL_CHECK(pthread_rwlock_wrlock(&lock_) == 0); }
   void unlock() SL_RELEASE() { pthread_rwlock_unlock(&lock_); }
   void lock_shared() SL_ACQUIRE_SHARED() { SL_CHECK(pthread_rwlock_rdlock(&lock_) == 0); }
@@ -36,7 +37,7 @@ class SL_CAPABILITY("mutex") WriterFirstMutex {
   pthread_rwlock_t lock_;
 };
 
-// Keeps all others out for as long as it lives.
+// Holds the mutex exclusively while it exists.
 class SL_SCOPED_CAPABILITY UniqueLock {
  public:
   explicit UniqueLock(WriterFirstMutex& mutex) SL_ACQUIRE(mutex) : mutex_(mutex) { mutex_.lock(); }
@@ -48,7 +49,7 @@ class SL_SCOPED_CAPABILITY UniqueLock {
   WriterFirstMutex& mutex_;
 };
 
-// Keeps writers out for as long as it lives.
+// Holds the mutex shared while it exists, which blocks writers.
 class SL_SCOPED_CAPABILITY SharedLock {
  public:
   explicit SharedLock(WriterFirstMutex& mutex) SL_ACQUIRE_SHARED(mutex) : mutex_(mutex) {

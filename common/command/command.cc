@@ -13,6 +13,7 @@
 namespace sightline::command {
 
 int fail(const Command& command, const std::string& message, int status) {
+  // The log lines explain the message, so they come first.
   flush_log();
   write_last_words(STDERR_FILENO, std::string(command.name) + ": " + message + "\n");
   return status;
@@ -27,6 +28,7 @@ Begun begin(const Command& command, const Invocation& invocation, contract::Sett
   const auto loaded =
       contract::load_settings(table, {invocation.arguments, invocation.environment, read_file});
   if (!loaded.ok()) {
+    // Status 2, as shells use for wrong arguments.
     return {.status = fail(command, loaded.error().message, 2), .config_file = {}, .left_out = {}};
   }
   if (loaded->help) {

@@ -14,26 +14,31 @@
 
 namespace sightline::command {
 
-// What all commands have in common: how they begin, and how they fail.
+// What all commands of the programs share: how they begin, and how they fail.
 struct Command {
-  std::string_view name;     // with the program's: "sightline agent"
-  const char* introduction;  // above the settings in --help
-  // What --config names; empty: the command knows no such file.
+  // With the program's name, for example "sightline agent".
+  std::string_view name;
+  // The text above the settings in --help.
+  const char* introduction;
+  // Reads the file of --config. Empty: the command accepts no file.
   std::function<Result<std::string>(const std::string& path)> read_file = {};
 };
 
-// The last words of a command, behind all of its log lines; gives the status.
+// Writes the last message of a command, after all its log lines. Returns `status`.
 int fail(const Command& command, const std::string& message, int status);
 
+// The result of begin().
 struct Begun {
-  std::optional<int>
-      status;               // with which the command ends at once: help was asked for, or a mistake
-  std::string config_file;  // as given; may be empty
-  std::vector<std::string> left_out;  // as LoadedSettings has it
+  // The command must end with this status: help was requested, or a setting is wrong.
+  std::optional<int> status;
+  // The path of the configuration file as given. May be empty.
+  std::string config_file;
+  // See LoadedSettings.
+  std::vector<std::string> left_out;
 };
-// Reads the settings of the table from all their sources, and shows help or settings if asked to.
+// Reads the settings of the table from all sources. Shows help or settings if requested.
 Begun begin(const Command& command, const Invocation& invocation, contract::SettingTable& table);
-// Logs what was left out, for a log that has been started.
+// Logs the records that were left out. Call it after the log has started.
 void tell_left_out(const Begun& begun);
 
 }  // namespace sightline::command

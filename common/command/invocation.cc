@@ -14,6 +14,8 @@
 namespace sightline::command {
 namespace {
 
+// Makes a closed pipe an error of write(). Opens missing standard streams, because a later socket
+// would get their numbers, and text for standard error would go to a peer.
 void make_streams_harmless() {
   std::signal(SIGPIPE, SIG_IGN);
   int null = 0;
@@ -21,11 +23,10 @@ void make_streams_harmless() {
   if (null >= 0) close(null);
 }
 
-// Threads of libraries outlive main(), and OpenSSL's handler of the exit frees its locks under
-// them.
+// Threads of libraries outlive main(). OpenSSL's exit handler would free locks that they still use.
 void keep_locks_at_exit() { SL_CHECK(OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, nullptr) == 1); }
 
-// In place of the library's last words, which wait for a reader.
+// Replaces the library's last message, which waits for a reader.
 [[noreturn]] void end_unexpectedly() {
   std::string why = "no exception";
   if (const std::exception_ptr escaped = std::current_exception()) {

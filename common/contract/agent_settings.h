@@ -11,25 +11,30 @@
 
 namespace sightline::contract {
 
-// Every setting of `sightline agent`: they mean what they mean for `sightline serve`.
+// All settings of `sightline agent`. They mean the same as for `sightline serve`.
 struct AgentSettings {
   AdminSettings admin;
-  bool drain_by_get = false;  // GET /drain drains too, without a token
+  // Whether GET /drain also drains, without a token.
+  bool drain_by_get = false;
   ModelNameSettings model;
   IdentitySettings identity;
   EventSettings events;
-  FleetSettings fleet;  // of it what probes need
+  // An agent uses only the settings of probes.
+  FleetSettings fleet;
   NatsSettings nats;
-  ReplicaSettings replica;  // without stale_after
+  // Without stale_after.
+  ReplicaSettings replica;
   LogSettings log;
-  std::vector<WorkerSpec> workers;  // of all sources; of the same name the strongest source's
+  // The workers of all sources. Of equal names, the strongest source's.
+  std::vector<WorkerSpec> workers;
 };
 
 // The table of all settings, bound to `settings`, which must outlive it.
 SettingTable agent_table(AgentSettings& settings);
 
-// Relations that no single setting can check: NATS and a model directory are named, some worker can
-// come. Errors: InvalidArgument, naming the settings and how to give them.
+// Checks relations between settings: there are NATS servers, a model directory, and a worker or a
+// configuration file that may bring one. Errors: InvalidArgument that names the settings and how to
+// give them.
 Result<Done> check_agent_settings(const AgentSettings& settings, bool has_config_file);
 
 }  // namespace sightline::contract

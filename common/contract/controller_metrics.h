@@ -6,10 +6,11 @@
 
 #include "common/contract/metric_spec.h"
 
-// Of a Kubernetes controller, under the names of controller-runtime and client-go: dashboards and
-// alerts that are made for any controller show this one.
+// The metrics of a Kubernetes controller, with the names and buckets of controller-runtime and
+// client-go. Dashboards and alerts for controllers in general therefore show this one too.
 namespace sightline::contract {
 
+// The buckets of controller-runtime and client-go.
 inline constexpr std::array kReconcileBuckets = {
     0.005, 0.01, 0.025, 0.05, 0.1,  0.15, 0.2,  0.25, 0.3,  0.35, 0.4,  0.45, 0.5, 0.6,
     0.7,   0.8,  0.9,   1.0,  1.25, 1.5,  1.75, 2.0,  2.5,  3.0,  3.5,  4.0,  4.5, 5.0,
@@ -22,7 +23,7 @@ inline constexpr std::array kRestSizeBuckets = {64.0,      256.0,     512.0,    
                                                 4096.0,    16384.0,   65536.0,   262144.0,
                                                 1048576.0, 4194304.0, 16777216.0};
 
-// Reconciling.
+// Reconciliations.
 inline constexpr MetricSpec kReconcileTotal{
     "controller_runtime_reconcile_total",
     MetricType::Counter,
@@ -117,7 +118,7 @@ inline constexpr MetricSpec kRestResponseBytes{"rest_client_response_size_bytes"
                                                {"verb", "host"},
                                                kRestSizeBuckets};
 
-// Reflectors, which client-go has no counters for any more.
+// Reflectors, for which client-go has no counters.
 inline constexpr MetricSpec kReflectorListsTotal{"sightline_operator_lists_total",
                                                  MetricType::Counter,
                                                  "Lists asked for by a cache, by result.",
@@ -133,8 +134,8 @@ inline constexpr MetricSpec kReflectorObjects{"sightline_operator_cached_objects
                                               {},
                                               Combine::Max};
 
-// Objects, told by the operator that leads. Their namespace has a label of its own: `namespace` is
-// that of who is scraped.
+// Objects. Only the operator that leads exports these. The object's namespace has a label of its
+// own, because `namespace` is the namespace of the scraped pod.
 inline constexpr MetricSpec kObjects{"sightline_operator_objects",
                                      MetricType::Gauge,
                                      "MultimodalRouters by the phase of their roll-out.",

@@ -31,6 +31,7 @@ std::string_view trimmed(std::string_view text) {
 IdentityKey development_identity_key() { return key_of(bytes_of(kDevelopmentText)); }
 
 Result<IdentityKey> parse_identity_key(std::string_view file_content) {
+  // Not trimmed, because raw bytes may look like blanks.
   if (file_content.size() == IdentityKey::kBytes) return key_of(bytes_of(file_content));
   const auto decoded = from_hex(trimmed(file_content));
   if (decoded && decoded->size() == IdentityKey::kBytes) return key_of(*decoded);

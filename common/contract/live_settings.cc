@@ -39,7 +39,7 @@ constexpr std::array<std::string_view, 23> kLive = {
 
 constexpr std::size_t kDepthMax = 4;
 constexpr std::size_t kValuesMax = 1024;
-constexpr std::size_t kProblemsMax = 8;  // that one answer names
+constexpr std::size_t kProblemsMax = 8;  // the most that one answer names
 
 Error refused(std::string message) {
   return client_error(ErrorCode::InvalidArgument, std::move(message));
@@ -97,6 +97,7 @@ Result<json::Document> read_body(std::string body) {
 
 std::vector<SettingChange> changes_between(const ServeSettings& before,
                                            const ServeSettings& after) {
+  // A table refers to the fields of its settings, so each side needs its own copy.
   ServeSettings old = before;
   ServeSettings fresh = after;
   const SettingTable old_table = serve_table(old);
@@ -151,6 +152,7 @@ std::string_view why_not_live(std::string_view path) {
 Result<PushedSettings> push_settings(const ServeSettings& start, const ServeSettings& before,
                                      std::string body) {
   const auto document = SL_TRY(read_body(std::move(body)));
+  // From the start: a setting that the body does not name gets its first value again.
   PushedSettings next{.settings = start, .pushed = {}, .changes = {}};
   SettingTable table = serve_table(next.settings);
   std::string problems;

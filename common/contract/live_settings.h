@@ -13,44 +13,53 @@
 #include "common/base/result.h"
 #include "common/contract/serve_settings.h"
 
-// Settings that may be changed while `sightline serve` runs, by PUT /v1/settings.
+// The settings that PUT /v1/settings may change while `sightline serve` runs.
 namespace sightline::contract {
 
-// Their paths. What is on this list is read anew for each request, or taken over at once; nothing
-// else is.
+// The paths of these settings. Code reads them again for each request, or applies them immediately.
+// No other setting can change.
 std::span<const std::string_view> live_settings();
+// Whether the setting with this path is in live_settings().
 bool is_live(std::string_view path);
-// Why another one may not change, one clause.
+// One clause that says why another setting cannot change.
 std::string_view why_not_live(std::string_view path);
 
-inline constexpr std::size_t kSettingsBytesMax = 64 << 10;  // of a body
+// The most bytes of a body. @26t-
+inline constexpr std::size_t kSettingsBytesMax = 64 << 10;
 
+// One setting whose value a push changes.
 struct SettingChange {
   std::string path;
   std::string before;
   std::string after;
 };
 
-// What comes of a push.
+// The result of a push.
 struct PushedSettings {
+  // The settings with the pushed values.
   ServeSettings settings;
-  std::set<std::string> pushed;        // paths that the body names
-  std::vector<SettingChange> changes;  // of the settings before, in the order of the table
+  // The paths that the body names.
+  std::set<std::string> pushed;
+  // The changes from the settings before, in the order of the table.
+  std::vector<SettingChange> changes;
 };
 
-// Reads the body of PUT /v1/settings, {"settings": {"routing.policy": "random", …}}: values are
-// strings, numbers, true or false, within the ranges of the table. What it does not name has its
-// value of the `start` again. All or nothing. Errors, blamed on the client: InvalidArgument that
-// names every setting that is unknown, may not change or is out of range, and why; TooLarge.
+// Reads the body of PUT /v1/settings: {"settings": {"routing.policy": "random", …}}. Values are
+// strings, numbers, true or false, within the ranges of the table. A setting that the body does not
+// name gets its value of `start` again. Either all changes apply or no change. Errors blame the
+// client:
+// - InvalidArgument names each setting that is unknown, fixed or out of range, and why
+// - TooLarge: the body is too long
 Result<PushedSettings> push_settings(const ServeSettings& start, const ServeSettings& before,
                                      std::string body);
 
-// By path, where the value that a setting had at the start came from: "flag --port", "default".
+// The origin of the value that a setting had at start, by path: for example "flag --port" or
+// "default".
 using SettingOrigins = std::map<std::string, std::string>;
 SettingOrigins origins_of(const SettingTable& table);
 
-// All settings, as GET /v1/settings lists them: [{"name","value","origin","live","allowed"}];
-// "value" is a list where there may be several. Of files, paths alone are known here.
+// All settings as GET /v1/settings lists them: [{"name","value","origin","live","allowed"}].
+// "value" is a list for a repeatable setting. Of files it contains only the paths.
 std::string settings_json(const ServeSettings& now, const SettingOrigins& origins,
                           const std::set<std::string>& pushed);
 

@@ -19,12 +19,14 @@ Error invalid(std::string message) {
   return client_error(ErrorCode::InvalidArgument, std::move(message));
 }
 
-// left_out: of records; null: one that is wrong is an error, as everything else is.
+// Adds the values to their rows. An invalid record goes to left_out. Without left_out (null), or
+// for any other value, it is an error.
 Result<Done> take_values(const std::vector<GivenValue>& values,
                          std::vector<std::string>* left_out) {
   std::set<const Setting*> begun;
   for (const GivenValue& given : values) {
     Setting& row = *given.row;
+    // Once for each source and row.
     if (begun.insert(&row).second) row.begin_source();
     const Result<Done> added = row.add(given.item);
     if (!added.ok()) {
@@ -40,7 +42,7 @@ Result<Done> take_values(const std::vector<GivenValue>& values,
   return Done{};
 }
 
-// --- flags ---
+// Flags.
 
 struct Flags {
   std::vector<GivenValue> values;
@@ -100,6 +102,7 @@ class FlagReader {
   Result<std::string> value_of(const std::string& name, const std::string& placeholder,
                                const std::optional<std::string>& value) {
     if (value) return *value;
+    // A word with `--` is the next flag, so the value is missing.
     if (next_ >= arguments_.size() || arguments_[next_].starts_with("--")) {
       return invalid(name + " needs a value: " + name + " " + placeholder);
     }
@@ -112,7 +115,7 @@ class FlagReader {
   Flags flags_;
 };
 
-// --- environment ---
+// Environment.
 
 std::vector<GivenValue> environment_values(SettingTable& table,
                                            const std::map<std::string, std::string>& environment) {
@@ -120,13 +123,16 @@ std::vector<GivenValue> environment_values(SettingTable& table,
   for (Setting& row : table.rows()) {
     const std::string name = environment_name(row);
     const auto found = environment.find(name);
+    // An empty variable is the same as a missing one.
     if (found == environment.end() || found->second.empty()) continue;
     const std::string& text = found->second;
+    // Kubernetes sets SIGHTLINE_PORT=tcp://… beside a Service named `sightline`.
     if (!row.is_textual && text.starts_with("tcp://")) continue;
     if (!row.is_repeatable()) {
       values.push_back({&row, {text, {}}, "env " + name});
       continue;
     }
+    // Semicolons stand between the entries of a list.
     for (std::size_t begin = 0; begin < text.size();) {
       const std::size_t end = std::min(text.find(';', begin), text.size());
       if (end > begin) {
@@ -138,7 +144,7 @@ std::vector<GivenValue> environment_values(SettingTable& table,
   return values;
 }
 
-// --- for people ---
+// Texts for people.
 
 constexpr std::size_t kHelpColumns = 100;
 constexpr std::size_t kHelpIndent = 6;
@@ -150,7 +156,7 @@ std::string section_of(const Setting& row) {
 
 std::string key_of(const Setting& row) { return row.text.path.substr(row.text.path.find('.') + 1); }
 
-// JSON strings are YAML strings, whatever they contain.
+// Each JSON string is also a YAML string.
 std::string yaml_value(const Setting& row, const std::string& text) {
   return row.is_textual ? json::to_quoted(text) : text;
 }
@@ -207,6 +213,7 @@ Result<LoadedSettings> load_settings(SettingTable& table, const SettingSources& 
   } else if (from_environment != sources.environment.end()) {
     loaded.config_file = from_environment->second;
   }
+  // From the weakest source to the strongest.
   if (!loaded.config_file.empty()) {
     const std::string text = SL_TRY(sources.read_file(loaded.config_file));
     const auto values = SL_TRY(read_yaml_values(table, text, loaded.config_file));

@@ -12,37 +12,43 @@
 
 namespace sightline::contract {
 
-// Where settings come from, strongest first: arguments, environment, YAML file.
+// The sources of settings, strongest first: arguments, environment, YAML file.
 struct SettingSources {
-  std::vector<std::string> arguments;              // after the subcommand
-  std::map<std::string, std::string> environment;  // whole; names without the prefix are ignored
-  // Reads the file that --config names. Its error message is shown as it is.
+  // The arguments after the subcommand.
+  std::vector<std::string> arguments;
+  // The whole environment. Names without the prefix are ignored.
+  std::map<std::string, std::string> environment;
+  // Reads the file that --config names. Its error message is shown unchanged.
   std::function<Result<std::string>(const std::string& path)> read_file;
 };
 
-// What was asked for besides settings.
+// What the sources request besides settings.
 struct LoadedSettings {
-  std::string config_file;  // empty: none
+  // The path of the configuration file. Empty: there is no file.
+  std::string config_file;
   bool help = false;
   bool print_config = false;
-  // Records of the file that are wrong, each in the words of an error, and are left out: a file may
-  // come from a program, and a process that does not start serves none of the others.
+  // The invalid records of the file, each as an error message. They are left out, not refused: a
+  // program may write the file, and a process that does not start serves no worker at all.
   std::vector<std::string> left_out;
 };
 
-// Fills the table from all sources. Unknown flags and YAML keys are refused with the nearest known
-// name; errors name the setting, the source (flag, variable, file:line) and what is allowed. With
-// --help nothing else is looked at. Variables without a value, and "tcp://..." for a number (what
-// Kubernetes sets as SIGHTLINE_PORT beside a Service named sightline), count as not set; lists in
-// variables are separated by ';'. A wrong record of the file is no error: see left_out.
-// Errors: InvalidArgument, blamed on the client (the person who typed it).
+// Fills the table from all sources. Refuses unknown flags and YAML keys, with the nearest known
+// name. Errors name the setting, the source (flag, variable, file:line) and the allowed values.
+// With --help it reads nothing else.
+//
+// Variables without a value do not count. Nor does "tcp://..." for a number: Kubernetes sets it as
+// SIGHTLINE_PORT beside a Service named sightline. Lists in variables are separated by `;`. An
+// invalid record of the file is no error, see left_out.
+//
+// Errors: InvalidArgument. They blame the client, here the person who typed the settings.
 Result<LoadedSettings> load_settings(SettingTable& table, const SettingSources& sources);
 
-// For --help: the flags by section, with meaning, default, range and environment name.
+// The text of --help: the flags by section, with meaning, default, range and environment name.
 std::string help_text(const SettingTable& table);
 
-// For --print-config: the settings as YAML that loads to the same settings, each line with the
-// source of its value as a comment.
+// The text of --print-config: the settings as YAML, which loads to the same settings. A comment on
+// each line names the source of the value.
 std::string print_settings(const SettingTable& table);
 
 }  // namespace sightline::contract

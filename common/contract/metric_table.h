@@ -16,8 +16,8 @@
 #include "common/contract/metrics_selection.h"
 #include "common/contract/metrics_workers.h"
 
-// Every metric, once: code resolves its handles by these constants, docs/metrics.md is made from
-// them. Names follow the Prometheus rules: unit last, counters end in _total.
+// All metrics. Code gets its handles with these constants, and docs/metrics.md is generated from
+// them. Names follow the rules of Prometheus: the unit is last, and counters end in _total.
 namespace sightline::contract {
 
 // In the order of the documentation.

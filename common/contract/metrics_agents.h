@@ -6,7 +6,7 @@
 
 #include "common/contract/metric_spec.h"
 
-// Of an agent.
+// The metrics of an agent.
 namespace sightline::contract {
 
 inline constexpr MetricSpec kAgentStreamsOpen{

@@ -6,7 +6,7 @@
 
 #include "common/contract/metric_spec.h"
 
-// Of the load that routers share.
+// The metrics of the load that routers share.
 namespace sightline::contract {
 
 inline constexpr MetricSpec kLoadMessagesTotal{

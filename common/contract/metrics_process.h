@@ -6,7 +6,7 @@
 
 #include "common/contract/metric_spec.h"
 
-// Of a process: its settings, lists, log and build.
+// The metrics of a process: its settings, worker lists, log and build.
 namespace sightline::contract {
 
 inline constexpr MetricSpec kConfigReloadsTotal{

@@ -6,7 +6,8 @@
 
 #include "common/contract/metric_spec.h"
 
-// Of NATS and what comes over it: streams of agents, members, load of other routers.
+// The metrics of NATS and of what arrives over it: the streams of agents, peers, the load of other
+// routers.
 namespace sightline::contract {
 
 inline constexpr MetricSpec kNatsConnected{

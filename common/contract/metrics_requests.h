@@ -6,17 +6,17 @@
 
 #include "common/contract/metric_spec.h"
 
-// Of requests: what became of them, what was predicted of them, what preparing them took.
+// The metrics of requests: outcomes, predictions and the preparation of prompts.
 namespace sightline::contract {
 
-// What peers are to blame for, and this process.
+// Errors for which peers or this process are to blame.
 inline constexpr std::array kErrorsBorn = {
     LabelValues{"unavailable", "worker"},   LabelValues{"timeout", "worker"},
     LabelValues{"corrupt", "worker"},       LabelValues{"overloaded", "worker"},
     LabelValues{"unavailable", "internal"}, LabelValues{"timeout", "internal"},
     LabelValues{"overloaded", "internal"},  LabelValues{"internal", "internal"},
 };
-// The limits that requests of clients reach, by the names of their settings.
+// The limits that clients' requests reach, by the names of their settings.
 inline constexpr std::array kLimitsBorn = {
     LabelValues{"body-bytes-max"},       LabelValues{"total-body-bytes-max"},
     LabelValues{"header-bytes-max"},     LabelValues{"header-fields-max"},
@@ -29,7 +29,7 @@ inline constexpr std::array kLimitsBorn = {
     LabelValues{"list-answers"},         LabelValues{"routers"},
     LabelValues{"memory-bytes-max"},     LabelValues{"allocation"},
 };
-// Wrong claims; all other misses have causes that are no fault of the index.
+// Wrong claims of the index. All other misses have causes that are no fault of the index.
 inline constexpr std::array<LabelValues, 1> kMissesBorn = {LabelValues{"", "over", "unexplained"}};
 inline constexpr std::array kPredictionsBorn = {LabelValues{"", "equal"}, LabelValues{"", "over"},
                                                 LabelValues{"", "under"}};

@@ -6,8 +6,9 @@
 
 #include "common/contract/metric_spec.h"
 
-// Of what the cache is worth: what was there to be reused, what was chosen, what was reused. A
-// ratio of two of them is that of their sums; all that are counted at the same answers say so.
+// The metrics of what the cache is worth: tokens that could be reused, that the choice predicted,
+// and that were reused. Build ratios from their sums: all metrics of "judged answers" count at the
+// same answers.
 namespace sightline::contract {
 
 inline constexpr std::array<LabelValues, 2> kPredictedBorn = {LabelValues{"", "text"},

@@ -6,7 +6,7 @@
 
 #include "common/contract/metric_spec.h"
 
-// Of the selection API and of the frontends that ask it.
+// The metrics of the selection API and of the frontends that call it.
 namespace sightline::contract {
 
 inline constexpr MetricSpec kSelectionRequestsTotal{

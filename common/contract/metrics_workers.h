@@ -6,7 +6,7 @@
 
 #include "common/contract/metric_spec.h"
 
-// Of workers: their state, what they hold, and the events that tell it.
+// The metrics of workers: their state, the blocks they hold, and their KV events.
 namespace sightline::contract {
 
 inline constexpr MetricSpec kWorkerState{"sightline_worker_state",

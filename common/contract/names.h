@@ -5,30 +5,31 @@
 #include <cstdint>
 #include <string_view>
 
-// Names and ports that peers see; each is written here once.
+// Names and ports that peers see. Each is defined only here.
 namespace sightline::contract {
 
-// Settings in the environment: prefix + flag name in upper case, '-' as '_'.
+// The prefix of settings in the environment. The flag name follows in upper case, with '_' for '-'.
 inline constexpr std::string_view kEnvironmentPrefix = "SIGHTLINE_";
 
-// Response headers of the client port. A client's own request id is kept.
+// Response headers of the client port. The first keeps a client's own request id.
 inline constexpr std::string_view kRequestIdHeader = "x-request-id";
 inline constexpr std::string_view kWorkerHeader = "x-sightline-worker";
-// "X/Y": leading blocks of the prompt that the worker is expected to reuse, of whole blocks.
+// "X/Y": of Y whole blocks of the prompt, the worker is expected to reuse the X leading ones.
 inline constexpr std::string_view kOverlapHeader = "x-sightline-overlap";
-// The data-parallel rank that answers, where the worker has several.
+// The data-parallel rank that answers, if the worker has several.
 inline constexpr std::string_view kRankHeader = "x-sightline-dp-rank";
 
-// Response header that tells OpenAI's SDKs not to send the same request again.
+// A response header that makes OpenAI's SDKs not repeat the request.
 inline constexpr std::string_view kShouldRetryHeader = "x-should-retry";
 
-// Request header by which vLLM is told the data-parallel rank that is to answer.
+// A request header that gives vLLM the data-parallel rank that must answer.
 inline constexpr std::string_view kEngineRankHeader = "x-data-parallel-rank";
 
+// Default ports. kNatsPort is for a NATS URL without a port.
 inline constexpr std::uint16_t kServerPort = 8000;
 inline constexpr std::uint16_t kAdminPort = 9090;
 inline constexpr std::uint16_t kSelectionPort = 8092;
-inline constexpr std::uint16_t kNatsPort = 4222;  // of a server whose URL gives none
+inline constexpr std::uint16_t kNatsPort = 4222;
 
 // Paths of the admin port.
 inline constexpr std::string_view kLivePath = "/healthz";
@@ -40,6 +41,6 @@ inline constexpr std::string_view kSettingsPath = "/v1/settings";
 inline constexpr std::string_view kExplainPath = "/v1/explain";
 inline constexpr std::string_view kIndexPath = "/v1/index";
 inline constexpr std::string_view kReplicasPath = "/v1/replicas";
-inline constexpr std::string_view kDrainPath = "/drain";  // of an agent
+inline constexpr std::string_view kDrainPath = "/drain";  // of an agent only
 
 }  // namespace sightline::contract

@@ -178,7 +178,7 @@ bool is_host_character(char c) {
          std::string_view("-._").find(c) != std::string_view::npos;
 }
 
-// Host and what follows it, ":PORT" or nothing.
+// Splits into the host and the rest, which is ":PORT" or empty.
 Result<std::pair<std::string_view, std::string_view>> split_host(std::string_view place) {
   if (place.starts_with('[')) {
     const std::size_t end = place.find(']');

@@ -98,6 +98,7 @@ Result<std::vector<RouterAddress>> router_addresses(std::string_view urls) {
   while (true) {
     const std::size_t comma = urls.find(',');
     addresses.push_back(SL_TRY(router_address(urls.substr(0, comma))));
+    // Checked for each URL, so a long text cannot take much memory.
     if (addresses.size() > kRoutersMax) {
       return invalid("selection.routers: more than " + std::to_string(kRoutersMax) + " URLs");
     }

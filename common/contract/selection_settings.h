@@ -13,46 +13,55 @@
 #include "common/contract/names.h"
 #include "common/contract/setting_table.h"
 
-// How the two roles of a router find each other when they are processes of their own: here the
-// settings' meaning, unit and default; in selection_settings.cc their flags, ranges and help.
+// How frontends and routers find each other if they are separate processes. This file gives the
+// settings' meaning, unit and default. selection_settings.cc has their flags, ranges and help
+// texts.
 namespace sightline::contract {
 
-// What a process does: takes requests of clients, chooses workers for them, or both.
+// What a process does: accept requests from clients, choose workers for them, or both.
 enum class Roles { Both, Frontend, Router };
 
 constexpr bool is_frontend(Roles roles) { return roles != Roles::Router; }
 constexpr bool is_router(Roles roles) { return roles != Roles::Frontend; }
 
+// The selection API and its clients.
 struct SelectionSettings {
-  // The selection API of the router role.
+  // The address of the selection API, in the router role.
   std::string host = "127.0.0.1";
-  std::uint16_t port = kSelectionPort;  // 0: any free port
-  // Router role: the bearer tokens of which a request must bring one; empty: none is asked for.
-  // Frontend role alone: the first of them is the one it brings.
+  // 0: any free port.
+  std::uint16_t port = kSelectionPort;
+  // In the router role: bearer tokens. A request must carry one of them. Empty: a request needs no
+  // token. In the frontend role alone: the frontend sends the first token of the file.
   std::string token_file;
-  // Of a process with the frontend role alone: "http://HOST[:PORT]" with commas between. A name
-  // with several addresses means a router at each.
+  // For a process with only the frontend role: "http://HOST[:PORT]", separated by commas. A name
+  // with several addresses means one router at each.
   std::string routers;
-  std::chrono::milliseconds poll_interval{1'000};   // of a frontend: what its routers serve
-  std::chrono::milliseconds renew_interval{5'000};  // of a frontend: what it has reserved
+  // How often a frontend asks what its routers serve.
+  std::chrono::milliseconds poll_interval{1'000};
+  // How often a frontend renews its reservations.
+  std::chrono::milliseconds renew_interval{5'000};
 };
 
+// These add rows to the table. The rows are bound to the field, which must outlive the table.
 void add_roles(SettingTable& table, Roles& roles);
 void add_selection(SettingTable& table, SelectionSettings& s);
 
+// The most routers that a frontend may have.
 inline constexpr std::size_t kRoutersMax = 64;
 
 // A router of SelectionSettings::routers.
 struct RouterAddress {
-  std::string host;  // without the brackets of an IPv6 address
+  // Without the brackets of an IPv6 address.
+  std::string host;
   std::uint16_t port = kSelectionPort;
 
   bool operator==(const RouterAddress&) const = default;
 };
-// Errors: InvalidArgument for text that is no list of at most kRoutersMax such URLs.
+// Errors: InvalidArgument for any text but a list of at most kRoutersMax of these URLs.
 Result<std::vector<RouterAddress>> router_addresses(std::string_view urls);
 
-// Relations of roles and settings. Errors: InvalidArgument, naming the setting and the fix.
+// Checks roles and settings together. Errors: InvalidArgument that names the setting and the
+// remedy.
 Result<Done> check_selection(Roles roles, const SelectionSettings& s);
 
 }  // namespace sightline::contract

@@ -229,6 +229,7 @@ SettingTable serve_table(ServeSettings& settings) {
 
 Result<Done> check_serve_settings(const ServeSettings& settings, bool has_config_file) {
   SL_TRY(check_model_name(settings.model));
+  // If a list of workers may be pushed, a router may start without workers.
   const bool may_be_pushed = !settings.admin.token_file.empty() || !settings.nats.urls.empty();
   SL_TRY(check_selection(settings.roles, settings.selection));
   if (is_router(settings.roles)) {

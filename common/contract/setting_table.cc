@@ -35,7 +35,7 @@ std::string quoted(std::string_view text) {
   return "'" + std::string(text.substr(0, kShownBytesMax)) + "'";
 }
 
-// "010" would be eight elsewhere, so a leading zero is refused.
+// Refuses a leading zero: in other formats "010" is eight.
 std::optional<std::uint64_t> plain_number(std::string_view text) {
   if (text.size() > 1 && text[0] == '0') return std::nullopt;
   return whole_number<std::uint64_t>(text);
@@ -59,11 +59,12 @@ std::optional<std::uint64_t> with_unit(std::string_view text, std::span<const Un
                                  [name](const Unit& candidate) { return candidate.name == name; });
   if (!number || unit == units.end()) return std::nullopt;
   std::uint64_t value = 0;
+  // A huge number must not wrap around into the allowed range.
   if (__builtin_mul_overflow(*number, unit->factor, &value)) return std::nullopt;
   return value;
 }
 
-// In the largest unit that divides it.
+// The value in the largest unit that divides it, so --print-config shows what people write.
 std::string in_units(std::uint64_t value, std::span<const Unit> units) {
   for (const Unit& unit : units) {
     const bool divides = value != 0 && value % unit.factor == 0;
@@ -86,6 +87,7 @@ std::string joined(const std::vector<std::string>& names) {
   return text;
 }
 
+// The Levenshtein distance, with only one row of its table in memory.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
@@ -104,13 +106,13 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::string suggestion(std::string_view name, std::span<const std::string> candidates) {
-  constexpr std::size_t kNameBytesMax = 64;  // the search is quadratic
+  constexpr std::size_t kNameBytesMax = 64;  // limits a search that takes quadratic time
   if (name.size() > kNameBytesMax) return {};
   std::size_t best = std::max<std::size_t>(2, name.size() / 3) + 1;
   const std::string* nearest = nullptr;
   for (const std::string& candidate : candidates) {
     std::size_t distance = edit_distance(name, candidate);
-    // "worker-url" means "worker", however long the rest is.
+    // "worker-url" means "worker", so a common beginning counts more than the length of the rest.
     const bool begins =
         name.starts_with(candidate) || std::string_view(candidate).starts_with(name);
     if (begins && std::min(name.size(), candidate.size()) >= 3)
@@ -225,6 +227,7 @@ void SettingTable::add_text_list(SettingText text, std::vector<std::string>& fie
   row.is_textual = true;
   row.default_text = joined(field);
   row.show = [&field] { return field; };
+  // A list of a stronger source replaces the weaker list.
   row.begin_source = [&field] { field.clear(); };
   row.add = [&field](const SettingItem& item) -> Result<Done> {
     if (item.text.empty()) return invalid("an empty name");
@@ -287,7 +290,8 @@ void SettingTable::add_workers(SettingText text, std::vector<WorkerSpec>& field)
     for (const WorkerSpec& worker : field) texts.push_back(worker_text(worker));
     return texts;
   };
-  auto seen = std::make_shared<std::vector<std::string>>();  // names of the present source
+  // The names that the present source gave.
+  auto seen = std::make_shared<std::vector<std::string>>();
   row.begin_source = [seen] { seen->clear(); };
   row.add = [&field, seen](const SettingItem& item) -> Result<Done> {
     WorkerSpec worker =
@@ -296,6 +300,7 @@ void SettingTable::add_workers(SettingText text, std::vector<WorkerSpec>& field)
       return invalid("the worker name " + quoted(worker.name) + " is there twice");
     }
     seen->push_back(worker.name);
+    // A name from a weaker source: the stronger worker replaces it.
     const auto same = std::find_if(field.begin(), field.end(), [&worker](const auto& other) {
       return other.name == worker.name;
     });

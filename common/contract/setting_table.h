@@ -14,43 +14,59 @@
 #include "common/base/result.h"
 #include "common/contract/worker_spec.h"
 
-// The settings of a program as a table: flags, environment, YAML, --help, --print-config and the
-// documentation are all made from it.
+// The settings of a program as a table. Flags, environment, YAML, --help, --print-config and the
+// documentation are all derived from it.
 namespace sightline::contract {
 
 // The part of a setting that people read.
 struct SettingText {
-  std::string path;         // YAML path "server.port"
-  std::string flag;         // without dashes: "port"; the environment name follows from it
-  std::string placeholder;  // of the value in --help: "N", "DIR"
-  std::string help;         // one or two sentences: meaning and unit
+  // YAML path, for example "server.port".
+  std::string path;
+  // Without dashes, for example "port". Gives the environment name too.
+  std::string flag;
+  // Of the value in --help: "N", "DIR".
+  std::string placeholder;
+  // One or two sentences: meaning and unit.
+  std::string help;
 };
 
-// One value on its way in. A record (a worker) comes as fields from YAML, as text from elsewhere.
+// One value from a source. A record (a worker) comes as fields from YAML, and as text from flags
+// and environment.
 struct SettingItem {
   std::string text;
   std::vector<NamedField> fields;
 };
 
+// How many values a setting takes.
 enum class SettingShape {
-  Scalar,   // one value; the last one of a source counts
-  Switch,   // a flag without value
-  List,     // repeatable; a stronger source replaces the whole list
-  Records,  // repeatable; sources add up by the records' names
+  // One value. The last one of a source counts.
+  Scalar,
+  // A flag without a value.
+  Switch,
+  // Repeatable. A stronger source replaces the whole list.
+  List,
+  // Repeatable. The sources add up by the names of the records.
+  Records,
 };
 
-// One row. The functions are bound to the field of the settings struct.
+// One row of the table. Its functions are bound to the field of the settings struct.
 struct Setting {
   SettingText text;
   SettingShape shape = SettingShape::Scalar;
-  bool is_textual = false;  // takes quoted YAML scalars
-  std::string range;        // for people: "1..65535", "kv, random"
+  // Accepts quoted YAML scalars.
+  bool is_textual = false;
+  // For people: "1..65535", "kv, random".
+  std::string range;
   std::string default_text;
-  std::string origin = "default";  // "flag --port", "env SIGHTLINE_PORT", "router.yaml:3"
+  // For example "flag --port", "env SIGHTLINE_PORT", "router.yaml:3".
+  std::string origin = "default";
 
-  std::function<void()> begin_source;  // a new source starts giving values
+  // Called when a new source starts to give values.
+  std::function<void()> begin_source;
+  // Adds one value. Errors: InvalidArgument that states the allowed values.
   std::function<Result<Done>(const SettingItem&)> add;
-  std::function<std::vector<std::string>()> show;  // current values, one for a scalar
+  // The present values. One for a scalar.
+  std::function<std::vector<std::string>()> show;
 
   [[nodiscard]] bool is_repeatable() const {
     return shape == SettingShape::List || shape == SettingShape::Records;
@@ -64,23 +80,26 @@ struct GivenValue {
   std::string origin;
 };
 
-// "SIGHTLINE_" + the flag in upper case with '_'.
+// "SIGHTLINE_" and the flag in upper case, with '_' for '-'.
 std::string environment_name(const Setting& setting);
 
-// " (did you mean 'port'?)" with the candidate nearest to `name`, empty when none is near.
+// " (did you mean 'port'?)" with the candidate most similar to `name`. Empty if no candidate is
+// similar.
 std::string suggestion(std::string_view name, std::span<const std::string> candidates);
 
-// Inclusive bounds; both ends appear in documentation and errors.
+// Inclusive bounds. Documentation and errors show both.
 template <class Number>
 struct Range {
   Number min{};
   Number max{};
 };
 
-// Rows in the order of the documentation. Thread safety: none; used at start-up.
+// The rows of a program, in the order of the documentation. Each add_… function adds one row, bound
+// to `field`.
+// Thread safety: one thread at a time, at start.
 class SettingTable {
  public:
-  // Fields must outlive the table; their present values are the defaults.
+  // Fields must outlive the table. Their values at this call are the defaults.
   template <class Integer>
   void add_integer(SettingText text, Integer& field, Range<Integer> range) {
     add_unsigned(
@@ -91,7 +110,7 @@ class SettingTable {
   // Written with a unit: 250ms, 5s, 2m, 1h.
   void add_duration(SettingText text, std::chrono::milliseconds& field,
                     Range<std::chrono::milliseconds> range);
-  // Written as bytes or with a unit: 4096, 64KiB, 20MiB, 1GiB.
+  // Written in bytes or with a unit: 4096, 64KiB, 20MiB, 1GiB.
   void add_size(SettingText text, std::uint64_t& field, Range<std::uint64_t> range);
   void add_text(SettingText text, std::string& field);
   void add_text_list(SettingText text, std::vector<std::string>& field);

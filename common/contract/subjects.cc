@@ -27,7 +27,7 @@ std::uint64_t digest(std::string_view text) {
 std::string subject_token(std::string_view name) {
   if (name.empty()) return "%";
   std::string token;
-  std::size_t cut = 0;  // as much of the token as leaves room for a digest
+  std::size_t cut = 0;  // the longest part of the token that leaves room for a digest
   for (const char c : name) {
     if (token.size() <= kSubjectTokenBytesMax - kDigestBytes) cut = token.size();
     if (token.size() > kSubjectTokenBytesMax) break;
@@ -41,8 +41,9 @@ std::string subject_token(std::string_view name) {
     }
   }
   if (token.size() <= kSubjectTokenBytesMax) return token;
+  // The cut is between two characters of the name, never within an escape.
   token.resize(cut);
-  token += "%-";  // in no token that is whole
+  token += "%-";  // a whole token never contains this
   const std::uint64_t value = digest(name);
   for (unsigned shift = 64; shift > 0; shift -= 4) token += kHex[(value >> (shift - 4)) & 15U];
   return token;

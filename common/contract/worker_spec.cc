@@ -39,7 +39,7 @@ bool is_name(std::string_view text) {
   });
 }
 
-// host[:port] of the URL, into spec.
+// Reads host[:port] of the URL into spec.
 bool read_authority(std::string_view authority, WorkerSpec& spec) {
   std::string_view host = authority;
   std::string_view port = "80";
@@ -109,7 +109,8 @@ Result<Done> read_family(const std::string& text, WorkerSpec& spec) {
   return invalid("family=" + text.substr(0, kUrlBytesMax) + " must be " + known);
 }
 
-// A comma would end the field in a flag, and control characters do not belong into log lines.
+// Refuses commas, which would end the field in a flag, and control characters, which log lines must
+// not contain.
 Result<std::string> read_path(const NamedField& field) {
   const bool is_plain = std::all_of(field.value.begin(), field.value.end(), [](char c) {
     return static_cast<unsigned char>(c) >= ' ' && c != 127 && c != ',';
@@ -161,7 +162,7 @@ Result<Done> read_field(const NamedField& field, WorkerSpec& spec) {
   return Done{};
 }
 
-// With several ranks, each has ports of its own in both ranges.
+// With several ranks, each rank has its own port in both ranges.
 Result<Done> check_ranks(const WorkerSpec& spec) {
   if (spec.ranks < 2) return Done{};
   for (const std::string& endpoint : {spec.events, spec.replay}) {
@@ -186,8 +187,8 @@ Error unknown_field(const std::string& name) {
                  "; a worker has " + list);
 }
 
-// Clients see a worker's name but no engine's address: 32 bits of FNV-1a over "host:port", which
-// stay the same from start to start.
+// 32 bits of FNV-1a over "host:port". Clients see a worker's name, but must not see an engine's
+// address. The digest is the same after each start.
 std::string name_of_address(const std::string& host, std::uint16_t port) {
   std::uint32_t digest = 2166136261U;
   for (const char c : host + ":" + std::to_string(port)) {

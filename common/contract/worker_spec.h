@@ -14,77 +14,88 @@
 
 namespace sightline::contract {
 
-inline constexpr std::uint32_t kRanksMax = 64;  // data-parallel ranks of one worker
+// The most data-parallel ranks of one worker.
+inline constexpr std::uint32_t kRanksMax = 64;
 
-// What an engine's events mean where it holds several copies of one block.
+// What an engine's events mean if it holds several copies of a block.
 enum class Copies : std::uint8_t {
-  RefCount,  // a removal for each copy (vLLM up to 0.32: the block pool announces each of them)
-  LastCopy,  // a removal when the last copy is gone
+  // One removal for each copy: the block pool of vLLM up to 0.32 announces each of them.
+  RefCount,
+  // One removal when the last copy is gone.
+  LastCopy,
 };
 
-// Whose server a worker is: its API, its events and its metrics.
+// The kind of server that a worker is. It decides about API, events and metrics.
 enum class EngineFamily : std::uint8_t { Vllm, Sglang };
 inline constexpr std::array kEngineFamilies = {EngineFamily::Vllm, EngineFamily::Sglang};
 inline constexpr std::array<std::string_view, kEngineFamilies.size()> kEngineFamilyNames = {
     "vllm", "sglang"};
 
-// As in `family=`.
+// The name as in `family=`.
 constexpr std::string_view name_of(EngineFamily family) {
   return kEngineFamilyNames[static_cast<std::size_t>(family)];
 }
 
-// What the operator of the router says about one worker (one engine API server). Everything but
-// the URL may be left out: the engine is asked for it, and what is given here wins.
+// What an administrator configures about one worker (one engine API server). Only the URL is
+// required. The router asks the engine for the rest, but a configured value wins.
 struct WorkerSpec {
-  std::string
-      name;  // unique; a digest of the URL's address unless given; [A-Za-z0-9._:-], at most 63
-  std::string url;   // "http://host:port", no path
-  std::string host;  // of the URL, without the brackets of an IPv6 address
+  // Unique, [A-Za-z0-9._:-], at most 63 bytes. By default a digest of the URL's address.
+  std::string name;
+  // "http://host:port", without a path.
+  std::string url;
+  // Of the URL, without the brackets of an IPv6 address.
+  std::string host;
   std::uint16_t port = 0;
-  // ZMQ endpoint of the KV events, empty: ask the engine. "*" as host is the URL's host. With "@"
-  // in front the engine connects to us and we bind it. Of several data-parallel ranks this is the
-  // first one's: rank r has the port r above, as vLLM numbers them.
+  // The ZMQ endpoint of the KV events. Empty: ask the engine. "*" as host means the URL's host.
+  // With "@" in front, the router binds the endpoint and the engine connects. With several
+  // data-parallel ranks it is the endpoint of rank 0: rank r has the port plus r, as vLLM numbers
+  // them.
   std::string events;
-  std::string replay;            // ZMQ endpoint of the replay socket, likewise; empty: ask
-  std::uint32_t ranks = 0;       // data-parallel ranks behind the URL, 0: ask the engine
-  std::uint32_t block_size = 0;  // tokens per KV block, 0: ask the engine
+  // The ZMQ endpoint of the replay socket, in the same form. Empty: ask the engine.
+  std::string replay;
+  // Data-parallel ranks behind the URL. 0: ask the engine.
+  std::uint32_t ranks = 0;
+  // Tokens of a KV block. 0: ask the engine.
+  std::uint32_t block_size = 0;
   Copies copies = Copies::RefCount;
   EngineFamily family = EngineFamily::Vllm;
-  bool drain = false;  // finish what runs, take no new requests
-  // An agent beside the engine tells what it holds, over NATS: the router reads none of its events.
+  // Finish active requests, accept no new ones.
+  bool drain = false;
+  // An agent beside the engine reports its blocks over NATS. The router does not read its events.
   bool agent = false;
-  // File with the engine's API key, for the router's own calls; empty: they carry none.
+  // A file with the engine's API key, for the router's own calls. Empty: these carry no key.
   std::string api_key_file;
 
   bool operator==(const WorkerSpec&) const = default;
 };
 
-// May stand as host in a URL, and in a request's Host field.
+// True if the text may be the host of a URL and of a request's Host field.
 bool is_url_host(std::string_view text);
 
+// One field of a worker's text form.
 struct NamedField {
   std::string name;
   std::string value;
 };
 
-// The fields a worker may have, in the order of the documentation.
+// The fields that a worker may have, in the order of the documentation.
 std::span<const std::string_view> worker_fields();
 
 // Splits "name=w0,url=http://127.0.0.1:8101" into its fields. Errors: InvalidArgument.
 Result<std::vector<NamedField>> split_worker_fields(std::string_view text);
 
-// The endpoint of the rank `offset` above the one whose endpoint this is: the port is that much
-// higher. Errors: InvalidArgument for ipc:// (vLLM numbers ports only) and beyond port 65535.
+// The endpoint of the rank `offset` above the rank of `endpoint`: the port is higher by
+// offset. Errors: InvalidArgument for ipc:// (vLLM numbers only ports), and for ports above 65535.
 Result<std::string> endpoint_of_rank(const std::string& endpoint, std::uint32_t offset);
 
-// Builds a spec from its fields: unknown, repeated, missing or malformed ones are refused with
-// what to write instead. Errors: InvalidArgument, message without the name of the source.
+// Builds a spec from its fields. Refuses unknown, repeated, missing and malformed fields, and says
+// what to write instead. Errors: InvalidArgument. The message does not name the source.
 Result<WorkerSpec> worker_from_fields(std::span<const NamedField> fields);
 
-// split_worker_fields, then worker_from_fields.
+// split_worker_fields(), then worker_from_fields().
 Result<WorkerSpec> parse_worker(std::string_view text);
 
-// The spec as a --worker value that parses to the same spec.
+// The spec as a value of --worker, which parses to the same spec.
 std::string worker_text(const WorkerSpec& worker);
 
 }  // namespace sightline::contract

@@ -12,10 +12,11 @@ namespace {
 
 constexpr std::size_t kNodesMax = 10'000;
 constexpr std::size_t kDepthMax = 32;
-// Twenty times what a thousand workers need.
+// Twenty times the text that a thousand workers need.
 constexpr std::size_t kTextBytesMax = 4 << 20;
 
 std::uint32_t line_of(const YAML::Mark& mark) {
+  // yaml-cpp gives line -1 to a node without a place.
   return mark.line < 0 ? 1 : static_cast<std::uint32_t>(mark.line) + 1;
 }
 
@@ -28,7 +29,7 @@ class TreeReader {
                         std::string(file_name_) + ":" + std::to_string(line) + ": " + message);
   }
 
-  // Aliases are shared nodes: the count of visited ones bounds what they can expand to.
+  // Aliases are shared nodes, so only a count of the visited nodes limits how far they expand.
   Result<YamlNode> read(const YAML::Node& source, std::size_t depth) {
     YamlNode node;
     node.line = line_of(source.Mark());
@@ -37,6 +38,7 @@ class TreeReader {
     if (source.IsScalar()) {
       node.kind = YamlKind::Scalar;
       node.text = source.Scalar();
+      // yaml-cpp gives the tag `!` to a quoted scalar.
       node.is_quoted = source.Tag() == "!";
     } else if (source.IsSequence()) {
       node.kind = YamlKind::Sequence;
@@ -53,6 +55,7 @@ class TreeReader {
     for (const auto& entry : source) {
       const std::uint32_t line = line_of(entry.first.Mark());
       if (!entry.first.IsScalar()) return error(line, "a key must be a plain word");
+      // yaml-cpp accepts a key twice.
       for (const YamlNode& other : node.children) {
         if (other.key == entry.first.Scalar()) {
           return error(line, "'" + other.key + "' is there twice, first in line " +
@@ -71,7 +74,7 @@ class TreeReader {
   std::size_t nodes_ = 0;
 };
 
-// The part of a YAML path before the dot, and the one after it; no dot: all is the second.
+// Splits a YAML path at its dot. Without a dot, the whole path is the second part.
 std::pair<std::string, std::string> split_path(const std::string& path) {
   const std::size_t dot = path.find('.');
   if (dot == std::string::npos) return {"", path};
@@ -111,7 +114,7 @@ class YamlReader {
     return nullptr;
   }
 
-  // Keys below a section, or all sections and top-level keys.
+  // The keys of a section. For an empty section: all sections and top-level keys.
   std::vector<std::string> known_keys(const std::string& section) const {
     std::vector<std::string> keys;
     for (const Setting& row : std::as_const(table_).rows()) {
@@ -202,6 +205,7 @@ Result<YamlNode> parse_yaml(const std::string& text, std::string_view file_name)
   TreeReader reader(file_name);
   if (text.size() > kTextBytesMax) return reader.error(1, "the file is larger than 4 MiB");
   try {
+    // Load() would ignore a second document.
     const std::vector<YAML::Node> documents = YAML::LoadAll(text);
     if (documents.empty()) return YamlNode{};
     if (documents.size() > 1) {

@@ -19,10 +19,10 @@ namespace {
 
 struct Name {
   Resolved found;
-  std::optional<Instant> asked_at;  // a look-up is under way since
-  std::optional<Instant> found_at;  // nothing: what is known is not good
+  std::optional<Instant> asked_at;  // since when a look-up is active
+  std::optional<Instant> found_at;  // nothing: no fresh addresses are known
   Instant retry_at = Instant::min();
-  Duration backoff{0};  // after the failures so far
+  Duration backoff{0};  // the pause after the last failure
   Instant used_at = Instant::min();
   std::vector<Lookup::Done> waiting;
 };
@@ -39,7 +39,7 @@ std::string_view outcome_of(LookupFailure trouble) {
   return "unanswered";
 }
 
-// The first failure of a row, and its end.
+// Logs only the first failure in a row, and the end of the row.
 void log_change(const std::string& name, LookupFailure before, const Resolved& now) {
   if (before == now.trouble) return;
   const LogField host{"host", name};
@@ -55,7 +55,7 @@ void log_change(const std::string& name, LookupFailure before, const Resolved& n
 
 }  // namespace
 
-// Shared with the callbacks of look-ups under way.
+// Shared with the callbacks of active look-ups, which may outlive the Lookup.
 struct Lookup::State : std::enable_shared_from_this<Lookup::State> {
   State(const Options& with, const Clock& time, runtime::Metrics* counts)
       : options(with), clock(time), metrics(counts) {}
@@ -63,12 +63,12 @@ struct Lookup::State : std::enable_shared_from_this<Lookup::State> {
   const Options options;
   const Clock& clock;
   runtime::Metrics* const metrics;
-  std::optional<Servers> servers;  // ends before the rest is gone
+  std::optional<Servers> servers;  // ends before the members below
   Ask ask;
 
   Mutex mutex;
   std::map<std::string, Name, std::less<>> names SL_GUARDED_BY(mutex);
-  std::size_t waiting SL_GUARDED_BY(mutex) = 0;  // callbacks of all names
+  std::size_t waiting SL_GUARDED_BY(mutex) = 0;  // the callbacks of all names
   bool stopped SL_GUARDED_BY(mutex) = false;
 
   Answer find(const std::string& name, Done later, Duration age_max);
@@ -80,7 +80,8 @@ struct Lookup::State : std::enable_shared_from_this<Lookup::State> {
   }
 };
 
-// The name's own, or room for it. Null: all room is taken by names that are asked for.
+// The entry of the name, or room for one. Null: active look-ups take all the room. They must stay,
+// because callers wait for them.
 Name* Lookup::State::entry_of(const std::string& name) {
   const auto known = names.find(name);
   if (known != names.end()) return &known->second;
@@ -110,6 +111,7 @@ Lookup::Answer Lookup::State::find(const std::string& name, Done later, Duration
       entry->used_at = now;
       const Duration age = std::min(age_max, options.good_age_max);
       const bool is_good = entry->found_at && now - *entry->found_at < age;
+      // Fresh enough, or a failure that must not be retried yet.
       if (!entry->asked_at && (is_good || now < entry->retry_at)) {
         return {entry->found};
       }
@@ -125,9 +127,11 @@ Lookup::Answer Lookup::State::find(const std::string& name, Done later, Duration
       }
     }
   }
+  // Outside of the lock, because metrics have locks of their own.
   if (!limit.empty()) count_limit(limit);
   if (!answer.asked_at) answer.found.trouble = LookupFailure::Unanswered;
   if (is_first) {
+    // Weak: the look-up may end after this object.
     ask(name, [weak = weak_from_this(), name](const Resolved& found) {
       if (const auto self = weak.lock()) self->finish(name, found);
     });
@@ -150,6 +154,7 @@ void Lookup::State::take_in(Name& name, Resolved found) const {
   name.retry_at = now + name.backoff;
   name.found_at.reset();
   name.found.trouble = found.trouble;
+  // The old addresses may belong to another machine.
   if (found.trouble == LookupFailure::Unknown) name.found.addresses.clear();
 }
 
@@ -171,6 +176,7 @@ void Lookup::State::finish(const std::string& name, Resolved found) {
     waiting -= callbacks.size();
   }
   log_change(name, before, now);
+  // Outside of the lock: a callback may call find().
   for (const auto& callback : callbacks) callback(now);
 }
 
@@ -206,6 +212,7 @@ void Lookup::stop() {
       entry.waiting.clear();
     }
   }
+  // Outside of the lock: it waits for callbacks that may need it.
   if (state_->servers) state_->servers->stop();
 }
 

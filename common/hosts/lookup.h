@@ -18,56 +18,72 @@
 
 namespace sightline::hosts {
 
-// Why a name has no addresses, or only those that it had before.
+// Why a name has no addresses, or only addresses of an earlier look-up.
 enum class LookupFailure : std::uint8_t {
   None,
-  Unknown,     // there is no such name, or it has no address
-  Unanswered,  // no name server answers, or none is able to
+  // The name does not exist, or has no address.
+  Unknown,
+  // No name server answers, or the servers cannot answer.
+  Unanswered,
 };
 
+// The result of a look-up.
 struct Resolved {
-  std::vector<asio::ip::address> addresses;     // the best first
-  LookupFailure trouble = LookupFailure::None;  // with addresses: they are the last good ones
+  // The best address is first.
+  std::vector<asio::ip::address> addresses;
+  // If there are addresses too, they are the last good ones.
+  LookupFailure trouble = LookupFailure::None;
 };
 
-// The addresses of host names, for all threads that connect to engines. A name is looked up once
-// at a time, however many wait for it; names do not wait for each other. What was found is used
-// for a while. A look-up that nobody answers leaves the last good addresses in use; they
-// are forgotten when the name is gone, as others may have got them.
+// The addresses of host names, for all threads that connect to engines. At most one look-up of a
+// name is active, even if many callers wait for it. Names do not wait for each other.
+//
+// Addresses are used for good_age_max. If no name server answers, the last good addresses stay in
+// use. If the name does not exist, they are dropped, because another machine may have them.
 // Thread safety: all methods from any thread.
 class Lookup {
  public:
   struct Options {
-    Duration good_age_max = std::chrono::seconds(10);     // addresses are reused so long
-    Duration retry_after = std::chrono::seconds(1);       // a failure; it doubles
-    Duration retry_after_max = std::chrono::seconds(10);  // up to this
-    std::size_t names_max = 4096;     // known or asked for; beyond, the one unused longest goes
-    std::size_t waiting_max = 65536;  // callbacks to come, of all names
+    // How long addresses are used.
+    Duration good_age_max = std::chrono::seconds(10);
+    // The pause after a failure. It doubles with each further failure.
+    Duration retry_after = std::chrono::seconds(1);
+    // The longest pause.
+    Duration retry_after_max = std::chrono::seconds(10);
+    // The most names. Beyond, the name that was unused for longest is dropped.
+    std::size_t names_max = 4096;
+    // The most pending callbacks of all names.
+    std::size_t waiting_max = 65536;
   };
   using Done = std::function<void(const Resolved&)>;
   // Asks name servers and calls back once, on any thread, perhaps before it returns.
   using Ask = std::function<void(const std::string& name, Done done)>;
 
-  // Asks the name servers of this machine (Servers), from the first name on. The clock and the
-  // metrics, if any, outlive it.
+  // Asks the name servers of this machine (Servers). They start with the first name. The clock, and
+  // the metrics if given, outlive it.
   explicit Lookup(const Clock& clock, runtime::Metrics* metrics = nullptr);
+  // With another way to ask name servers.
   Lookup(const Options& options, Ask ask, const Clock& clock, runtime::Metrics* metrics);
-  ~Lookup();  // as stop()
+  // Calls stop().
+  ~Lookup();
   Lookup(const Lookup&) = delete;
   Lookup& operator=(const Lookup&) = delete;
 
+  // The known state of a name.
   struct Answer {
-    // While the name is asked for: what was known before. The callback will tell the rest.
+    // During a look-up: the earlier result. The callback brings the new one.
     Resolved found;
-    std::optional<Instant> asked_at = std::nullopt;  // since when it is asked for
+    // Since when a look-up is active. Nothing: no look-up is active.
+    std::optional<Instant> asked_at = std::nullopt;
   };
-  // The addresses of a name; those of a numeric address, which are itself, at once. `later` is
-  // called once where asked_at is set, and never else: quickly, on the thread of the look-ups,
-  // perhaps before this returns. age_max: what was found longer ago is looked up anew, where that
-  // is sooner than good_age_max.
+  // Returns the addresses of a name. A numeric address gives itself, without a look-up. `later` is
+  // called only if asked_at is set, and then once, on the thread of the look-ups, perhaps before
+  // this returns. It must not wait. Results older than age_max are looked up again, if age_max is
+  // below good_age_max.
   Answer find(const std::string& name, Done later, Duration age_max = Duration::max());
 
-  // Ends what is under way. When it returns no callback runs, nor will one. Idempotent.
+  // Ends active look-ups. When it returns, no callback runs or will run. Further calls have no
+  // effect.
   void stop();
 
  private:

@@ -25,20 +25,21 @@
 namespace sightline::hosts {
 namespace {
 
-// To each server, of a question without an answer; doubled with every round of them.
+// How long each server gets for an answer. It doubles with each round.
 constexpr int kAnswerTimeout_ms = 1000;
 constexpr int kRounds = 3;
-// Answers to many names come at once.
+// The answers to many names arrive together.
 constexpr int kReceiveBufferBytes = 1 << 20;
 constexpr std::size_t kAddressesMax = 16;  // of one name
 constexpr const char* kServersFile = "/etc/resolv.conf";
 
+// A look-up that a caller has ordered.
 struct Order {
   std::string name;
   Lookup::Done done;
 };
 
-// What tells one content of a file from the next.
+// A value that changes when the file's content changes.
 using Version = std::array<std::int64_t, 5>;
 
 Version version_of(const char* file) {
@@ -81,7 +82,7 @@ std::vector<asio::ip::address> addresses_of(const ares_addrinfo* found) {
   return addresses;
 }
 
-// Questions under one reading of /etc/resolv.conf.
+// The questions that were sent under one version of /etc/resolv.conf.
 class Channel {
  public:
   explicit Channel(const Version& version) : version_(version) {
@@ -89,10 +90,10 @@ class Channel {
     options.timeout = kAnswerTimeout_ms;
     options.tries = kRounds;
     options.socket_receive_buffer_size = kReceiveBufferBytes;
-    std::array<char, 3> lookups{"fb"};  // the file of hosts, then name servers
+    std::array<char, 3> lookups{"fb"};  // the hosts file, then name servers
     options.lookups = lookups.data();
     options.sock_state_cb = [](void* self, ares_socket_t socket, int read, int write) {
-      // c-ares knows no exceptions. A socket that is not watched is one that times out.
+      // c-ares knows no exceptions. An unwatched socket times out.
       run_step([&] { static_cast<Channel*>(self)->watch(socket, read != 0, write != 0); });
     };
     options.sock_state_cb_data = this;
@@ -118,7 +119,7 @@ class Channel {
     }
     auto question = std::make_unique<Question>(Question{this, order});
     ++open_;
-    // Taken back by answered().
+    // answered() deletes it.
     send(question.release(), AF_UNSPEC);
   }
 
@@ -130,7 +131,7 @@ class Channel {
   void process_timeouts() {
     if (channel_ != nullptr) ares_process_fd(channel_, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
   }
-  // Milliseconds to the next timeout, at most `longest`.
+  // Milliseconds until the next timeout, at most `longest`.
   [[nodiscard]] int timeout_ms(int longest) const {
     if (channel_ == nullptr) return longest;
     timeval most{.tv_sec = longest / 1000, .tv_usec = (longest % 1000) * 1000};
@@ -144,7 +145,7 @@ class Channel {
     Channel* channel;
     Order order;
     int family = AF_UNSPEC;
-    bool was_unanswered = false;  // for IPv4
+    bool was_unanswered = false;  // the question for IPv4
   };
 
   void watch(int socket, bool reads, bool writes) {
@@ -174,7 +175,7 @@ class Channel {
       ares_freeaddrinfo(found);
     }
     if (channel.is_ending_ || status == ARES_EDESTRUCTION) return;
-    // "No data" hides that the question for one of both families was not answered.
+    // "No data" may hide that the question for one of the two families had no answer, so ask each.
     if (status == ARES_ENODATA && question->family == AF_UNSPEC) {
       channel.send(question.release(), AF_INET);
       return;
@@ -195,7 +196,7 @@ class Channel {
 
   const Version version_;
   ares_channel channel_ = nullptr;
-  std::map<int, short> sockets_;  // and what is awaited of them
+  std::map<int, short> sockets_;  // and the events to wait for
   std::size_t open_ = 0;          // questions without an answer
   bool is_ending_ = false;
 };
@@ -203,7 +204,7 @@ class Channel {
 }  // namespace
 
 struct Servers::State {
-  // Timeouts are looked for at least so often; only while a question is open.
+  // The most time between two checks for timeouts, while a question is open.
   static constexpr int kLongestWait_ms = 1000;
 
   const int wake_up = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
@@ -213,11 +214,13 @@ struct Servers::State {
   bool stopped SL_GUARDED_BY(mutex) = false;
   std::optional<WorkerThread> thread SL_GUARDED_BY(mutex);
 
-  // The thread's own. The last one takes what is asked, the others end with their questions.
+  // Only the thread uses these. The last channel takes new questions. An older channel ends with
+  // its last question.
   std::vector<std::unique_ptr<Channel>> channels;
   std::vector<Order> taken;  // not asked yet
 
   void run(const std::stop_token& stop) {
+    // A failed step ends only itself. What it had taken stays in `taken`.
     while (!stop.stop_requested()) {
       run_step([this] {
         take_orders();
@@ -280,6 +283,7 @@ void Servers::stop() {
     thread.swap(state_->thread);
   }
   if (!thread) return;
+  // The thread is joined when `thread` is destroyed, outside of the lock.
   thread->request_stop();
   eventfd_write(state_->wake_up, 1);
 }

@@ -10,22 +10,23 @@
 
 namespace sightline::hosts {
 
-// Asks for host names as /etc/resolv.conf says, search domains included; names of /etc/hosts come
-// first. Changes of both files count from the next name on. No name holds a thread, so any number
-// may be without an answer; other sources of /etc/nsswitch.conf are not asked.
+// Asks name servers as /etc/resolv.conf says, with its search domains. Names in /etc/hosts come
+// first. Changes of both files apply from the next name on. Other sources of /etc/nsswitch.conf are
+// not used. A name does not occupy a thread, so any number of names may be without an answer.
 // Thread safety: all methods from any thread.
 class Servers {
  public:
   Servers();
-  ~Servers();  // as stop()
+  // Calls stop().
+  ~Servers();
   Servers(const Servers&) = delete;
   Servers& operator=(const Servers&) = delete;
 
-  // When it returns nobody is being called back, nor will be. Idempotent.
+  // When it returns, no callback runs or will run. Further calls have no effect.
   void stop();
 
-  // Calls back once, on a thread of its own, which starts with the first name. Several seconds
-  // pass before silence is taken for an answer.
+  // Calls back once, on a thread of its own, which starts with the first name. If no server
+  // answers, it calls back after several seconds.
   void ask(const std::string& name, Lookup::Done done);
 
  private:

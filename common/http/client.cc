@@ -19,6 +19,7 @@ namespace {
 using asio::ip::tcp;
 using Addresses = std::vector<asio::ip::address>;
 
+// The first size of a response's buffer.
 constexpr std::size_t kUpstreamBufferBytes = 16384;
 
 Error not_connected() {
@@ -34,18 +35,18 @@ Error no_means() {
 
 struct Dial::Lookup {
   Gate done;
-  Addresses addresses;  // those of before, until it is done
+  Addresses addresses;  // the addresses of an earlier look-up, until it is done
 };
 
 void Dial::stop() {
   if (std::exchange(stopped_, true)) return;
   if (wire_) wire_->close();
-  // Last: it may resume the coroutine that owns this object.
+  // Last, because it may resume the coroutine that owns this object.
   const auto lookup = lookup_;
   if (lookup) lookup->done.open();
 }
 
-// The connections of one I/O thread.
+// The connections of one I/O thread. Only this thread uses them, so they need no lock.
 struct Connections::Shard {
   using Bucket = std::vector<std::shared_ptr<Wire>>;
 
@@ -61,6 +62,7 @@ struct Connections::Shard {
     const auto dropped = std::move(*found);
     bucket->second.erase(found);
     --idle_count;
+    // Without a callback, because close() ends the receiving, which would call it.
     dropped->watch({});
     dropped->close();
   }
@@ -114,6 +116,7 @@ std::shared_ptr<Wire> Connections::take_idle(const ServerAddress& endpoint) {
   const auto bucket = shard.idle.find(endpoint);
   if (bucket == shard.idle.end()) return nullptr;
   while (!bucket->second.empty()) {
+    // The one used last is the least likely to be closed by the server.
     auto wire = std::move(bucket->second.back());
     bucket->second.pop_back();
     --shard.idle_count;
@@ -128,6 +131,7 @@ std::shared_ptr<Wire> Connections::take_idle(const ServerAddress& endpoint) {
 }
 
 void Connections::keep(const ServerAddress& endpoint, std::shared_ptr<Wire> wire) {
+  // After stop() no callback would ever remove the connection.
   if (!state_->pool.running()) {
     wire->close();
     return;
@@ -135,13 +139,14 @@ void Connections::keep(const ServerAddress& endpoint, std::shared_ptr<Wire> wire
   auto& shard = shard_here();
   auto& bucket = shard.idle[endpoint];
   const ClientOptions& options = state_->options;
+  // Unread bytes would be taken for the next response.
   if (bucket.size() >= options.idle_per_endpoint_max ||
       shard.idle_count >= options.idle_per_thread_max || wire->ended() ||
       !wire->received().empty()) {
     wire->close();
     return;
   }
-  // Whatever happens on an idle connection, be it bytes nobody asked for, ends its use.
+  // Any event on an idle connection, even unexpected bytes, ends its use.
   wire->watch([&shard, endpoint, kept = wire.get()] { shard.drop(endpoint, kept); });
   wire->set_deadline(state_->options.idle_age_max);
   wire->listen();
@@ -161,6 +166,7 @@ Task<Result<std::shared_ptr<Wire>>> Connections::connect(const ServerAddress& en
   deadline.set(timeout);
   const auto addresses = co_await resolve(endpoint.host, dial);
   std::shared_ptr<Wire> connected;
+  // Both stay true only if every address fails in the same way.
   dial.refused_ = !addresses.empty();
   dial.local_ = !addresses.empty();
   for (const auto& address : addresses) {
@@ -191,10 +197,12 @@ Task<Result<std::shared_ptr<Wire>>> Connections::connect(const ServerAddress& en
 
 Task<Addresses> Connections::resolve(const std::string& host, Dial& dial) {
   asio::error_code code;
+  // A numeric address needs no look-up.
   const auto numeric = asio::ip::make_address(host, code);
   if (!code) co_return Addresses{numeric};
   auto& shard = shard_here();
   const auto lookup = std::make_shared<Dial::Lookup>();
+  // The look-up may end after this attempt, on another thread. A weak pointer then finds nothing.
   auto later = [weak = std::weak_ptr(lookup),
                 &context = shard.context](const hosts::Resolved& found) {
     auto take = [weak, addresses = found.addresses] {
@@ -206,10 +214,13 @@ Task<Addresses> Connections::resolve(const std::string& host, Dial& dial) {
     asio::post(context, std::move(take));
   };
   auto known = state_->names.find(host, std::move(later));
+  // A fresh answer needs no wait.
   if (!known.asked_at) co_return std::move(known.found.addresses);
   lookup->addresses = std::move(known.found.addresses);
   auto stop_waiting = [&lookup] { lookup->done.open(); };
   Deadline patience(shard.deadlines, stop_waiting);
+  // With old addresses the wait is short, because they are probably still right. Without any, only
+  // the connect timeout ends it.
   if (!lookup->addresses.empty()) {
     const auto waited = system_clock().now() - *known.asked_at;
     patience.set(std::max(state_->options.lookup_patience - waited, Duration::zero()));
@@ -221,6 +232,7 @@ Task<Addresses> Connections::resolve(const std::string& host, Dial& dial) {
 }
 
 void Connections::forget(const ServerAddress& endpoint) {
+  // By post, because each thread owns its connections.
   for (std::size_t i = 0; i < state_->shards.size(); ++i) {
     asio::post(state_->pool.context(i), [self = shared_from_this(), i, endpoint] {
       self->state_->shards[i]->drop_all(endpoint);

@@ -18,20 +18,21 @@ namespace beast = boost::beast;
 using beast::http::error;
 using beast::http::field;
 
-// Beast 1.74 asserts that at least this much of a last chunk is presented; a chunk's header and
-// what must follow it is never shorter.
+// Beast 1.74 asserts that at least this much of a last chunk is there. The header of a chunk with
+// the bytes that must follow it is never shorter.
 constexpr std::size_t kChunkHeadBytesMin = 5;
-constexpr std::size_t kMethodBytesMax = 32;
-// Of a request's first line besides its target: method, version, two spaces.
+constexpr std::size_t kMethodBytesMax = 32;  // no registered method is this long
+// What a request's first line has besides its target: method, version, two spaces.
 constexpr std::size_t kFirstLineRestBytesMax = 64;
 constexpr std::string_view kCrlf = "\r\n";
 
 std::string_view view_of(beast::string_view text) { return {text.data(), text.size()}; }
 
-// What the parser has told about the message so far.
+// The parser's results for the current message.
 struct Message {
   explicit Message(const DecodeLimits& decode_limits) : limits(decode_limits) {}
 
+  // Keeps the memory of the headers, because the next message needs as much.
   void reset() {
     const auto kept = limits;
     auto old_headers = std::move(headers);
@@ -108,14 +109,15 @@ class Parser final : public beast::http::basic_parser<is_request> {
 
  public:
   explicit Parser(Message& message) : message_(message) {
-    // Limits are counted by Message: Beast's header limit restarts with every call, and an unset
-    // body limit refuses every Content-Length.
+    // Message counts the limits. Beast's header limit restarts with every call, and without a body
+    // limit Beast refuses every Content-Length.
     this->header_limit(std::numeric_limits<std::uint32_t>::max());
     this->body_limit(std::numeric_limits<std::uint64_t>::max());
   }
 
  private:
   void refuse(Code& code, const Malformed& refusal) {
+    // Beast only knows error codes, so the reason is stored beside it.
     message_.refusal = refusal;
     code = error::bad_field;
   }
@@ -142,10 +144,12 @@ class Parser final : public beast::http::basic_parser<is_request> {
 
   void on_field_impl(field name, beast::string_view text, beast::string_view value,
                      Code& code) override {
-    if (message_.head_done) return;  // a trailer: nothing depends on it
+    // A trailer. No code reads it.
+    if (message_.head_done) return;
     if (message_.headers.size() >= message_.limits.header_fields_max) {
       return refuse(code, too_many_fields(message_.limits));
     }
+    // Readers differ in how they understand a repeated or odd Content-Length.
     if (name == field::content_length) {
       const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
       const bool number = std::all_of(value.begin(), value.end(), is_digit);
@@ -155,6 +159,7 @@ class Parser final : public beast::http::basic_parser<is_request> {
       }
     }
     if (name == field::transfer_encoding) {
+      // In HTTP/1.0 the field has no meaning, so a reader of that version would find another body.
       if (std::exchange(message_.has_coding, true) || !message_.http11) {
         code = error::bad_transfer_encoding;
         return;
@@ -177,11 +182,13 @@ class Parser final : public beast::http::basic_parser<is_request> {
 
   void on_header_impl(Code& code) override {
     message_.head_done = true;
+    // RFC 9112 section 3.2 demands this answer. Two readers could route by different fields.
     if (is_request && message_.hosts != 1 && (message_.http11 || message_.hosts > 1)) {
       refuse(code, {400, ErrorCode::InvalidArgument, "there is not exactly one Host field", {}});
     }
   }
 
+  // The decoder returns pieces, so there is no body to prepare.
   void on_body_init_impl(const boost::optional<std::uint64_t>&, Code&) override {}
 
   std::size_t on_body_impl(beast::string_view body, Code&) override {
@@ -215,6 +222,7 @@ struct Decoding {
   }
 
   Step step(std::string_view input) {
+    // A refusal is final.
     if (message.refusal) return {Step::Kind::Refused, 0, {}};
     return message.head_done ? body_step(input) : head_step(input);
   }
@@ -226,6 +234,7 @@ struct Decoding {
     if (is_first_line_too_long(rest)) {
       return refused(target_too_long(message.limits));
     }
+    // A lone CR may begin an empty line, which only the next byte shows.
     const bool half_line_end = is_request && !parser->got_some() && rest == "\r";
     if (rest.empty() || half_line_end) {
       code = error::need_more;
@@ -233,22 +242,23 @@ struct Decoding {
       consumed += parser->put({rest.data(), rest.size()}, code);
     }
     message.header_bytes += consumed;
+    // The unread part counts, or a header without an end would never reach the limit.
     if (code == error::need_more) {
       if (over_header_limit(input.size() - consumed)) return refused();
       return {Step::Kind::NeedMore, consumed, {}};
     }
     if (code) return refused(refusal_of(code));
     if (over_header_limit(0)) return refused();
-    // The parser joins folded lines; a server refuses them (RFC 9112 section 5.2). It reads a
-    // header's fields at once, when all of them are there.
+    // The parser joins folded lines, but a server must refuse them (RFC 9112 section 5.2). The
+    // parser reads a header's fields in one call, so the whole header is in this input.
     if (is_request && has_folded_line(input.substr(0, consumed))) {
       return refused({400, ErrorCode::InvalidArgument, "a header field is folded over lines", {}});
     }
     return {Step::Kind::Head, consumed, {}};
   }
 
-  // The same answer whether the line is complete or not, wherever its bytes were cut. The parser
-  // may hold back a complete first line until the header is complete.
+  // Gives the same answer for a complete and an incomplete line, wherever its bytes were cut. The
+  // parser may hold a complete first line back until the header is complete.
   bool is_first_line_too_long(std::string_view input) const {
     if (!is_request || message.start_line_done) return false;
     const auto line = input.substr(0, input.find(kCrlf));
@@ -256,7 +266,7 @@ struct Decoding {
     return size > message.limits.target_bytes_max + kFirstLineRestBytesMax;
   }
 
-  // Empty lines before a request line are to be ignored (RFC 9112 section 2.2).
+  // A server ignores empty lines before a request line (RFC 9112 section 2.2).
   static std::size_t empty_lines_bytes(std::string_view input) {
     std::size_t bytes = 0;
     while (is_request && input.substr(bytes).starts_with(kCrlf)) bytes += kCrlf.size();
@@ -268,6 +278,7 @@ struct Decoding {
     for (;;) {
       if (message.finished) return {Step::Kind::End, consumed, {}};
       const auto rest = input.substr(consumed);
+      // Beast needs a minimum of bytes there, see kChunkHeadBytesMin.
       const bool at_chunk_head = message.has_coding && message.chunk_remaining == 0;
       if (rest.empty() || (at_chunk_head && rest.size() < kChunkHeadBytesMin)) {
         return {Step::Kind::NeedMore, consumed, {}};
@@ -277,6 +288,7 @@ struct Decoding {
       consumed += parser->put({rest.data(), rest.size()}, code);
       if (code == error::need_more) return {Step::Kind::NeedMore, consumed, {}};
       if (code) return refused(refusal_of(code));
+      // A put() without a piece has read framing only, so the loop goes on.
       if (!message.piece.empty()) return {Step::Kind::Body, consumed, message.piece};
     }
   }
@@ -288,7 +300,7 @@ struct Decoding {
   }
 
   Step refused() { return {Step::Kind::Refused, 0, {}}; }
-  // A reason noted by the parser's callbacks is the more exact one.
+  // A reason from the parser's callbacks is more exact.
   Step refused(const Malformed& refusal) {
     if (!message.refusal) message.refusal = refusal;
     return refused();
@@ -342,6 +354,7 @@ Step ResponseDecoder::end_of_input() {
   if (state_->message.refusal) return state_->refused();
   if (state_->message.finished) return {Step::Kind::End, 0, {}};
   beast::error_code code = error::partial_message;
+  // put_eof() asserts that the message has begun.
   if (state_->parser->got_some()) state_->parser->put_eof(code);
   return code ? state_->refused(refusal_of(code)) : Step{Step::Kind::End, 0, {}};
 }

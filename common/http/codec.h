@@ -14,61 +14,80 @@
 
 namespace sightline::http {
 
-// Bytes and messages of HTTP/1.1 (RFC 9112); no I/O.
+// Encodes and decodes messages of HTTP/1.1 (RFC 9112). No I/O.
 
+// Limits on the header of a message. A message above one is refused.
 struct DecodeLimits {
-  std::size_t header_bytes_max = 65536;  // start line and fields, line ends included
+  // Start line and fields, with their line ends.
+  std::size_t header_bytes_max = 65536;
   std::size_t header_fields_max = 100;
-  std::size_t target_bytes_max = 8192;  // requests only
+  // Of requests only.
+  std::size_t target_bytes_max = 8192;
 };
 
-// What one step of decoding found in the input.
+// The result of one decoding step.
 struct Step {
   enum class Kind {
-    NeedMore,  // the rest of the input is the start of something: present it again with more
-    Head,      // the header is complete
-    Body,      // `body` is the next piece of the decoded body
-    End,       // the message is complete; input behind it belongs to the next one
-    Refused,   // not HTTP, ambiguous, or above a limit; see refusal()
+    // The rest of the input is incomplete: call again with more bytes behind it.
+    NeedMore,
+    // The header is complete.
+    Head,
+    // `body` is the next piece of the decoded body.
+    Body,
+    // The message is complete. Input after it belongs to the next message.
+    End,
+    // The input is not HTTP, is ambiguous, or exceeds a limit. refusal() gives the reason.
+    Refused,
   };
   Kind kind = Kind::NeedMore;
-  std::size_t consumed = 0;  // bytes of the input that are done with
-  std::string_view body;     // lies in the input; empty except for Body
+  // How many bytes of the input were decoded.
+  std::size_t consumed = 0;
+  // A part of the input. Empty except for Body.
+  std::string_view body;
 };
 
-// Why a message was refused. For requests, status is what to answer.
+// The reason why a message was refused. For a request, `status` is the answer's status.
 struct Malformed {
   int status = 400;
   ErrorCode code = ErrorCode::InvalidArgument;
   std::string message;
-  std::string limit;  // that was exceeded, as in Error
+  // The limit that was exceeded, as in Error.
+  std::string limit;
 };
 
-// Decodes requests, one after the other. Anything that two readers could understand differently
-// is refused: duplicate or odd Content-Length, Content-Length with Transfer-Encoding, another
-// transfer coding than a single "chunked", malformed chunks, a missing or repeated Host. A body of
-// known length may also be read past the decoder: reset() then begins the next request.
+// Decodes requests, one after the other. It refuses messages that two readers could understand
+// differently, because a proxy and a server that disagree allow request smuggling. Refused are:
+// - a repeated or malformed Content-Length, or Content-Length with Transfer-Encoding
+// - another transfer coding than a single "chunked", and malformed chunks
+// - a missing or repeated Host
+//
+// The caller may read a body of known length itself, without the decoder. reset() then begins the
+// next request.
+// Thread safety: one thread at a time, also for ResponseDecoder.
 class RequestDecoder {
  public:
   explicit RequestDecoder(const DecodeLimits& limits);
   ~RequestDecoder();
 
+  // Begins the next request.
   void reset();
-  // Decodes up to the next Step. Input begins where the former step's `consumed` ended.
+  // Decodes up to the next Step. `input` begins where the previous step's `consumed` ended.
   Step step(std::string_view input);
 
-  // True once the first byte of a request, apart from empty lines, was seen.
+  // True after the first byte of a request. Empty lines before it do not count.
   [[nodiscard]] bool begun() const;
 
-  // After Head. method, target and headers may be moved from.
+  // The header's data, valid after Head. The caller may move method, target and headers away.
   [[nodiscard]] std::string& method();
   [[nodiscard]] std::string& target();
   [[nodiscard]] Headers& headers();
-  [[nodiscard]] bool http11() const;  // else HTTP/1.0
+  // False: HTTP/1.0.
+  [[nodiscard]] bool http11() const;
   [[nodiscard]] bool keep_alive() const;
   [[nodiscard]] bool chunked() const;
   [[nodiscard]] std::optional<std::uint64_t> content_length() const;
 
+  // Valid after Refused.
   [[nodiscard]] const Malformed& refusal() const;
 
  private:
@@ -76,23 +95,27 @@ class RequestDecoder {
   std::unique_ptr<State> state_;
 };
 
-// Decodes responses with the same strictness about framing.
+// Decodes responses. Equally strict about framing.
 class ResponseDecoder {
  public:
   explicit ResponseDecoder(const DecodeLimits& limits);
   ~ResponseDecoder();
 
-  // Begins the next response; one to a HEAD request has no body whatever its header says.
+  // Begins the next response. A response to a HEAD request has no body, even if its header
+  // announces one.
   void reset(bool answers_head = false);
+  // Decodes up to the next Step, as RequestDecoder does.
   Step step(std::string_view input);
-  // The connection ended here: End, or Refused when the message is incomplete or was refused.
+  // For the end of the connection. Returns End, or Refused if the message is
+  // incomplete or was refused before.
   Step end_of_input();
 
-  // After Head.
+  // Valid after Head.
   [[nodiscard]] int status() const;
   [[nodiscard]] const Headers& headers() const;
   [[nodiscard]] bool keep_alive() const;
 
+  // Valid after Refused.
   [[nodiscard]] const Malformed& refusal() const;
 
  private:
@@ -100,28 +123,34 @@ class ResponseDecoder {
   std::unique_ptr<State> state_;
 };
 
-// How a message's body ends.
+// How the body of a message ends.
 struct Framing {
   enum class Kind { None, Length, Chunked, UntilClose };
   Kind kind = Kind::None;
-  std::uint64_t bytes = 0;  // of Length
+  // Only for Length.
+  std::uint64_t bytes = 0;
 };
 
+// What append_response_head() writes.
 struct ResponseHead {
   int status = 200;
-  const Headers* headers = nullptr;  // may be null; framing fields in it are left out
+  // May be null. Its framing fields are left out.
+  const Headers* headers = nullptr;
   Framing framing;
-  bool http11 = true;  // of the request it answers
+  // The version of the request.
+  bool http11 = true;
   bool keep_alive = true;
 };
 
+// Appends a response's header with the fields that `framing` and keep_alive need.
 void append_response_head(std::string& out, const ResponseHead& head);
 
-// A request's head for the given Host value; framing and host fields in head.headers are left out.
+// Appends a request's header with this Host value. Leaves out the framing and host fields of
+// head.headers. POST, PUT and PATCH always get a Content-Length.
 void append_request_head(std::string& out, const RequestHead& head, std::string_view host,
                          std::uint64_t body_bytes);
 
-// The line that begins a chunk.
+// Appends the line that begins a chunk. kChunkEnd ends the chunk, kLastChunk the body.
 void append_chunk_head(std::string& out, std::size_t bytes);
 inline constexpr std::string_view kChunkEnd = "\r\n";
 inline constexpr std::string_view kLastChunk = "0\r\n\r\n";

@@ -8,6 +8,7 @@
 namespace sightline::http {
 namespace {
 
+// Fields that the encoder itself writes. A second copy could contradict the real framing.
 bool is_framing(std::string_view name) {
   return equal_names(name, "content-length") || equal_names(name, "transfer-encoding") ||
          equal_names(name, "connection");
@@ -38,6 +39,7 @@ void append_response_head(std::string& out, const ResponseHead& head) {
   }
   if (!head.keep_alive) {
     append_field(out, "connection", "close");
+    // HTTP/1.0 closes by default, so keeping the connection open must be announced.
   } else if (!head.http11) {
     append_field(out, "connection", "keep-alive");
   }
@@ -53,6 +55,7 @@ void append_request_head(std::string& out, const RequestHead& head, std::string_
       append_field(out, field.name, field.value);
     }
   }
+  // RFC 9110 section 8.6: a request whose method expects a body announces a length of 0.
   const bool expects_body = head.method == "POST" || head.method == "PUT" || head.method == "PATCH";
   if (body_bytes > 0 || expects_body) append_number_field(out, "content-length", body_bytes);
   out.append("\r\n");

@@ -13,9 +13,10 @@
 namespace sightline::http {
 namespace {
 
-constexpr std::size_t kSpareBytes = 64;
+constexpr std::size_t kSpareBytes = 64;  // for simdjson, which parses the body without a copy then
 constexpr int kSwitchingProtocols = 101;
-// A server sends "100 Continue" and perhaps some "103 Early Hints" (RFC 8297) before its answer.
+// A server may send "100 Continue" and some "103 Early Hints" (RFC 8297) before its answer. Without
+// a limit it could occupy the caller for ever.
 constexpr int kInterimResponsesMax = 32;
 constexpr std::string_view kUpstream = "the upstream server ";
 
@@ -50,19 +51,21 @@ struct Exchange::State {
   ~State() { release(); }
 
   Error fail(Failure how, std::string_view what) {
-    // A cancelled exchange fails in whatever way its closed connection makes it fail.
+    // A cancelled exchange fails in any way that its closed connection produces.
     failure = cancelled ? Failure::Cancelled : how;
     if (cancelled) what = "was not waited for";
     if (wire) wire->close();
+    // Once the client may have seen bytes, another attempt could repeat them.
     const bool retryable = !response_begun && !cancelled;
     return worker_error(code_of(failure), std::string(kUpstream).append(what), retryable);
   }
 
-  // Gives the connection back, or closes it if it can not be used again.
+  // Returns the connection to the pool, or closes it if it cannot be used again.
   void release() {
     if (!wire) return;
     if (!complete && failure == Failure::None && !cancelled) {
-      // A caller that did not want the body need not read it, if it has come already.
+      // A caller that ignores the body need not read it. If the rest is here already, the
+      // connection can still be used.
       static_cast<void>(decode_body());
     }
     const auto done = std::exchange(wire, nullptr);
@@ -85,7 +88,7 @@ struct Exchange::State {
   std::shared_ptr<Wire> wire;
   Dial dial;
   Duration between_bytes{};
-  std::size_t held_bytes = 0;  // of the receive buffer, in use by the caller
+  std::size_t held_bytes = 0;  // of the receive buffer, which the caller still reads
   Failure failure = Failure::None;
   bool answers_head = false;
   bool response_begun = false;
@@ -107,13 +110,14 @@ Task<Result<Done>> Exchange::State::converse(const Call& call) {
   for (const auto piece : call.body) body_bytes += piece.size();
   std::string head;
   append_request_head(head, call.head, host_field(call.endpoint), body_bytes);
+  // Pieces are sent as they are: a body may be many megabytes.
   std::vector<std::string_view> pieces{head};
   pieces.insert(pieces.end(), call.body.begin(), call.body.end());
   Pace pace({.stall = call.timeouts.write});
   const auto sent = co_await wire->send(pieces, pace);
   if (cancelled) co_return fail(Failure::Cancelled, "");
   if (sent == Io::TimedOut) co_return fail(Failure::Timeout, "did not take the request in time");
-  // A server may answer and close before it has read everything: look for an answer in any case.
+  // A server may answer and close before it has read everything, so read an answer in any case.
   co_return co_await read_head(call);
 }
 
@@ -131,6 +135,7 @@ Task<Result<Done>> Exchange::State::read_head(const Call& call) {
     }
     if (step.kind == Step::Kind::Head) {
       const auto status = decoder.status();
+      // This client never asks for an upgrade, so the following bytes would be unknown.
       if (status == kSwitchingProtocols) {
         co_return fail(Failure::Corrupt, "switched to another protocol unasked");
       }
@@ -149,8 +154,8 @@ Task<Result<Done>> Exchange::State::read_head(const Call& call) {
   co_return Done{};
 }
 
-// Decodes what the receive buffer holds. Chunks that lie in it together are moved together over
-// the framing between them, so that a burst becomes one piece.
+// Decodes the bytes of the receive buffer. Moves the data of its chunks together, over the framing
+// between them, so a burst becomes one piece.
 Result<std::string_view> Exchange::State::decode_body() {
   char* const start = wire->received_bytes();
   const auto input = wire->received();
@@ -159,7 +164,7 @@ Result<std::string_view> Exchange::State::decode_body() {
   while (!complete) {
     const auto step = decoder.step(input.substr(held_bytes));
     if (step.kind == Step::Kind::Refused) {
-      // What came before it is still given out; the decoder refuses again at the next call.
+      // Returns the bytes before it first. The decoder refuses again at the next call.
       if (body_bytes > 0) break;
       return fail(Failure::Corrupt, "sent a malformed body");
     }
@@ -192,6 +197,7 @@ Task<Result<Done>> Exchange::start(const Call& call) {
   if (state.wire) {
     auto result = co_await state.converse(call);
     state.kept_closed = state.failure == Failure::NoAnswer;
+    // The server has probably closed all its idle connections, for example at a restart.
     if (state.kept_closed) state.connections->forget_here(call.endpoint);
     co_return result;
   }
@@ -217,6 +223,7 @@ Task<Result<std::string_view>> Exchange::read_some() {
   }
   if (!state.wire || state.cancelled) co_return state.fail(Failure::Cancelled, "");
   for (;;) {
+    // The caller has read the previous piece.
     state.wire->consume(std::exchange(state.held_bytes, 0));
     const auto piece = state.decode_body();
     if (!piece.ok() || !piece->empty()) co_return piece;
@@ -229,6 +236,7 @@ Task<Result<std::string_view>> Exchange::read_some() {
     const auto io = co_await state.wire->more();
     state.wire->clear_deadline();
     if (io == Io::Done) continue;
+    // Without a length, the end of the connection is the end of the body.
     const bool by_close = io == Io::Closed && !state.cancelled &&
                           state.decoder.end_of_input().kind == Step::Kind::End;
     if (!by_close) co_return state.ended_early(io);
@@ -244,7 +252,7 @@ void Exchange::cancel() {
   if (state.cancelled) return;
   state.cancelled = true;
   if (state.wire) state.wire->close();
-  // Last: it may resume start() before returning.
+  // Last, because it may resume start() before it returns.
   state.dial.stop();
 }
 
@@ -262,6 +270,7 @@ Task<Result<std::string>> read_all(Exchange& exchange, std::size_t bytes_max) {
     if (!piece.ok()) co_return piece.error();
     if (piece->empty()) break;
     if (piece->size() > bytes_max - body.size()) {
+      // Otherwise the rest of the answer would have to be read before the connection can be used.
       exchange.cancel();
       co_return worker_error(ErrorCode::TooLarge, "the upstream server's answer is too large",
                              false);

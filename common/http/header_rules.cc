@@ -23,7 +23,7 @@ bool consists_of(std::string_view text, std::string_view signs) {
   });
 }
 
-// Nothing, or what follows the host.
+// True for no text, or for a colon with a port.
 bool is_port_part(std::string_view text) {
   if (text.empty()) return true;
   if (text.front() != ':' || text.size() > 1 + kPortDigitsMax) return false;
@@ -44,6 +44,7 @@ bool is_host_value(std::string_view value) {
 }
 
 bool has_folded_line(std::string_view header) {
+  // A blank after a line end continues the line. Another reader might start a new field there.
   for (auto end = header.find(kCrlf); end != header.npos; end = header.find(kCrlf, end + 1)) {
     const auto next = header.substr(end + kCrlf.size());
     if (next.starts_with(' ') || next.starts_with('\t')) return true;

@@ -10,7 +10,7 @@
 namespace sightline::http {
 namespace {
 
-// Those whose client has just sent something are asked in vain.
+// How many connections one call asks. Those whose client has just sent bytes refuse.
 constexpr std::size_t kAskedMax = 16;
 
 }  // namespace
@@ -18,6 +18,7 @@ constexpr std::size_t kAskedMax = 16;
 void IdleConnections::Entry::enter(Instant now) {
   if (here_.empty()) return;
   here_.front().since = now;
+  // To the end, so the list stays in the order of waiting.
   all_.waiting_.splice(all_.waiting_.end(), here_);
   node_ = std::prev(all_.waiting_.end());
   all_.publish();
@@ -32,7 +33,7 @@ void IdleConnections::Entry::leave() {
 bool IdleConnections::close_longest() {
   std::size_t asked = 0;
   for (auto node = waiting_.begin(); node != waiting_.end() && asked < kAskedMax; ++asked) {
-    // One that gives way may leave the list at once.
+    // A connection that gives way may leave the list in this call.
     auto* const connection = (node++)->connection;
     if (connection->give_way()) return true;
   }

@@ -11,8 +11,9 @@ namespace sightline::http {
 
 class ServerConnection;
 
-// The connections of one I/O thread that wait for a request, the one that waits longest first.
-// Thread safety: waits_since() from any thread, the rest on that I/O thread.
+// The connections of one I/O thread that wait for a request. The one that waits longest is first.
+// The server closes it when it needs a descriptor, a place or memory for a new connection.
+// Thread safety: waits_since() from any thread, the rest on the I/O thread.
 class IdleConnections {
  public:
   IdleConnections() = default;
@@ -20,7 +21,7 @@ class IdleConnections {
   IdleConnections(const IdleConnections&) = delete;
   IdleConnections& operator=(const IdleConnections&) = delete;
 
-  // A connection's place in the list, which both outlive.
+  // The place of a connection in the list. The list and the connection outlive it.
   class Entry {
    public:
     Entry(IdleConnections& all, ServerConnection& connection) : all_(all) {
@@ -29,9 +30,9 @@ class IdleConnections {
     ~Entry() { leave(); }
     Entry(const Entry&) = delete;
     Entry& operator=(const Entry&) = delete;
-    // Keeps its place if it is in the list.
+    // Appends the connection to the list. If the list has it already, it keeps its place.
     void enter(Instant now);
-    // Does nothing if it is not in the list.
+    // Removes the connection. No effect if the list does not have it.
     void leave();
 
    private:
@@ -41,16 +42,19 @@ class IdleConnections {
       Instant since;
     };
     IdleConnections& all_;
-    std::list<Node> here_;  // the node while it is not in the list: moving it takes no memory
-    std::list<Node>::iterator node_;  // while it is
+    // The node while the list does not have it. To move a node between lists needs no memory.
+    std::list<Node> here_;
+    // Its position while the list has it.
+    std::list<Node>::iterator node_;
   };
 
-  // Since when the first of the list waits; Instant::max(): it is empty.
+  // Since when the first connection waits. Instant::max(): the list is empty.
   [[nodiscard]] Instant waits_since() const { return since_.load(std::memory_order_relaxed); }
-  // Has the first give way whose client has sent nothing. False: there is none.
+  // Closes the first connection whose client has sent nothing. Returns false without one.
   bool close_longest();
 
  private:
+  // Publishes the first waiting time for other threads.
   void publish() {
     since_.store(waiting_.empty() ? Instant::max() : waiting_.front().since,
                  std::memory_order_relaxed);

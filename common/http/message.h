@@ -12,28 +12,32 @@
 
 namespace sightline::http {
 
+// A field of a header: two views into its Headers.
 struct Field {
   std::string_view name;
   std::string_view value;
 };
 
-// Header fields in the order they came. Names compare without regard to case and keep the case
-// they came with. Views into it hold until the next change.
+// Header fields in the order in which they came. Names keep their case, and comparisons ignore it.
+// Views into a Headers object are valid until its next change.
+// Thread safety: one thread at a time.
 class Headers {
  public:
   Headers() = default;
   Headers(std::initializer_list<Field> fields);
 
-  // CR, LF and NUL would break the message's framing and are written as blanks.
+  // Appends a field. Replaces CR, LF and NUL by blanks, because they would break the message's
+  // framing.
   void add(std::string_view name, std::string_view value);
-  // Replaces every field of that name by one.
+  // Replaces all fields of this name by one.
   void set(std::string_view name, std::string_view value);
+  // Removes all fields of this name.
   void remove(std::string_view name);
   void clear();
 
-  // The first field of that name.
+  // The first field of this name.
   [[nodiscard]] std::optional<std::string_view> find(std::string_view name) const;
-  // True if a field of that name lists the token (comma-separated, any case).
+  // True if a field of this name lists the token. Lists are comma-separated. Case does not count.
   [[nodiscard]] bool has_token(std::string_view name, std::string_view token) const;
   [[nodiscard]] std::size_t size() const { return entries_.size(); }
   [[nodiscard]] Field operator[](std::size_t position) const;
@@ -63,48 +67,51 @@ class Headers {
     std::uint32_t name_bytes;
     std::uint32_t value_bytes;
   };
-  std::string text_;  // names and values, one after the other
+  // Names and values, one after the other.
+  std::string text_;
   std::vector<Entry> entries_;
 };
 
-// A whole request as a client sent it. The body has at least 64 spare bytes of capacity, which
-// simdjson's parser needs to work without a copy. `Expect` is answered by the server and removed.
+// A whole request from a client. The body has at least 64 spare bytes of capacity, which simdjson's
+// parser needs to work without a copy. The server answers `Expect` and removes it.
 struct Request {
   std::string method;
   std::string target;
   Headers headers;
   std::string body;
-  std::string peer;  // "192.0.2.7:51234"
+  // For example "192.0.2.7:51234".
+  std::string peer;
 
-  // The target without query, and without scheme and authority if it came in absolute form.
+  // The target without its query. An absolute target also loses scheme and authority.
   [[nodiscard]] std::string_view path() const;
-  // What follows '?'; empty if nothing does.
+  // The part after '?'. Empty without a query.
   [[nodiscard]] std::string_view query() const;
 };
 
-// A whole response. Content-Length, Transfer-Encoding and Connection are the server's business:
-// fields of these names are left out when it is sent.
+// A whole response. The server writes Content-Length, Transfer-Encoding and Connection: it leaves
+// out fields of these names.
 struct Response {
   int status = 200;
   Headers headers;
   std::string body;
 };
 
-// What a client sends apart from its body. Host, Content-Length and Connection are added.
+// A client's request without its body. Host, Content-Length and Connection are added on sending.
 struct RequestHead {
   std::string method;
   std::string target;
   Headers headers;
 };
 
-// "Not Found"; "Unknown" for a status without a registered phrase (RFC 9110 section 15).
+// The phrase of a status, for example "Not Found" (RFC 9110 section 15). "Unknown" for a status
+// that the table does not have.
 std::string_view reason_of(int status);
 
-// True if the two are equal but for the case of ASCII letters.
+// True if the two differ at most in the case of ASCII letters.
 bool equal_names(std::string_view a, std::string_view b);
 
-// The fields that a proxy passes on: without those of one hop (RFC 9110 section 7.6.1: Connection
-// and what it names, Keep-Alive, TE, Trailer, Transfer-Encoding, Upgrade, Proxy-*).
+// The fields that a proxy forwards. Leaves out the fields of one hop (RFC 9110 section 7.6.1):
+// Connection and the fields it names, Keep-Alive, TE, Trailer, Transfer-Encoding, Upgrade, Proxy-*.
 Headers end_to_end(const Headers& headers);
 
 }  // namespace sightline::http

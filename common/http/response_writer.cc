@@ -14,7 +14,7 @@ Error client_left() {
   return client_error(ErrorCode::Cancelled, "the client closed the connection");
 }
 
-// Where a handler returned without an answer.
+// The answer when a handler returned without one.
 Response left_response(const ServerOptions& options, bool is_cut_off) {
   if (is_cut_off) {
     return refusal_response(options, 503, stopping_error("the request was answered"));
@@ -40,7 +40,7 @@ void ResponseWriter::on_disconnect(std::function<void()> callback) {
   connection_->on_disconnect(std::move(callback));
 }
 
-// The answering part of a connection.
+// This file is the answering part of a connection.
 
 Task<void> ServerConnection::answer() {
   phase_ = Phase::Handling;
@@ -52,8 +52,10 @@ Task<void> ServerConnection::answer() {
   try {
     co_await context_.handler(request_, writer);
   } catch (const std::bad_alloc&) {
+    // co_await is not allowed in a handler of exceptions, so the answer follows below.
     is_out_of_memory = true;
   }
+  // The callbacks may refer to the handler's variables.
   wire_->watch({});
   on_disconnect_ = nullptr;
   if (phase_ == Phase::Handling && !broken_ && !disconnected_) {
@@ -61,11 +63,12 @@ Task<void> ServerConnection::answer() {
                                      : left_response(context_.options, cut_off_);
     static_cast<void>(co_await send(std::move(response)));
   }
+  // The client must see that the body is incomplete.
   if (phase_ == Phase::Streaming) abort();
   context_.active_requests.fetch_sub(1, std::memory_order_relaxed);
 }
 
-// Receives the next request while this one is answered, and so sees the client leave.
+// Receives the next request during this answer, which also shows when the client leaves.
 void ServerConnection::receive_ahead() {
   wire_->watch([this] {
     if (wire_->ended()) {
@@ -83,6 +86,7 @@ void ServerConnection::notice_disconnect() {
 }
 
 void ServerConnection::tell_handler() {
+  // Taken out before the call, because the callback may set another one.
   const auto callback = std::exchange(on_disconnect_, nullptr);
   if (callback) callback();
 }
@@ -96,6 +100,7 @@ Task<Result<Done>> ServerConnection::send_pieces(std::span<const std::string_vie
   if (broken_) co_return client_left();
   const auto io = co_await wire_->send(pieces, *write_pace_);
   if (io == Io::Done) co_return Done{};
+  // A part of the answer may be out, so nothing more can follow.
   broken_ = disconnected_ = true;
   wire_->close();
   if (io == Io::TimedOut) {
@@ -115,6 +120,7 @@ ResponseHead ServerConnection::response_head(int status, const Headers& headers)
 Task<Result<Done>> ServerConnection::send(Response response) {
   SL_CHECK(phase_ == Phase::Handling);
   phase_ = Phase::Answered;
+  // RFC 9110: these statuses have no body.
   const bool bodiless = response.status == 204 || response.status == 304;
   auto head = response_head(response.status, response.headers);
   if (!bodiless) head.framing = {Framing::Kind::Length, response.body.size()};
@@ -130,6 +136,7 @@ Task<Result<Done>> ServerConnection::send(Response response) {
 Task<Result<Done>> ServerConnection::begin(int status, Headers headers) {
   SL_CHECK(phase_ == Phase::Handling);
   phase_ = Phase::Streaming;
+  // HTTP/1.0 has no chunks.
   framing_ = http11_ ? Framing::Kind::Chunked : Framing::Kind::UntilClose;
   if (framing_ == Framing::Kind::UntilClose) client_keeps_alive_ = false;
   if (status == 204 || status == 304) framing_ = Framing::Kind::None;
@@ -144,6 +151,7 @@ Task<Result<Done>> ServerConnection::begin(int status, Headers headers) {
 
 Task<Result<Done>> ServerConnection::write(std::string_view text) {
   SL_CHECK(phase_ == Phase::Streaming);
+  // An empty chunk would end the body.
   if (text.empty() || head_only_ || framing_ == Framing::Kind::None) co_return Done{};
   if (framing_ == Framing::Kind::UntilClose) {
     const std::array<std::string_view, 1> pieces{text};
@@ -151,6 +159,7 @@ Task<Result<Done>> ServerConnection::write(std::string_view text) {
   }
   head_.clear();
   append_chunk_head(head_, text.size());
+  // One call, so the socket gets the chunk as a unit.
   const std::array<std::string_view, 3> pieces{head_, text, kChunkEnd};
   co_return co_await send_pieces(pieces);
 }
@@ -166,7 +175,7 @@ Task<Result<Done>> ServerConnection::finish() {
 void ServerConnection::abort() {
   phase_ = Phase::Answered;
   broken_ = true;
-  // Without chunks the end of the connection would look like the end of the body.
+  // Without chunks, the end of the connection would look like the end of the body.
   if (framing_ == Framing::Kind::UntilClose) {
     wire_->reset();
   } else {

@@ -29,16 +29,17 @@ namespace {
 using asio::ip::tcp;
 using Acceptor = asio::basic_socket_acceptor<tcp, Executor>;
 
-// Pause after an accept that failed, as when file descriptors have run out.
+// The pause after a failed accept, for example when file descriptors have run out.
 constexpr std::chrono::milliseconds kAcceptPause{50};
-constexpr std::chrono::seconds kComplaintInterval{10};  // between log lines about it
+constexpr std::chrono::seconds kComplaintInterval{10};  // between two log lines about this
 constexpr std::chrono::seconds kForcedCloseGrace{5};
-// Connections that are turned away at the same time; they take descriptors beyond connections_max.
+// How many connections may be turned away at the same time. They use descriptors beyond
+// connections_max.
 constexpr std::size_t kTurnedAwayMax = 16;
 
 }  // namespace
 
-// One I/O thread's share of the server.
+// The part of the server that one I/O thread owns.
 struct Listener {
   Listener(IoPool& io_pool, std::size_t thread, std::shared_ptr<ServerContext> shared)
       : pool(io_pool),
@@ -51,7 +52,7 @@ struct Listener {
   std::shared_ptr<ServerContext> context;
   Acceptor acceptor;
   std::unordered_set<ServerConnection*> connections;
-  Instant next_complaint{};  // about accepts that fail
+  Instant next_complaint{};  // when failed accepts may be logged again
 };
 
 namespace {
@@ -83,7 +84,7 @@ bool is_any_of_six(const tcp::endpoint& endpoint) {
   return endpoint.address().is_v6() && endpoint.address().is_unspecified();
 }
 
-// "::" where the kernel has no IPv6 (ipv6.disable=1) is all addresses that there are.
+// If the kernel has no IPv6 (ipv6.disable=1), "::" means all addresses of IPv4.
 tcp::endpoint possible(asio::io_context& context, const tcp::endpoint& endpoint,
                        const ServerOptions& options) {
   if (!is_any_of_six(endpoint)) return endpoint;
@@ -101,7 +102,7 @@ asio::error_code listen_on(Acceptor& acceptor, const tcp::endpoint& endpoint, bo
   acceptor.open(endpoint.protocol(), code);
   if (code) return code;
   acceptor.set_option(Acceptor::reuse_address(true), code);
-  // "::" takes what comes to addresses of IPv4 too, whatever net.ipv6.bindv6only says.
+  // "::" also accepts connections to IPv4 addresses, independent of net.ipv6.bindv6only.
   if (is_any_of_six(endpoint)) acceptor.set_option(asio::ip::v6_only(false), code);
   const int on = 1;
   if (shared &&
@@ -114,20 +115,22 @@ asio::error_code listen_on(Acceptor& acceptor, const tcp::endpoint& endpoint, bo
   return code;
 }
 
-// Of a count of the context that goes down by one: whoever waits for the end looks again at 0.
+// Decrements a counter of the context. At 0 it wakes the thread that waits for the end. Takes the
+// mutex first, so the waiter cannot miss it between its check and its wait.
 void leave(ServerContext& context, std::atomic<std::size_t>& count) {
   if (count.fetch_sub(1) != 1) return;
   const MutexLock lock(context.mutex);
   context.all_gone.notify_all();
 }
 
-// Serves a connection that has a place, or says why it has none.
+// Serves a connection that has a place, or reports why it has no place.
 Task<void> serve_connection(std::shared_ptr<Listener> listener, Wire::Socket socket,
                             std::optional<Error> refused) {
   auto& context = *listener->context;
   ServerConnection connection(std::move(socket), listener->pool.deadlines(listener->index), context,
                               context.idle[listener->index]);
   listener->connections.insert(&connection);
+  // The connection was accepted while the drain began, so the drain did not reach it.
   if (context.draining) connection.drain();
   if (refused) {
     co_await connection.turn_away(std::move(*refused));
@@ -148,6 +151,7 @@ void start_connection(const std::shared_ptr<Listener>& listener, Wire::Socket so
   try {
     spawn(listener->pool.context(listener->index).get_executor(),
           serve_connection(listener, std::move(socket), std::move(refused)));
+    // The coroutine was not made, so its counts go back here.
   } catch (const std::bad_alloc&) {
     auto& context = *listener->context;
     count_allocation_failure();
@@ -157,7 +161,7 @@ void start_connection(const std::shared_ptr<Listener>& listener, Wire::Socket so
   }
 }
 
-// Waits until what failed may go better.
+// Waits, because what failed may succeed later.
 Task<void> pause(const std::shared_ptr<Listener>& listener) {
   Gate paused;
   Deadline end(listener->pool.deadlines(listener->index), [&paused] { paused.open(); });
@@ -165,10 +169,11 @@ Task<void> pause(const std::shared_ptr<Listener>& listener) {
   co_await paused.wait();
 }
 
-// Has the connection that waits longest for a request, and at least so long, give way, on whichever
-// thread it is; false: none does.
+// Closes the connection that has waited longest for a request, at least idle_min, on any I/O
+// thread. Returns false if no connection gives way.
 Task<bool> make_room(const std::shared_ptr<Listener>& listener, Duration idle_min) {
   auto& idle = listener->context->idle;
+  // The times are atomic and may change. A wrong choice costs only fairness.
   const auto longest = std::min_element(idle.begin(), idle.end(), [](const auto& a, const auto& b) {
     return a.waits_since() < b.waits_since();
   });
@@ -183,17 +188,18 @@ Task<bool> make_room(const std::shared_ptr<Listener>& listener, Duration idle_mi
       auto home = asio::get_associated_executor(resume);
       asio::post(home, std::move(resume));
     };
+    // Only its own thread may close a connection.
     asio::post(listener->pool.context(thread), std::move(there));
   };
   co_await asio::async_initiate<const asio::use_awaitable_t<Executor>&, void()>(start, use_task);
   co_return closed;
 }
 
-// Why a connection cannot be served; nothing: it has a place.
+// Returns why a connection cannot be served, or nothing if it has a place.
 Task<std::optional<Error>> find_place(const std::shared_ptr<Listener>& listener, int descriptor) {
   auto& context = *listener->context;
   if (descriptor >= context.options.limits.descriptor_max) {
-    // For the next one: this one's descriptor stays what it is.
+    // Makes room for the next connection: this one keeps its descriptor in any case.
     static_cast<void>(co_await make_room(listener, context.options.limits.idle_kept));
     co_return overload_error("open-files", "the router has no descriptor for one more connection");
   }
@@ -207,7 +213,7 @@ Task<std::optional<Error>> find_place(const std::shared_ptr<Listener>& listener,
 Task<void> admit(const std::shared_ptr<Listener>& listener, Wire::Socket socket) {
   auto& context = *listener->context;
   auto refused = co_await find_place(listener, socket.native_handle());
-  // Beyond that many the others wait in the kernel's queue rather than be reset.
+  // Above this number, the others wait in the kernel's queue, where no reset ends them.
   while (refused && context.turned_away >= kTurnedAwayMax && !context.draining) {
     co_await pause(listener);
   }
@@ -215,11 +221,12 @@ Task<void> admit(const std::shared_ptr<Listener>& listener, Wire::Socket socket)
   start_connection(listener, std::move(socket), std::move(refused));
 }
 
-// Serves those that are connected already: closing the listener would reset them.
+// Serves the connections that are established already: closing the listener would reset them.
 void stop_accepting(const std::shared_ptr<Listener>& listener) {
   auto& context = *listener->context;
   auto& acceptor = listener->acceptor;
   asio::error_code code;
+  // accept() must return when the queue is empty.
   acceptor.non_blocking(true, code);
   while (!code) {
     auto socket = acceptor.accept(code);
@@ -232,7 +239,7 @@ void stop_accepting(const std::shared_ptr<Listener>& listener) {
   acceptor.close(code);
 }
 
-// The log hears of an accept that failed now and then only.
+// Logs failed accepts at most once in kComplaintInterval.
 void tell_failed(const std::shared_ptr<Listener>& listener, const asio::error_code& code) {
   const Instant now = system_clock().now();
   if (now >= listener->next_complaint) {
@@ -251,9 +258,11 @@ Task<void> accept_connections(std::shared_ptr<Listener> listener) {
       co_await admit(listener, std::move(socket));
       continue;
     }
+    // The drain closed the acceptor.
     if (!listener->acceptor.is_open()) break;
     tell_failed(listener, code);
     const bool has_room = co_await make_room(listener, listener->context->options.limits.idle_kept);
+    // Without a pause the loop would fail again immediately and use a whole core.
     if (!has_room) co_await pause(listener);
   }
   leave(*listener->context, listener->context->acceptors);
@@ -276,13 +285,13 @@ struct Server::State {
   std::vector<std::shared_ptr<Listener>> listeners;
   std::uint16_t port = 0;
 
-  // Stops accepting and calls each(connection), on the connections' own threads.
+  // Stops accepting and calls each(connection), on the threads of the connections.
   template <class Each>
   void on_all_connections(Each each) {
     for (const auto& listener : listeners) {
       asio::post(pool.context(listener->index), [listener, each] {
         stop_accepting(listener);
-        // A copy: a connection that ends at once leaves the set.
+        // A copy, because a connection that ends leaves the set.
         const std::vector<ServerConnection*> connections(listener->connections.begin(),
                                                          listener->connections.end());
         for (auto* const connection : connections) {
@@ -292,7 +301,8 @@ struct Server::State {
     }
   }
 
-  // An accept that the kernel has carried out becomes a connection after the acceptor was closed.
+  // An accept that the kernel has completed becomes a connection after the acceptor was closed, so
+  // the acceptors count too.
   [[nodiscard]] bool is_over() const {
     return context->acceptors == 0 && context->connections == 0;
   }
@@ -313,7 +323,8 @@ Result<std::unique_ptr<Server>> Server::create(IoPool& pool, ServerOptions optio
       std::make_shared<ServerContext>(std::move(options), std::move(handler), pool.size());
   auto state = std::make_shared<State>(State{pool, context, {}, 0});
   if (endpoint.port() != 0) {
-    // SO_REUSEPORT would let two processes share the port unnoticed: first see that it is free.
+    // With SO_REUSEPORT two processes could share the port unnoticed, so check first that it is
+    // free.
     Acceptor probe(pool.context(0).get_executor());
     if (const auto code = listen_on(probe, endpoint, false)) {
       return cannot_listen(context->options, code);
@@ -323,6 +334,7 @@ Result<std::unique_ptr<Server>> Server::create(IoPool& pool, ServerOptions optio
     auto listener = std::make_shared<Listener>(pool, i, context);
     const auto code = listen_on(listener->acceptor, endpoint, true);
     if (code) return cannot_listen(context->options, code);
+    // With port 0, the first listener gets a free port, and the others must use the same.
     endpoint = listener->acceptor.local_endpoint();
     state->listeners.push_back(std::move(listener));
   }
@@ -342,11 +354,13 @@ std::size_t Server::active_requests() const { return state_->context->active_req
 
 bool Server::drain(Duration timeout) {
   auto& state = *state_;
+  // A stopped pool runs no coroutine, so waiting would only pass time.
   if (!state.pool.running()) return state.context->connections == 0;
   state.context->draining = true;
   state.on_all_connections([](ServerConnection& connection) { connection.drain(); });
   if (state.wait_all_gone(timeout)) return true;
   state.on_all_connections([](ServerConnection& connection) { connection.cut_off(); });
+  // Zero closes without answers, so it needs no grace.
   const Duration grace = timeout > Duration::zero() ? Duration(kCutOffGrace) : Duration::zero();
   if (state.wait_all_gone(grace)) return !state.context->cut_off;
   state.on_all_connections([](ServerConnection& connection) { connection.force_close(); });

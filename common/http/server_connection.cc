@@ -14,10 +14,11 @@ namespace sightline::http {
 namespace {
 
 constexpr std::size_t kSpareBytes = 64;
-// A body of declared length is given its memory at once up to this size; more only after so much
-// has really come.
+// A body of declared length gets its memory in advance up to this size. A larger one gets more only
+// after this much has arrived. Otherwise headers alone could reserve memory.
 constexpr std::size_t kTrustedBodyBytes = 1024 * 1024;
-constexpr std::size_t kBufferBytes = 4096;
+constexpr std::size_t kBufferBytes = 4096;  // the first size of a buffer
+// For chunked bodies, whose framing passes through the buffer.
 constexpr std::size_t kBodyBufferBytes = 65536;
 
 std::string peer_of(const Wire::Socket& socket) {
@@ -68,10 +69,11 @@ Task<bool> ServerConnection::serve_request() {
     co_return goes_on;
   }
   if (!readable) co_return false;
+  // The handler may run for minutes and needs no large buffer.
   wire_->shrink();
-  static_cast<void>(hold_buffers());  // it is less now
+  static_cast<void>(hold_buffers());  // it needs less now
   co_await answer();
-  // What the answer said counts: a drain may have begun since.
+  // Decided by the answer that was sent: a drain may have begun since.
   co_return client_keeps_alive_ && !broken_;
 }
 
@@ -84,6 +86,7 @@ std::optional<Response> ServerConnection::look_at_head() {
 }
 
 bool ServerConnection::give_way() {
+  // Bytes in the kernel are a request, which must be answered.
   if (phase_ != Phase::Idle || !wire_->is_quiet()) return false;
   leave_place();
   idle_.leave();
@@ -101,6 +104,7 @@ Task<bool> ServerConnection::read_request(std::optional<Response>& refusal) {
     if (readable) refusal = look_at_head();
     if (readable && !refusal) readable = co_await read_body();
     co_return readable;
+    // Memory comes back before the answer needs some.
   } catch (const std::bad_alloc&) {
     drop_body();
     refusal.reset();
@@ -115,7 +119,7 @@ void ServerConnection::begin_request() {
   announced_bytes_ = 0;
   request_ = Request{};
   head_bytes_ = 0;
-  static_cast<void>(hold_buffers());  // it is less now
+  static_cast<void>(hold_buffers());  // it needs less now
   phase_ = Phase::Idle;
   framing_ = Framing::Kind::None;
   head_only_ = false;
@@ -132,7 +136,7 @@ bool ServerConnection::keeps_alive() const {
 void ServerConnection::drain() {
   draining_ = true;
   Duration time = kDrainReadTime;
-  // A client may have sent its next request before it can know: closing at once would reset it.
+  // The client may have sent its next request before it saw the drain. Closing now would reset it.
   if (phase_ == Phase::Idle) time = kDrainIdleTime;
   if (phase_ == Phase::Lingering) time = kDrainLingerTime;
   drain_end_ = system_clock().now() + time;
@@ -141,8 +145,10 @@ void ServerConnection::drain() {
 
 void ServerConnection::cut_off() {
   draining_ = cut_off_ = true;
+  // There is no request to answer.
   if (phase_ == Phase::Idle || phase_ == Phase::Lingering) return wire_->close();
   context_.cut_off = true;
+  // Makes the reading coroutine answer 503.
   if (phase_ == Phase::Reading) {
     drain_end_ = system_clock().now();
     wire_->set_deadline(Duration::zero());
@@ -159,6 +165,7 @@ void ServerConnection::force_close() {
 void ServerConnection::begin_reading() {
   idle_.leave();
   phase_ = Phase::Reading;
+  // The request arrives during a drain, so it gets the short time.
   if (draining_) drain_end_ = system_clock().now() + kDrainReadTime;
 }
 
@@ -167,22 +174,25 @@ Duration ServerConnection::patience(Duration usual) const {
   return std::clamp(drain_end_ - system_clock().now(), Duration::zero(), usual);
 }
 
-// ---- reading
+// Reading.
 
 Task<bool> ServerConnection::read_head() {
   const auto& limits = context_.options.limits;
+  // With bytes of the next request here, the header's time limit applies below.
   if (wire_->received().empty()) wire_->set_deadline(patience(limits.idle_timeout));
   for (;;) {
     const auto step = decoder_.step(wire_->received());
     wire_->consume(step.consumed);
     head_bytes_ += step.consumed;
-    // Empty lines before a request do not make it wait for less long.
+    // Empty lines before a request do not end the wait for it.
     if (step.kind != Step::Kind::NeedMore) idle_.leave();
     if (!hold_buffers()) co_return co_await refuse_unbuffered();
     if (step.kind == Step::Kind::Head) break;
     if (step.kind == Step::Kind::Refused) {
       co_return co_await refuse_undecodable();
     }
+    // From its first byte on the request has header_timeout, so a slow sender cannot idle within a
+    // header.
     const bool begun = decoder_.begun() || !wire_->received().empty();
     if (begun && phase_ == Phase::Idle) {
       begin_reading();
@@ -195,6 +205,7 @@ Task<bool> ServerConnection::read_head() {
       io = co_await wire_->more();
     }
     if (io == Io::Done) continue;
+    // An idle client that leaves needs no answer.
     if (phase_ == Phase::Idle) co_return false;
     co_return co_await refuse_slow(io, "the request's header");
   }
@@ -222,12 +233,13 @@ Task<bool> ServerConnection::expect_continue() {
   if (!expectation) co_return true;
   const bool known = equal_names(*expectation, "100-continue");
   request_.headers.remove("expect");
+  // An HTTP/1.0 client does not understand the answer.
   if (!http11_) co_return true;
   if (!known) {
     auto error = client_error(ErrorCode::Unsupported, "the only Expect understood is 100-continue");
     co_return co_await refuse(417, std::move(error));
   }
-  // A client that has begun to send the body is not waiting.
+  // A client that has begun to send the body does not wait.
   if (!wire_->received().empty()) co_return true;
   const std::array pieces{kContinue};
   const auto sent = co_await send_pieces(pieces);
@@ -236,6 +248,7 @@ Task<bool> ServerConnection::expect_continue() {
 
 Task<bool> ServerConnection::read_body() {
   const auto length = decoder_.content_length();
+  // Before "100 Continue", so the client need not send a body that cannot be accepted.
   if (length && *length > body_bytes_max_) co_return co_await refuse_large_body();
   announced_bytes_ = static_cast<std::size_t>(length.value_or(0));
   if (announced_bytes_ > context_.body_bytes.most(claim_of(announced_bytes_))) {
@@ -283,6 +296,7 @@ Task<bool> ServerConnection::read_known_body(std::size_t bytes) {
     const auto io = co_await more_body(pace);
     if (io != Io::Done) co_return co_await refuse_slow(io, "the request's body");
   }
+  // The rest goes straight into the body, without the connection's buffer.
   while (body.size() < bytes) {
     const bool is_room = body.capacity() >= bytes + kSpareBytes;
     if (body.size() >= kTrustedBodyBytes && !is_room) co_await make_room(bytes);
@@ -298,7 +312,8 @@ Task<bool> ServerConnection::read_known_body(std::size_t bytes) {
   co_return true;
 }
 
-// To copy what has come takes as long as to receive it.
+// A copy of the received bytes takes as long as receiving them, so other work runs before and
+// after.
 Task<void> ServerConnection::make_room(std::size_t bytes) {
   co_await wire_->give_way();
   request_.body.reserve(bytes + kSpareBytes);
@@ -316,8 +331,8 @@ Task<bool> ServerConnection::read_chunked_body() {
       if (step.body.size() > body_bytes_max_ - body.size()) {
         co_return co_await refuse_large_body();
       }
-      // It would be copied at each doubling. Address space that is not used has no memory behind
-      // it.
+      // Without this, each doubling would copy the body. Unused address space has no
+      // memory behind it.
       if (body.size() >= kTrustedBodyBytes) body.reserve(body_bytes_max_ + kSpareBytes);
       body.append(step.body);
       if (!hold_body()) co_return co_await refuse_crowded(std::max(announced_bytes_, body.size()));
@@ -336,13 +351,15 @@ Task<bool> ServerConnection::read_chunked_body() {
 }
 
 bool ServerConnection::hold_body() {
+  // An announced size decides too, or a large body would take the reserve for small ones while it
+  // is short.
   const std::size_t bytes = request_.body.size();
   const Claim claim = claim_of(std::max(announced_bytes_, bytes));
   return context_.body_bytes.grow(held_body_bytes_, bytes, claim);
 }
 
 bool ServerConnection::hold_buffers() {
-  // The fields of a header are kept beside it.
+  // The fields of a header are stored a second time in Headers.
   const std::size_t head = head_bytes_ > kBufferBytes ? 2 * head_bytes_ : 0;
   const std::size_t wanted = wire_->capacity() - kBufferBytes + head;
   if (wanted > buffers_.bytes()) return buffers_.add(wanted - buffers_.bytes());
@@ -351,7 +368,7 @@ bool ServerConnection::hold_buffers() {
 }
 
 void ServerConnection::drop_body() {
-  std::string().swap(request_.body);  // assigning an empty one would keep its memory
+  std::string().swap(request_.body);  // an assignment would keep its memory
   release_body();
 }
 

@@ -24,15 +24,16 @@
 
 namespace sightline::http {
 
-// For a client to read why it was refused, once the server drains.
+// How long a client may read why it was refused while the server drains.
 inline constexpr std::chrono::milliseconds kDrainLingerTime{500};
 
-// What the connections of one server share.
+// The state that the connections of one server share.
 struct ServerContext {
   ServerContext(ServerOptions server_options, Responder responder, std::size_t io_threads)
       : options(std::move(server_options)), handler(std::move(responder)), idle(io_threads) {}
 
-  // For one more connection; false: connections_max have one each, or there is no memory for it.
+  // Reserves one more connection. Returns false at connections_max, or if there is no memory for
+  // it.
   [[nodiscard]] bool take_place() {
     const bool is_free = places.fetch_add(1) < options.limits.connections_max;
     ByteBudget* const memory = options.connection_memory;
@@ -44,53 +45,53 @@ struct ServerContext {
     if (options.connection_memory != nullptr) options.connection_memory->give(kConnectionBytes);
     places.fetch_sub(1);
   }
-  // Why take_place() gives none.
+  // Why take_place() returned false.
   [[nodiscard]] Error no_place() const;
 
   const ServerOptions options;
   const Responder handler;
-  std::vector<IdleConnections> idle;        // of each I/O thread
-  std::atomic<std::size_t> places{0};       // of connections that are served
-  std::atomic<std::size_t> turned_away{0};  // connections that still read why
-  std::atomic<std::size_t> acceptors{0};    // threads that may still admit a connection
+  std::vector<IdleConnections> idle;        // one for each I/O thread
+  std::atomic<std::size_t> places{0};       // the connections that have a place
+  std::atomic<std::size_t> turned_away{0};  // refused connections that still read why
+  std::atomic<std::size_t> acceptors{0};    // the threads that may still admit a connection
   std::atomic<std::size_t> connections{0};
   std::atomic<std::size_t> active_requests{0};
-  // Of requests, in memory.
+  // Of the bodies of requests, in memory.
   ByteBudget body_bytes{options.limits.total_body_bytes_max,
                         {.parent = options.memory, .limit = "total-body-bytes-max"}};
   std::atomic<bool> draining{false};
-  std::atomic<bool> cut_off{false};  // some request did not end by itself
-  Mutex mutex;                       // held only to make one of the two reaching 0 noticeable
-  CondVar all_gone;                  // acceptors == 0 && connections == 0
+  std::atomic<bool> cut_off{false};  // some request was cut off
+  Mutex mutex;       // held to wake the waiter when acceptors or connections reach 0
+  CondVar all_gone;  // notified when acceptors == 0 && connections == 0
 };
 
-// The answer to a request that the server refuses, by the owner's shape if there is one.
+// The answer to a request that the server refuses: `options.refusal` makes it, or the default.
 Response refusal_response(const ServerOptions& options, int status, const Error& error);
 
-// One client's connection: reads requests, runs the handler, writes answers, in order.
-// Thread safety: none; belongs to one I/O thread. The context outlives it.
+// One client's connection: reads requests, runs the handler and writes answers, in order.
+// Thread safety: one I/O thread, which owns it. The context outlives it.
 class ServerConnection {
  public:
-  // `idle`: of its I/O thread; outlives it.
+  // `idle` is the list of its I/O thread and outlives it.
   ServerConnection(Wire::Socket socket, Deadlines& deadlines, ServerContext& context,
                    IdleConnections& idle);
 
-  // Serves until the connection ends; it has a place of the context, which it gives back.
+  // Serves requests until the connection ends. It has a place of the context and gives it back.
   Task<void> run();
-  // Answers 503 instead, whatever the client sends, and lets it read that.
+  // Answers 503 to any request, and lets the client read that.
   Task<void> turn_away(Error error);
-  // Closes it and gives its place to another, if its client has sent nothing since the last
-  // request.
+  // Closes the connection and frees its place for another, if its client has sent nothing since the
+  // last request.
   bool give_way();
 
-  // Ends the connection once its request, or one that comes very soon, is answered.
+  // Ends the connection after its present request, or after one that arrives very soon.
   void drain();
-  // Has a running handler end its answer now, and ends the connection with it.
+  // Makes a running handler end its answer, and then ends the connection.
   void cut_off();
-  // Ends it at once; a running handler is told.
+  // Ends the connection now, and notifies a running handler.
   void force_close();
 
-  // For ResponseWriter, with its contracts.
+  // These have the contracts of ResponseWriter.
   Task<Result<Done>> send(Response response);
   Task<Result<Done>> begin(int status, Headers headers);
   Task<Result<Done>> write(std::string_view text);
@@ -104,42 +105,43 @@ class ServerConnection {
  private:
   enum class Phase { Idle, Reading, Handling, Streaming, Answered, Lingering };
 
-  // Reads and answers one request. False: the connection ends with it.
+  // Reads and answers one request. Returns false if the connection ends with it.
   Task<bool> serve_request();
-  // False as there. A request that its header refuses is not read on: `refusal` is its answer.
+  // Returns false if the connection ends. If the header alone decides, `refusal` is the answer and
+  // the body is not read.
   Task<bool> read_request(std::optional<Response>& refusal);
   Task<bool> read_head();
-  // The answer that the header alone decides, and the bound of the body.
+  // The answer that the header alone decides. Also sets the limit of the body.
   std::optional<Response> look_at_head();
   Task<Io> wait_idle();
   Task<bool> read_body();
   Task<bool> read_known_body(std::size_t bytes);
   Task<bool> read_chunked_body();
-  // Waits for more of the body, at the pace that it has to come.
+  // Waits for more of the body, at the least rate that `pace` allows.
   Task<Io> more_body(Pace& pace);
-  // Makes the body's memory so large, between two turns.
+  // Reserves the body's memory, in a turn of its own.
   Task<void> make_room(std::size_t bytes);
   [[nodiscard]] Pace body_pace() const;
   Task<bool> expect_continue();
   Task<void> answer();
-  // As serve_request(): of one that is refused by its header.
+  // Answers a request that its header refuses. Returns as serve_request() does.
   Task<bool> decline(Response response);
-  // Answers and closes the connection; false.
+  // Answers and closes the connection. These return false.
   Task<bool> refuse_with(Response response);
   Task<bool> refuse(int status, Error error);
   Task<bool> refuse_undecodable();
   Task<bool> refuse_slow(Io how, std::string_view what);
   Task<bool> refuse_large_body();
-  // No room for a body of so many bytes.
+  // There is no room for a body of so many bytes.
   Task<bool> refuse_crowded(std::size_t bytes);
-  // No room for what its buffer has grown by.
+  // There is no room for what the buffer has grown by.
   Task<bool> refuse_unbuffered();
-  // Counts what the buffer and the header take beyond kConnectionBytes; false: there is no room.
+  // Counts the memory of buffer and header beyond kConnectionBytes. Returns false without room.
   [[nodiscard]] bool hold_buffers();
-  // Counts what has come of the body; false if all connections together would hold too much. Then
-  // it is not counted any more, so that it makes room for others before it is answered.
+  // Counts the received part of the body. Returns false if all connections together hold too much.
+  // Then the body is not counted any more, so it makes room for others before its answer.
   [[nodiscard]] bool hold_body();
-  // Gives its memory back, too.
+  // Also frees the body's memory.
   void drop_body();
   void release_body();
   Task<void> linger(Duration longest);
@@ -147,7 +149,7 @@ class ServerConnection {
   void receive_ahead();
   void notice_disconnect();
   void tell_handler();
-  // How long to wait for the client's bytes: `usual`, or what is left of a drain.
+  // How long to wait for the client's bytes: `usual`, or the rest of a drain's time.
   [[nodiscard]] Duration patience(Duration usual) const;
   void begin_request();
   void begin_reading();
@@ -168,10 +170,10 @@ class ServerConnection {
   std::function<void()> on_disconnect_;
   std::size_t body_bytes_max_ = 0;   // of this request
   std::size_t held_body_bytes_ = 0;  // of this request, counted in the context
-  HeldBytes buffers_;                // as of hold_buffers()
+  HeldBytes buffers_;                // see hold_buffers()
   std::size_t head_bytes_ = 0;       // of this request
-  std::size_t announced_bytes_ = 0;  // of its body, by its header
-  std::optional<Pace> write_pace_;   // of this request's answer
+  std::size_t announced_bytes_ = 0;  // the body's size, from the header
+  std::optional<Pace> write_pace_;   // of the answer
   Phase phase_ = Phase::Idle;
   Framing::Kind framing_ = Framing::Kind::None;
   bool has_place_ = false;
@@ -182,7 +184,7 @@ class ServerConnection {
   bool broken_ = false;  // nothing more can be sent
   bool draining_ = false;
   bool cut_off_ = false;
-  Instant drain_end_ = Instant::max();  // of waiting for the client's bytes
+  Instant drain_end_ = Instant::max();  // when a drain stops waiting for the client
 };
 
 }  // namespace sightline::http

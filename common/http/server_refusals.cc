@@ -10,12 +10,12 @@
 namespace sightline::http {
 namespace {
 
-// Bytes of a refused request that are still read, so that the client gets to see the answer
-// instead of a reset, and the time for it.
+// How many bytes of a refused request are still read, and for how long. Without this, a reset could
+// reach the client before the answer.
 constexpr std::size_t kLingerBytesMax = 1024ULL * 1024 * 1024;
 constexpr std::chrono::seconds kLingerTimeMax{10};
 constexpr std::chrono::seconds kLingerStall{2};
-// Others wait to be turned away meanwhile.
+// Shorter, because other connections wait to be turned away.
 constexpr std::chrono::seconds kTurnedAwayTimeMax{1};
 
 Response default_refusal(int status, const Error& error) {
@@ -41,7 +41,7 @@ Error ServerContext::no_place() const {
                       "one more connection");
 }
 
-// The refusing part of a connection.
+// This file is the refusing part of a connection.
 
 Task<void> ServerConnection::turn_away(Error error) {
   begin_request();
@@ -54,6 +54,7 @@ Task<void> ServerConnection::turn_away(Error error) {
 }
 
 Task<bool> ServerConnection::decline(Response response) {
+  // A body that has not come would have to be read before the next request. Closing is cheaper.
   const auto length = decoder_.content_length().value_or(0);
   if (decoder_.chunked() || length > wire_->received().size()) {
     co_return co_await refuse_with(std::move(response));
@@ -88,6 +89,7 @@ Task<bool> ServerConnection::refuse_undecodable() {
 
 Task<bool> ServerConnection::refuse_slow(Io how, std::string_view what) {
   const std::string part(what);
+  // The server's stop ended the wait, not the client.
   if (how == Io::TimedOut && draining_) {
     auto error = stopping_error(part + " had not come");
     co_return co_await refuse(503, std::move(error));
@@ -118,12 +120,13 @@ Task<bool> ServerConnection::refuse_crowded(std::size_t bytes) {
 }
 
 Task<bool> ServerConnection::refuse_unbuffered() {
+  // Without this it would be asked to give way while it is being refused.
   idle_.leave();
   auto error = memory_error(*buffers_.budget(), 1, Claim::Small, "the connection's buffer");
   co_return co_await refuse(503, std::move(error));
 }
 
-// Closing with unread bytes makes the kernel send a reset, which can overtake the answer.
+// If a socket closes with unread bytes, the kernel sends a reset, which can overtake the answer.
 Task<void> ServerConnection::linger(Duration longest) {
   wire_->end_sending();
   phase_ = Phase::Lingering;

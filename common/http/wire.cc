@@ -23,19 +23,22 @@ namespace {
 
 // What a connection sends or receives before the others of its thread have their turn: a fifth to
 // half of a millisecond. Smaller turns mix the bodies of many connections, which then leave the
-// processor's cache between them: a quarter of the size takes 8 % more time for a body of 900 KB.
+// processor's cache between turns. A quarter of this size takes 8 % more time for a body of 900 KB.
 constexpr std::size_t kTurnBytesMax = 1024 * 1024;
-// Receiving into a string first clears its new bytes: in steps that stay in the cache.
-// Small ones at first, so that a body that trickles in takes no more memory than it has bytes.
+// Receiving into a string first clears its new bytes, so the steps must stay in the cache. The
+// first steps are small: a body that arrives slowly must not take more memory than it has bytes.
 constexpr std::size_t kReceiveStepBytesMin = 16 * 1024;
 constexpr std::size_t kReceiveStepBytesMax = 256 * 1024;
+// The pieces that one sendmsg() takes.
 constexpr std::size_t kPiecesMax = 16;
+// How often a wire with a full buffer checks for the peer's end.
 constexpr std::chrono::milliseconds kLookInterval{250};
+// With less room at the end, the received bytes move to the front.
 constexpr std::size_t kRoomBytesMin = 1024;
 
 bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
 
-// Errors of socket(), connect() and accept() that say nothing about the peer.
+// Errors of socket(), connect() and accept() that do not depend on the peer.
 bool is_local(const asio::error_code& code) {
   switch (code.value()) {
     case EMFILE:
@@ -51,7 +54,7 @@ bool is_local(const asio::error_code& code) {
 
 }  // namespace
 
-// What is left to send of a list of pieces.
+// The unsent rest of a list of pieces.
 struct Wire::Unsent {
   explicit Unsent(std::span<const std::string_view> all) : pieces(all) { drop_front(0); }
 
@@ -70,6 +73,7 @@ struct Wire::Unsent {
 void Wire::pass_deadline() {
   timed_out_ = true;
   asio::error_code ignored;
+  // Cancels the wait. Its completion sees timed_out_.
   socket_.cancel(ignored);
 }
 
@@ -77,6 +81,7 @@ Task<Io> Wire::connect(const asio::ip::tcp::endpoint& to, int descriptor_max) {
   asio::error_code code;
   socket_.open(to.protocol(), code);
   if (code) co_return is_local(code) ? Io::Local : Io::Closed;
+  // The socket closes with its owner.
   if (socket_.native_handle() >= descriptor_max) co_return Io::Local;
   auto token = asio::redirect_error(use_task, code);
   co_await socket_.async_connect(to, token);
@@ -88,6 +93,7 @@ Task<Io> Wire::connect(const asio::ip::tcp::endpoint& to, int descriptor_max) {
 }
 
 void Wire::make_room() {
+  // An empty buffer starts again without a copy.
   if (begin_ == end_) {
     begin_ = end_ = 0;
   } else if (begin_ > 0 && capacity_ - end_ < kRoomBytesMin) {
@@ -116,6 +122,7 @@ void Wire::shrink() {
 void Wire::listen() {
   if (listening_ || ended_) return;
   make_room();
+  // A full buffer stops receiving, so only a poll shows the peer's end.
   if (end_ == capacity_) {
     if (!look_) look_.emplace(deadlines_, [this] { look_for_end(); });
     look_->set(kLookInterval);
@@ -124,6 +131,7 @@ void Wire::listen() {
   listening_ = true;
   socket_.async_read_some(
       asio::buffer(buffer_.get() + end_, capacity_ - end_),
+      // The operation owns the wire, so the buffer outlives it.
       [self = shared_from_this()](const asio::error_code& code, std::size_t bytes) {
         self->on_received(code, bytes);
       });
@@ -141,12 +149,13 @@ void Wire::look_for_end() {
 void Wire::on_received(const asio::error_code& code, std::size_t bytes) {
   listening_ = false;
   end_ += bytes;
-  // A passed deadline cancels the receiving but leaves the connection usable.
+  // A passed deadline cancels the receiving, but the connection stays usable.
   const bool only_cancelled = code == asio::error::operation_aborted && socket_.is_open();
   if (code && !only_cancelled) ended_ = true;
   if (waiting_) {
     arrival_.open();
   } else if (on_event_) {
+    // A copy, because the callback may destroy its owner.
     const auto on_event = on_event_;
     on_event();
   }
@@ -168,6 +177,7 @@ Task<Io> Wire::more() {
     co_await arrival_.wait();
     waiting_ = false;
   }
+  // Bytes count before a deadline that passed at the same moment.
   if (end_ > before) co_return Io::Done;
   if (std::exchange(timed_out_, false)) co_return Io::TimedOut;
   co_return Io::Closed;
@@ -183,7 +193,7 @@ Task<Io> Wire::wait_for(asio::socket_base::wait_type direction, Duration stall) 
   co_return code ? Io::Closed : Io::Done;
 }
 
-// By the thread's queue: to wait for the socket takes a system call and a poll.
+// Uses the thread's queue: to wait for the socket would cost a system call and a poll.
 Task<void> Wire::give_way() {
   turn_bytes_ = 0;
   deadline_.clear();
@@ -210,6 +220,7 @@ Task<Io> Wire::receive_some(std::string& out, std::size_t bytes_max, Duration st
       ended_ = true;
       co_return Io::Closed;
     }
+    // The wait let others run, so the turn begins again.
     turn_bytes_ = 0;
     const auto waited = co_await wait_for(asio::socket_base::wait_read, stall);
     if (waited != Io::Done) co_return waited;
@@ -220,6 +231,7 @@ std::optional<std::size_t> Wire::send_now(Unsent& unsent) {
   std::array<iovec, kPiecesMax> vectors;
   std::size_t count = 0;
   std::size_t skipped = unsent.sent_of_first;
+  // Above this the peer could keep this thread busy alone.
   std::size_t left = kTurnBytesMax;
   for (const auto piece : unsent.pieces.first(std::min(unsent.pieces.size(), kPiecesMax))) {
     const std::size_t bytes = std::min(piece.size() - skipped, left);
@@ -244,9 +256,11 @@ Task<Io> Wire::send(std::span<const std::string_view> pieces, Pace& pace) {
     const auto sent = send_now(unsent);
     if (!sent) co_return Io::Closed;
     pace.add(Duration::zero(), *sent);
+    // The socket took all that this call offered, so more may fit.
     const bool took_all =
         pieces_before - unsent.pieces.size() >= std::min(pieces_before, kPiecesMax);
     if (took_all) continue;
+    // The turn is used up, not the socket.
     if (*sent == kTurnBytesMax) {
       co_await give_way();
       continue;
@@ -280,6 +294,7 @@ void Wire::close() {
 
 void Wire::reset() {
   asio::error_code ignored;
+  // Linger with a time of 0 makes close() send a reset.
   if (socket_.is_open()) socket_.set_option(asio::socket_base::linger(true, 0), ignored);
   close();
 }

@@ -23,27 +23,35 @@ namespace sightline::http {
 
 // How a wait for the peer ended.
 enum class Io {
+  // It succeeded.
   Done,
-  Closed,    // end of stream, reset, or closed on our side
-  TimedOut,  // the deadline passed; the connection is still open
-  Full,      // the receive buffer holds its maximum
-  Refused,   // nobody listens there; connect() alone tells it
-  Local,     // no descriptor, memory or port of ours for it; connect() alone tells it
+  // The stream ended, was reset, or was closed on our side.
+  Closed,
+  // The deadline passed. The connection is still open.
+  TimedOut,
+  // The receive buffer has its maximum size and is full.
+  Full,
+  // No server listens there. Only connect() returns it.
+  Refused,
+  // This process lacks a descriptor, memory or a port. Only connect() returns it.
+  Local,
 };
 
-// A TCP connection with a receive buffer. Receiving may go on in the background, which costs
-// nothing when the bytes are wanted later, and notices a peer that leaves. Sending tries the socket
-// first and waits only when it is full.
-// Thread safety: none; belongs to one I/O thread. At most one coroutine waits on it at a time.
+// A TCP connection with a receive buffer. It can receive in the background: this costs nothing if
+// the bytes are needed later anyway, and it notices a peer that leaves. Sending tries the socket
+// first and waits only when the socket is full.
+// Thread safety: one I/O thread, which owns it. At most one coroutine waits on it at a time.
 class Wire : public std::enable_shared_from_this<Wire> {
  public:
   using Socket = asio::basic_stream_socket<asio::ip::tcp, Executor>;
   struct Buffer {
-    std::size_t bytes = 4096;       // at first
-    std::size_t bytes_max = 65536;  // more() grows it up to this
+    // The first size.
+    std::size_t bytes = 4096;
+    // more() grows the buffer up to this.
+    std::size_t bytes_max = 65536;
   };
 
-  // From an accepted socket, or from an io_context for connect().
+  // `source` is an accepted socket, or an io_context for connect().
   template <class Source>
   Wire(Source&& source, Deadlines& deadlines, const Buffer& buffer)
       : socket_(std::forward<Source>(source)),
@@ -54,68 +62,72 @@ class Wire : public std::enable_shared_from_this<Wire> {
         capacity_min_(buffer.bytes),
         capacity_max_(buffer.bytes_max) {}
 
-  // Connects within the deadline and sets TCP_NODELAY. Descriptors from descriptor_max on are for
-  // others.
+  // Connects within the deadline and sets TCP_NODELAY. A descriptor of descriptor_max or more
+  // counts as missing, because others of the process need it.
   Task<Io> connect(const asio::ip::tcp::endpoint& to, int descriptor_max);
 
-  // Bytes received and not yet consumed. They move only in more(), listen() and reserve().
+  // The bytes received and not yet consumed. They move only in more(), listen() and reserve().
   [[nodiscard]] std::string_view received() const {
     return {buffer_.get() + begin_, end_ - begin_};
   }
   [[nodiscard]] char* received_bytes() { return buffer_.get() + begin_; }
+  // Removes bytes from the front of received().
   void consume(std::size_t bytes) { begin_ += bytes; }
 
-  // Receives in the background until something arrives; does nothing if that is under way, the
-  // buffer is full or the peer has ended.
+  // Receives in the background until bytes arrive. No effect if it already receives, if the buffer
+  // is full, or if the peer has ended.
   void listen();
-  // True while that is under way; the free part of the buffer belongs to it.
+  // True while it receives in the background. The free part of the buffer is then in use.
   [[nodiscard]] bool listening() const { return listening_; }
   // Waits until received() has grown.
   Task<Io> more();
-  // Appends at least one and at most so many bytes to out, straight from the socket; waits at most
-  // `stall` for them. Touches little more of out's memory than it fills. Only while not listening
-  // and with nothing in received().
+  // Appends at least one and at most bytes_max bytes to `out`, straight from the socket. Waits for
+  // them at most `stall`. Touches little more of out's memory than it fills, so unused capacity
+  // costs no memory. Only while not listening and with an empty received().
   Task<Io> receive_some(std::string& out, std::size_t bytes_max, Duration stall);
-  // Returns after everything else that is ready on this thread has run. Clears the deadline.
+  // Returns after all other ready work of this thread has run. Clears the deadline.
   Task<void> give_way();
-  // Makes the buffer at least so large; only while not listening.
+  // Grows the buffer to at least this size. Only while not listening.
   void reserve(std::size_t bytes);
-  // Bytes of the buffer.
+  // The size of the buffer in bytes.
   [[nodiscard]] std::size_t capacity() const { return capacity_; }
-  // Gives back what the buffer has grown beyond its first size, if what was received fits into
-  // that; only while not listening.
+  // Frees the memory beyond the buffer's first size, if the received bytes fit into that. Only
+  // while not listening.
   void shrink();
 
-  // Sends the pieces one after the other, waiting for the peer as long as its pace allows. The
-  // deadline is cleared if it had to wait.
+  // Sends the pieces one after the other. Waits for the peer as long as `pace` allows. Clears the
+  // deadline if it waited.
   Task<Io> send(std::span<const std::string_view> pieces, Pace& pace);
 
-  // Bounds the waits that follow, until cleared: they end with TimedOut.
+  // Limits the waits that follow, until it is cleared: they end with TimedOut.
   void set_deadline(Duration from_now) {
     timed_out_ = false;
     deadline_.set(from_now);
   }
   void clear_deadline() { deadline_.clear(); }
 
-  // Called when the background receiving gets bytes, the end, or the deadline passes, and no
-  // coroutine waits in more(). It may destroy the connection's owner. While the buffer is full, the
-  // end is looked for four times a second; it shows once the kernel has taken all that came before.
+  // Sets a callback for when no coroutine waits in more(). It runs when the background receiving
+  // gets bytes or the end, or when the deadline passes. It may destroy the connection's owner.
+  // While the buffer is full, the wire checks for the end four times a second. It sees the end once
+  // the kernel has received all bytes before it.
   void watch(std::function<void()> on_event) { on_event_ = std::move(on_event); }
-  // True while the connection is open, the peer has sent nothing that is not consumed, and the
-  // deadline has not passed. Asks the kernel, which may know of an end not yet noticed here.
+  // True while the connection is open, all bytes of the peer are consumed, and the
+  // deadline has not passed. Asks the kernel, which may have an end unnoticed here.
   [[nodiscard]] bool is_quiet();
-  // True after end of stream, reset or close().
+  // True after the end of the stream, a reset or close().
   [[nodiscard]] bool ended() const { return ended_; }
 
-  // Tells the peer that nothing more will come; receiving goes on.
+  // Ends our direction of the stream. Receiving continues.
   void end_sending();
+  // Closes the socket. Pending waits end with Closed.
   void close();
-  // Closes with a reset, so that the peer can not take what it got for complete.
+  // Closes with a reset, which shows the peer that its bytes are incomplete.
   void reset();
 
  private:
   struct Unsent;
-  // Sends what the socket takes at once and says how much; nothing if the connection is broken.
+  // Sends what the socket takes without waiting. Returns the number of bytes, or nothing if the
+  // connection is broken.
   std::optional<std::size_t> send_now(Unsent& unsent);
   void replace_buffer(std::size_t bytes);
   void on_received(const asio::error_code& code, std::size_t bytes);
@@ -127,7 +139,8 @@ class Wire : public std::enable_shared_from_this<Wire> {
   Socket socket_;
   Deadline deadline_;
   Deadlines& deadlines_;
-  std::optional<Deadline> look_;  // for the peer's end, while the buffer is full
+  // Checks for the peer's end while the buffer is full.
+  std::optional<Deadline> look_;
   Gate arrival_;
   std::function<void()> on_event_;
   std::unique_ptr<char[]> buffer_;
@@ -136,7 +149,8 @@ class Wire : public std::enable_shared_from_this<Wire> {
   std::size_t capacity_max_;
   std::size_t begin_ = 0;
   std::size_t end_ = 0;
-  std::size_t turn_bytes_ = 0;  // received by receive_some() since it gave way
+  // Received by receive_some() since the last give_way().
+  std::size_t turn_bytes_ = 0;
   bool listening_ = false;
   bool waiting_ = false;
   bool ended_ = false;

@@ -31,6 +31,7 @@ std::optional<WallTime> end_of(const X509& certificate) {
 void show(runtime::Metrics& metrics, std::string_view file, const std::string& path) {
   const auto text = runtime::read_small_file(path, kCertificatesBytesMax);
   const auto end = text.ok() ? first_end(*text) : Result<WallTime>(text.error());
+  // A series of a file that cannot be read would show an old date.
   if (!end.ok()) return metrics.remove(contract::kNatsCertificateExpiry, {file});
   metrics.gauge(contract::kNatsCertificateExpiry, {file})
       .set(std::chrono::duration<double>(end->time_since_epoch()).count());
@@ -47,7 +48,7 @@ Result<WallTime> first_end(std::string_view pem) {
     const auto end = end_of(*one);
     if (end) first = std::min(first.value_or(*end), *end);
   }
-  ERR_clear_error();  // that there are no more
+  ERR_clear_error();  // the error says only that there are no more certificates
   if (!first) return client_error(ErrorCode::InvalidArgument, "holds no certificate");
   return *first;
 }

@@ -10,18 +10,20 @@
 #include "common/contract/process_settings.h"
 #include "common/runtime/metrics.h"
 
-// When the certificates end by which a connection to NATS is made.
+// The expiry of the certificates that a connection to NATS uses.
 namespace sightline::nats {
 
-inline constexpr std::size_t kCertificatesBytesMax = 1 << 20;  // of a file
-inline constexpr std::size_t kCertificatesMax = 1024;          // of a file, that are looked at
+// The most bytes of a file.
+inline constexpr std::size_t kCertificatesBytesMax = 1 << 20;
+// The most certificates of a file that are read.
+inline constexpr std::size_t kCertificatesMax = 1024;
 
-// When the first of the certificates ends that stand in a PEM text (RFC 7468). Errors:
-// InvalidArgument without any.
+// The earliest end of the certificates in a PEM text (RFC 7468). Errors: InvalidArgument if the
+// text has no certificate.
 Result<WallTime> first_end(std::string_view pem);
 
-// Looks at the files of the settings before each scrape: they may be replaced while we run. A file
-// without a certificate has no series. `metrics` must outlive all scrapes.
+// Reads the files of the settings before each scrape, because they may be replaced while the
+// process runs. A file without a certificate has no series. `metrics` must outlive all scrapes.
 void watch_certificates(const contract::NatsSettings& settings, runtime::Metrics& metrics);
 
 }  // namespace sightline::nats

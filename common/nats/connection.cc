@@ -11,7 +11,7 @@
 namespace sightline::nats {
 namespace {
 
-constexpr std::size_t kSubjectBytesMax = 2048;  // well below what a server takes as one line
+constexpr std::size_t kSubjectBytesMax = 2048;  // well below a server's limit for one line
 
 bool can_be_subject(std::string_view subject) {
   return !subject.empty() && subject.size() <= kSubjectBytesMax && subject.front() != '.' &&
@@ -31,6 +31,7 @@ Result<std::unique_ptr<Connection>> Connection::create(ConnectionOptions options
   auto state = std::make_unique<State>(std::move(options), std::move(servers), metrics, clock);
   State* of_thread = state.get();
   auto connection = std::make_unique<Connection>(std::move(state));
+  // Last, because the thread uses the whole state.
   of_thread->thread.emplace("nats",
                             [of_thread](const std::stop_token& stop) { of_thread->run(stop); });
   return connection;
@@ -45,6 +46,7 @@ void Connection::subscribe(const std::string& subject, std::shared_ptr<Inbox> in
     Inboxes& inboxes = state_->wanted[subject];
     if (std::find(inboxes.begin(), inboxes.end(), inbox) != inboxes.end()) return;
     inboxes.push_back(inbox);
+    // The thread sends the subscription: a caller must not wait for the network.
     state_->added.push_back({subject, std::move(inbox)});
   }
   state_->changed.notify_all();
@@ -60,6 +62,7 @@ void Connection::unsubscribe(const std::string& subject, const std::shared_ptr<I
                   [&](const Added& one) { return one.subject == subject && one.inbox == inbox; });
     if (found->second.empty()) {
       state_->wanted.erase(found);
+      // The thread unsubscribes only if no inbox has subscribed again by then.
       state_->given_up.push_back(subject);
     }
   }

@@ -16,11 +16,11 @@ using std::chrono_literals::operator""s;
 
 constexpr Duration kBackOffMin = 50ms;
 constexpr Duration kBackOffMax = 2s;
-constexpr Duration kFlushTime = 2s;         // for a server to confirm subscriptions
-constexpr Duration kLastFlushTime = 200ms;  // for it to take what is sent before the end
-constexpr Duration kSteadyAfter = 2s;  // a connection that lasted so long begins a new back-off
-constexpr Duration kIdle = std::chrono::hours(1);  // of one wait for something to do
-constexpr Duration kLogPause = 10s;                // between lines of a connection
+constexpr Duration kFlushTime = 2s;                // for a server to confirm subscriptions.
+constexpr Duration kLastFlushTime = 200ms;         // for a server to take the last messages.
+constexpr Duration kSteadyAfter = 2s;              // after this time the back-off is reset.
+constexpr Duration kIdle = std::chrono::hours(1);  // the longest single wait.
+constexpr Duration kLogPause = 10s;                // between two log lines of a connection
 
 }  // namespace
 
@@ -43,20 +43,22 @@ Connection::State::State(ConnectionOptions wanted_options, std::vector<contract:
       inbox_full(metrics.counter(contract::kNatsDroppedTotal, {kind, "inbox-full"})),
       slow(metrics.counter(contract::kNatsDroppedTotal, {kind, "slow-consumer"})),
       refused(metrics.counter(contract::kNatsDroppedTotal, {kind, "not-permitted"})),
+      // Seeded by time, so processes that start together do not reconnect together.
       rng(static_cast<std::uint64_t>(the_clock.now().time_since_epoch().count()) ^
           static_cast<std::uint64_t>(the_clock.wall().time_since_epoch().count())),
       away_since(the_clock.now()) {}
 
 void Connection::State::run(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
-    // A connection that finds no memory ends: its readers are told, and ask the next one for what
-    // they have missed.
+    // Without memory the connection ends. Its readers get Disconnected, and request what they
+    // missed on the next connection.
     if (!run_step([&] { run_once(stop); })) {
       while (!run_step([this] { end("the system has no memory"); })) {
       }
     }
     if (stop.stop_requested()) return;
     back_off = std::max(back_off, kBackOffMin);
+    // Jitter, so many processes do not reconnect at the same moment.
     const Duration jittered = back_off / 2 + rng.below(1'000) * (back_off / 1'000);
     back_off = std::min(2 * back_off, kBackOffMax);
     pause(stop, jittered);
@@ -68,7 +70,7 @@ void Connection::State::pause(const std::stop_token& stop, Duration time) {
   changed.wait_until(mutex, stop, system_clock().now() + time, [] { return false; });
 }
 
-// From the attempt to connect to the end of the connection.
+// Runs from the attempt to connect to the end of the connection.
 void Connection::State::run_once(const std::stop_token& stop) {
   told.clear();
   asked.clear();
@@ -81,7 +83,7 @@ void Connection::State::run_once(const std::stop_token& stop) {
   connected_gauge.set(1);
   log(LogLevel::Info, "connected to NATS", {{"connection", kind}, {"name", options.name}});
   const std::string reason = serve(stop, **link);
-  link->reset();  // nothing is heard from here on
+  link->reset();  // no callback runs after this
   if (clock.now() - since >= kSteadyAfter) back_off = kBackOffMin;
   end(reason);
   if (!stop.stop_requested()) warn("not connected: " + reason);
@@ -94,6 +96,7 @@ Result<std::unique_ptr<Link>> Connection::State::connect() {
   }
   LinkOptions wanted_link;
   wanted_link.server = servers[next_server];
+  // Each attempt takes the next server.
   next_server = (next_server + 1) % servers.size();
   wanted_link.settings = options.settings;
   wanted_link.name = options.name;
@@ -119,6 +122,7 @@ Result<std::unique_ptr<Link>> Connection::State::connect() {
 }
 
 Result<Done> Connection::State::ask(Link& link, const std::string& subject) {
+  // A subject has one subscription, even if several inboxes read it.
   if (!asked.insert(subject).second) return Done{};
   Listener listener;
   listener.message = [this, subject](std::string from, std::string reply, std::string payload) {
@@ -131,7 +135,7 @@ Result<Done> Connection::State::ask(Link& link, const std::string& subject) {
   return link.subscribe(subject, std::move(listener));
 }
 
-// A new link: all subjects, then everybody is told.
+// For a new link: subscribes to all subjects, then notifies the inboxes.
 Result<Done> Connection::State::ask_all(Link& link) {
   std::map<std::string, Inboxes> all;
   {
@@ -141,6 +145,7 @@ Result<Done> Connection::State::ask_all(Link& link) {
     given_up.clear();
   }
   for (const auto& [subject, inboxes] : all) SL_TRY(ask(link, subject));
+  // Only confirmed subscriptions may count as connected, or messages would be missed silently.
   SL_TRY(link.flush(kFlushTime));
   {
     const MutexLock lock(mutex);
@@ -150,6 +155,7 @@ Result<Done> Connection::State::ask_all(Link& link) {
   }
   for (const auto& [subject, inboxes] : all) {
     for (const auto& inbox : inboxes) {
+      // Once for each inbox, even if it reads several subjects.
       if (told.insert(inbox.get()).second) inbox->put(Connected{});
     }
   }
@@ -180,7 +186,7 @@ Result<Done> Connection::State::ask_changes(Link& link) {
   return Done{};
 }
 
-// Sends and subscribes until the link ends: why.
+// Sends and subscribes until the link ends. Returns the reason.
 std::string Connection::State::serve(const std::stop_token& stop, Link& link) {
   while (!stop.stop_requested()) {
     std::deque<Outgoing> batch;
@@ -193,6 +199,7 @@ std::string Connection::State::serve(const std::stop_token& stop, Link& link) {
       batch.swap(waiting);
       waiting_bytes = 0;
     }
+    // Subscribes first, so no answer to these messages is missed.
     for (const auto& done : {ask_changes(link), send(link, std::move(batch))}) {
       if (!done.ok()) return done.error().message;
     }
@@ -201,7 +208,7 @@ std::string Connection::State::serve(const std::stop_token& stop, Link& link) {
   return "stopped";
 }
 
-// What was published before the stop: a process that ends says so.
+// Sends what was published before the stop. A process that ends announces it this way.
 void Connection::State::say_last_words(Link& link) {
   std::deque<Outgoing> batch;
   {
@@ -237,6 +244,7 @@ void Connection::State::end(const std::string& reason) {
       inboxes.insert(of_subject.begin(), of_subject.end());
     }
   }
+  // Messages that were accepted but not sent count as dropped.
   away.add(static_cast<double>(unsent));
   connected_gauge.set(0);
   for (const auto& inbox : inboxes) inbox->put(Disconnected{reason});
@@ -268,6 +276,7 @@ void Connection::State::missed(const std::string& subject, const Lost& lost) {
   std::set<std::shared_ptr<Inbox>> inboxes;
   {
     const MutexLock lock(mutex);
+    // Without the exact subject, every inbox may miss messages.
     const bool is_known = wanted.contains(subject);
     for (const auto& [other, of_subject] : wanted) {
       if (!is_known || other == subject) inboxes.insert(of_subject.begin(), of_subject.end());
@@ -279,6 +288,7 @@ void Connection::State::missed(const std::string& subject, const Lost& lost) {
 void Connection::State::warn(const std::string& reason) {
   {
     const MutexLock lock(mutex);
+    // A server that refuses every subject would fill the log.
     if (clock.now() < next_warning) return;
     next_warning = clock.now() + kLogPause;
   }

@@ -15,10 +15,11 @@
 namespace sightline::nats {
 namespace {
 
-// As in nsc's files; NATS reads what stands below.
+// As in files of nsc. NATS itself reads the text below this line.
 constexpr std::string_view kJwtHeading = "BEGIN NATS USER JWT";
-// Of nkeys (github.com/nats-io/nkeys): a seed is two bytes that say "seed" and "of a user", 32
-// bytes of Ed25519 seed, and CRC-16/XMODEM of these, in base32; a public key one byte, 32, CRC.
+// From nkeys (github.com/nats-io/nkeys), all in base32. A seed has two bytes that mean "seed" and
+// "of a user", 32 bytes of Ed25519 seed, and CRC-16/XMODEM of these. A public key has one byte, 32
+// bytes and the CRC.
 constexpr std::uint8_t kSeedPrefix = 18 << 3;
 constexpr std::uint8_t kUserPrefix = 20 << 3;
 constexpr std::size_t kKeyBytes = 32;
@@ -48,7 +49,7 @@ Result<Credentials> of_nkey_file(const std::string& path) {
   return credentials;
 }
 
-// OpenSSL reads these itself, and would wait for a pipe's writer.
+// OpenSSL opens these files itself, and would wait for the writer of a pipe.
 Result<Done> check_readable(std::string_view setting, const std::string& path) {
   if (path.empty()) return Done{};
   const auto text = runtime::read_small_file(path, kCertificatesBytesMax);
@@ -92,6 +93,7 @@ Result<Credentials> parse_credentials(std::string_view text) {
 
 Result<std::string> nkey_of_seed(std::string_view text) {
   const Error error = unusable("the file holds no seed of an nkey user");
+  // In base32 the two first bytes of a user's seed begin with SU.
   const std::size_t begin = text.find("SU");
   if (begin == std::string_view::npos) return error;
   const auto seed = from_base32(text.substr(begin, kSeedText));
@@ -99,6 +101,7 @@ Result<std::string> nkey_of_seed(std::string_view text) {
       (*seed)[0] != (kSeedPrefix | (kUserPrefix >> 5U))) {
     return error;
   }
+  // The CRC detects a damaged or mistyped seed.
   Bytes checked(seed->begin(), seed->end() - 2);
   add_crc(checked);
   if (checked != *seed) return error;

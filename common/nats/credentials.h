@@ -12,25 +12,29 @@
 
 namespace sightline::nats {
 
-// What is shown to a server that asks who we are.
+// How this process proves its identity to a server.
 struct Credentials {
   enum class Kind : std::uint8_t { None, Jwt, Password, Token, Nkey };
   Kind kind = Kind::None;
-  std::string user;    // Password: user name; Nkey: public key
-  std::string secret;  // Password, Token
+  // Password: the user's name. Nkey: the public key.
+  std::string user;
+  // Only for Password and Token.
+  std::string secret;
 };
 
-inline constexpr std::size_t kCredentialsBytesMax = 64 << 10;  // of a file
+// The most bytes of a file.
+inline constexpr std::size_t kCredentialsBytesMax = 64 << 10;
 
-// Reads the files that the settings name. Errors: InvalidArgument, naming the setting and never
-// what the file holds.
+// Reads the files that the settings name. Errors: InvalidArgument that names the setting, never the
+// content of the file.
 Result<Credentials> read_credentials(const contract::NatsSettings& settings);
 
-// What a credentials file says. Errors: InvalidArgument when it is empty or has a further line.
+// Parses a credentials file. Errors: InvalidArgument if it is empty, or has more than one line
+// without being a JWT file.
 Result<Credentials> parse_credentials(std::string_view text);
 
-// The public key of a user's seed: "SU" and 56 more characters of base32, alone or on a line of
-// its own. Errors: InvalidArgument.
+// The public key of a user's seed. The seed is "SU" and 56 more characters of base32, alone or on a
+// line of its own. Errors: InvalidArgument.
 Result<std::string> nkey_of_seed(std::string_view text);
 
 }  // namespace sightline::nats

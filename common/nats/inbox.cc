@@ -8,7 +8,7 @@
 namespace sightline::nats {
 namespace {
 
-constexpr Duration kWaitMax = std::chrono::hours(1);  // of one wait; longer ones are several
+constexpr Duration kWaitMax = std::chrono::hours(1);  // of one wait. Longer ones are several waits
 
 std::size_t bytes_of_message(const Message& message) {
   return message.subject.size() + message.reply.size() + message.payload.size() +
@@ -43,6 +43,7 @@ bool Inbox::put(Event event) {
     }
   }
   changed_.notify_one();
+  // Outside of the lock, because it may call back into the inbox.
   if (among_.told) among_.told();
   return is_kept;
 }
@@ -72,6 +73,7 @@ bool Inbox::put_message(Message message) {
 }
 
 void Inbox::put_lost(Lost lost) {
+  // Losses with the same reason become one notice, so they cannot fill the queue.
   auto* last = events_.empty() ? nullptr : std::get_if<Lost>(&events_.back());
   const bool is_one = last != nullptr && last->reason == lost.reason &&
                       (last->messages == 0) == (lost.messages == 0);
@@ -86,6 +88,7 @@ void Inbox::put_notice(Event notice) {
   const bool is_newest_state = is_state(notice);
   if (events_.size() - messages_ >= kNoticesMax) {
     start_over();
+    // start_over() has put the newest state already.
     if (is_newest_state) return;
   }
   events_.push_back(std::move(notice));
@@ -110,6 +113,7 @@ std::optional<Event> Inbox::take(Instant until) {
     changed_.wait_for(mutex_, std::min(left, kWaitMax), has_news);
   }
   std::optional<Event> event = pop();
+  // An event answers the caller. wake() then still ends the next wait.
   if (!event) woken_ = false;
   return event;
 }

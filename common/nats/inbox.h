@@ -18,47 +18,54 @@
 
 namespace sightline::nats {
 
+// A received message.
 struct Message {
   std::string subject;
-  std::string reply;  // subject that an answer goes to; empty: none is wanted
+  // The subject for an answer. Empty: the sender expects no answer.
+  std::string reply;
   std::string payload;
 };
 
-// The server has confirmed that from now on what is published is heard.
+// The server has confirmed a subscription: messages from here on arrive.
 struct Connected {
-  // Empty: all subjects of the inbox, after a connection was made. Otherwise this one alone, which
-  // was subscribed to while connected.
+  // Empty: all subjects of the inbox, after a connect. Otherwise only this subject, which was
+  // subscribed during the connection.
   std::string subject;
 };
 
-// Nothing is heard until Connected with an empty subject.
+// No messages arrive until Connected with an empty subject.
 struct Disconnected {
-  std::string reason;  // one sentence
+  // One sentence.
+  std::string reason;
 };
 
 // Messages are missing.
 struct Lost {
-  std::uint64_t messages = 0;  // 0: unknown how many
-  std::string reason;          // one sentence
+  // 0: the number is unknown.
+  std::uint64_t messages = 0;
+  // One sentence.
+  std::string reason;
 };
 
 using Event = std::variant<Message, Connected, Disconnected, Lost>;
 
-// Queue between the threads of NATS and one reader, bounded by number and bytes. A message that
-// finds no room is dropped, and a Lost stands in the queue where it is missing.
-// Thread safety: put and wake from any thread, take and take_now from the reader's alone.
+// A queue between the threads of NATS and one reader, limited by number and bytes. A message
+// without room is dropped, and a Lost takes its place in the queue.
+// Thread safety: put() and wake() from any thread, take() and take_now() only from the reader's.
 class Inbox {
  public:
   struct Limits {
+    // The most messages in the queue.
     std::size_t messages_max = 65'536;
-    std::size_t bytes_max = 64U << 20U;  // subjects, payloads and what each message takes besides
+    // Of subjects and payloads, with kMessageOverhead for each message.
+    std::size_t bytes_max = 64U << 20U;
   };
 
-  // What the inboxes of one reader share, and how it hears of them.
+  // What the inboxes of one reader share.
   struct Among {
-    // Of the bytes of all of them, beside each one's own limit; null: none.
+    // Limits the bytes of all of them together, besides each one's own limit. Null: no limit.
     std::shared_ptr<ByteBudget> budget;
-    // Told after each put, on the thread that put, which must not wait; null: nobody.
+    // Called after each put(), on its thread. It must not wait. Null: no call.
     std::function<void()> told;
   };
 
@@ -68,25 +75,28 @@ class Inbox {
   Inbox(const Inbox&) = delete;
   Inbox& operator=(const Inbox&) = delete;
 
-  // False when the event was a message and was dropped. Other events always find room: where a
-  // reader leaves kNoticesMax of them unread, one Lost and the newest state take the place of all
-  // that is queued.
+  // Returns false if the event was a message and was dropped. Other events always have room. If the
+  // reader leaves kNoticesMax of them unread, one Lost and the newest state replace the whole
+  // queue.
   bool put(Event event) SL_EXCLUDES(mutex_);
 
-  // The next event. Waits for one until then; nothing when the time is over or somebody woke.
+  // The next event. Waits for it until `until`. Returns nothing at that time, or after wake().
   std::optional<Event> take(Instant until) SL_EXCLUDES(mutex_);
-  // The next event, if one is there.
+  // The next event, if there is one.
   std::optional<Event> take_now() SL_EXCLUDES(mutex_);
-  // A take() that waits, or the next that would, returns at once.
+  // Makes a take() return immediately: one that waits, or the next that would wait.
   void wake() SL_EXCLUDES(mutex_);
 
-  // Messages dropped so far, those of a Lost that was put included.
+  // The messages dropped so far, including those of each Lost that was put.
   [[nodiscard]] std::uint64_t lost_total() const SL_EXCLUDES(mutex_);
 
-  static constexpr std::size_t kNoticesMax = 1024;     // events that are no messages
-  static constexpr std::size_t kMessageOverhead = 96;  // bytes of a queued message besides its text
+  // Events that are no messages.
+  static constexpr std::size_t kNoticesMax = 1024;
+  // Bytes of a queued message besides its text.
+  static constexpr std::size_t kMessageOverhead = 96;
 
  private:
+  // All of these need mutex_.
   bool put_message(Message message) SL_REQUIRES(mutex_);
   bool take_room(std::size_t bytes) SL_REQUIRES(mutex_);
   void give_room(std::size_t bytes) SL_REQUIRES(mutex_);
@@ -103,7 +113,8 @@ class Inbox {
   std::size_t messages_ SL_GUARDED_BY(mutex_) = 0;
   std::size_t bytes_ SL_GUARDED_BY(mutex_) = 0;
   std::uint64_t lost_total_ SL_GUARDED_BY(mutex_) = 0;
-  Event state_ SL_GUARDED_BY(mutex_) = Disconnected{"not yet connected"};  // newest that was put
+  // The newest state that was put.
+  Event state_ SL_GUARDED_BY(mutex_) = Disconnected{"not yet connected"};
   bool woken_ SL_GUARDED_BY(mutex_) = false;
 };
 

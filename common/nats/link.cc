@@ -21,11 +21,12 @@ namespace {
 using std::chrono::duration_cast;
 using std::chrono::milliseconds;
 
-// Held by NATS between its receiving thread and ours, of each subscription; ours only moves it on.
+// What NATS holds for each subscription between its receiving thread and ours. Our thread only
+// passes messages on.
 constexpr int kPendingMessagesMax = 1 << 20;
 constexpr int kPendingBytesMax = 64 << 20;
 
-// Given up, and kept until the server was heard again.
+// How many ended subscriptions are kept until the server has answered again.
 constexpr std::size_t kGivenUpMax = 256;
 constexpr Duration kGivenUpFlushTime = std::chrono::seconds(2);
 
@@ -39,7 +40,7 @@ Error failed(natsStatus status, std::string_view what) {
   return worker_error(is_refused ? ErrorCode::Unauthorized : ErrorCode::Unavailable, message, true);
 }
 
-// What callbacks may touch; `is_open` is false once nobody is to be told any more.
+// What the callbacks may use. `is_open` is false when the link must not call back any more.
 struct Told {
   Mutex mutex;
   bool is_open SL_GUARDED_BY(mutex) = true;
@@ -50,16 +51,17 @@ struct Told {
 struct Route {
   std::shared_ptr<Told> told;
   Listener listener;
-  // Guarded by told->mutex:
-  std::int64_t dropped = 0;  // as far as told
+  // Guarded by `told->mutex`:
+  std::int64_t dropped = 0;  // the part that was reported
   std::int64_t unheard = 0;  // for which there was no memory
 };
 
-// NATS does not say after which callback of a connection none follows; the newest connections'
-// are kept, older ones cannot have one under way any more: each lasted a back-off at least.
+// NATS does not say after which callback of a connection no other follows. The newest objects are
+// kept. An older one cannot have an active callback, because each connection lasted at least one
+// back-off.
 void keep_for_late_callbacks(std::shared_ptr<Told> told) {
   static Mutex mutex;
-  // Never destroyed: NATS' threads may outlive main().
+  // Never destroyed, because threads of NATS may outlive main().
   static auto& kept = *std::make_unique<std::deque<std::shared_ptr<Told>>>().release();
   constexpr std::size_t kKept = 256;
   const MutexLock lock(mutex);
@@ -79,7 +81,7 @@ void tell_dropped(natsSubscription* subscription, Route& route) {
 std::string text_or_empty(const char* text) { return text == nullptr ? std::string() : text; }
 
 void hear(natsSubscription* subscription, natsMsg* message, Route& route) {
-  // First, so that a loss stands before what came after it.
+  // First, because a loss must come before the messages after it.
   tell_dropped(subscription, route);
   route.listener.message(natsMsg_GetSubject(message), text_or_empty(natsMsg_GetReply(message)),
                          std::string(natsMsg_GetData(message),
@@ -91,7 +93,8 @@ void on_message(natsConnection* /*connection*/, natsSubscription* subscription, 
   auto& route = *static_cast<Route*>(closure);
   {
     const MutexLock lock(route.told->mutex);
-    // NATS' code knows no exceptions. What finds no memory is a loss, told now or with the next.
+    // NATS' code knows no exceptions. A message without memory is a loss, reported now or with the
+    // next one.
     const bool is_heard =
         !route.told->is_open || run_step([&] { hear(subscription, message, route); });
     if (!is_heard) {
@@ -121,11 +124,11 @@ void on_closed(natsConnection* connection, void* closure) {
     told.callbacks.closed(last_error(connection));
   } catch (const std::bad_alloc&) {
     note_failed_step();
-    told.callbacks.closed({});  // takes no memory
+    told.callbacks.closed({});  // allocates no memory
   }
 }
 
-// The subject in 'Permissions Violation for Subscription to "a.b"'; empty: none is seen.
+// The subject in 'Permissions Violation for Subscription to "a.b"'. Empty: the text has no subject.
 std::string refused_subject(std::string_view text) {
   const std::size_t begin = text.find('"');
   if (begin == std::string_view::npos) return {};
@@ -134,8 +137,9 @@ std::string refused_subject(std::string_view text) {
   return std::string(text.substr(begin + 1, end - begin - 1));
 }
 
-// What a slow reader misses is told with its next message. Text of a refusal may be that of a
-// later one already: then one is told twice and another not by name, but each is told.
+// A slow reader gets its losses with the next message. The text of a refusal may be that of a later
+// refusal already. Then one subject is reported twice and another without its name, but each is
+// reported.
 void on_error(natsConnection* connection, natsSubscription* /*subscription*/, natsStatus status,
               void* closure) {
   if (status != NATS_NOT_PERMITTED) return;
@@ -152,7 +156,7 @@ void on_error(natsConnection* connection, natsSubscription* /*subscription*/, na
   }
 }
 
-// Options of one attempt; the first thing that fails counts.
+// The options of one attempt. The first failure counts.
 class Options {
  public:
   Options() : status_(natsOptions_Create(&options_)) {}
@@ -181,6 +185,7 @@ void set_behaviour(Options& options, const LinkOptions& wanted, Told* told) {
   const std::string_view what = "options of NATS";
   options.set("nats.urls", natsOptions_SetURL, wanted.server.url.c_str());
   options.set(what, natsOptions_SetName, wanted.name.c_str());
+  // Connection reconnects itself, because its inboxes must learn of each gap.
   options.set(what, natsOptions_SetAllowReconnect, false);
   options.set(what, natsOptions_SetTimeout, count_ms(Link::kConnectTimeout));
   options.set(what, natsOptions_SetPingInterval, count_ms(Link::kPingInterval));
@@ -189,6 +194,7 @@ void set_behaviour(Options& options, const LinkOptions& wanted, Told* told) {
   options.set(what, natsOptions_SetMaxPendingMsgs, kPendingMessagesMax);
   options.set(what, natsOptions_SetNoEcho, false);
   options.set(what, natsOptions_SetSendAsap, wanted.sends_at_once);
+  // Threads of the library deliver for all subscriptions, instead of one thread for each.
   options.set(what, natsOptions_UseGlobalMessageDelivery, true);
   options.set(what, natsOptions_SetClosedCB, on_closed, static_cast<void*>(told));
   options.set(what, natsOptions_SetErrorHandler, on_error, static_cast<void*>(told));
@@ -198,6 +204,7 @@ void set_tls(Options& options, const LinkOptions& wanted) {
   const contract::NatsSettings& files = wanted.settings;
   if (!wanted.server.is_secure && files.ca_file.empty() && files.cert_file.empty()) return;
   options.set("TLS", natsOptions_SetSecure, true);
+  // The server's certificate must name this host.
   options.set("TLS", natsOptions_SetExpectedHostname, wanted.server.host.c_str());
   if (!files.ca_file.empty()) {
     options.set("nats.ca_file", natsOptions_LoadCATrustedCertificates, files.ca_file.c_str());
@@ -210,6 +217,7 @@ void set_tls(Options& options, const LinkOptions& wanted) {
 
 void set_credentials(Options& options, const Credentials& credentials,
                      const contract::NatsSettings& files) {
+  // Null: the seed is in the same file as the JWT.
   const char* seed_file = nullptr;
   switch (credentials.kind) {
     case Credentials::Kind::None:
@@ -234,9 +242,9 @@ struct Link::State {
   std::shared_ptr<Told> told = std::make_shared<Told>();
   natsConnection* connection = nullptr;
   std::map<std::string, natsSubscription*> subscriptions;
-  // Of no subject any more. NATS' receiving thread looks a subscription up, and uses it without
-  // owning it (cnats 3.4.1, natsConn_processMsg): it may be freed only once that thread has come
-  // past what it read before the end.
+  // Subscriptions that have ended. NATS' receiving thread looks a subscription up, and uses it
+  // without owning it (cnats 3.4.1, natsConn_processMsg). It may be freed only when that thread has
+  // processed everything it read before the end.
   std::vector<natsSubscription*> given_up;
 
   State() = default;
@@ -287,7 +295,7 @@ Result<Done> Link::subscribe(const std::string& subject, Listener listener) {
   natsStatus status = natsConnection_Subscribe(&subscription, state_->connection, subject.c_str(),
                                                on_message, route.get());
   if (status != NATS_OK) return failed(status, "subscribing");
-  // From here on it belongs to the subscription, which deletes it after the last message.
+  // From here on the subscription owns it, and deletes it after the last message.
   Route* owned = route.release();
   status = natsSubscription_SetOnCompleteCB(subscription, on_last_message, owned);
   if (status == NATS_OK) {
@@ -304,7 +312,7 @@ void Link::unsubscribe(const std::string& subject) {
   natsSubscription_Unsubscribe(found->second);
   state_->given_up.push_back(found->second);
   state_->subscriptions.erase(found);
-  // Where the server does not answer the link is about to end.
+  // If the server does not answer, the link is about to end.
   if (state_->given_up.size() >= kGivenUpMax) static_cast<void>(flush(kGivenUpFlushTime));
 }
 
@@ -317,7 +325,8 @@ Result<Done> Link::publish(const std::string& subject, std::string_view payload)
 
 Result<Done> Link::flush(Duration time_max) {
   const natsStatus status = natsConnection_FlushTimeout(state_->connection, count_ms(time_max));
-  // The answer came by the receiving thread, which is past all messages before it.
+  // The answer came through the receiving thread, so this thread has processed all messages before
+  // it.
   if (status == NATS_OK) State::destroy(std::exchange(state_->given_up, {}));
   if (status != NATS_OK) return failed(status, "waiting for the server");
   return Done{};
@@ -325,6 +334,7 @@ Result<Done> Link::flush(Duration time_max) {
 
 std::size_t Link::payload_max() const {
   const std::int64_t bytes = natsConnection_GetMaxPayload(state_->connection);
+  // 1 MiB is the default of NATS.
   return bytes > 0 ? static_cast<std::size_t>(bytes) : std::size_t{1} << 20U;
 }
 

@@ -15,57 +15,65 @@
 
 namespace sightline::nats {
 
-// What a link tells, on threads of NATS, which may not wait for anything: none is called while
-// another is, nor once the link is destroyed.
+// The callbacks of a link. They run on threads of NATS and must not wait. Never two at the same
+// time, and not after the link is destroyed.
 struct LinkCallbacks {
-  std::function<void(std::string reason)> closed;  // once; it will not come back
-  // A subject that may not be heard; empty: unknown which.
+  // Called once, when the link has ended for good.
+  std::function<void(std::string reason)> closed;
+  // The server refuses a subscription. An empty subject: unknown which.
   std::function<void(std::string subject, std::string reason)> refused;
-  // Something that was published was refused.
+  // The server refused a published message.
   std::function<void(std::string reason)> publish_refused;
 };
 
-// What a subscription hears; likewise.
+// The callbacks of a subscription. The same rules hold.
 struct Listener {
   std::function<void(std::string subject, std::string reply, std::string payload)> message;
-  std::function<void(std::uint64_t messages)> lost;  // NATS dropped so many, here or further on
+  // NATS dropped this many messages, here or at a later place.
+  std::function<void(std::uint64_t messages)> lost;
 };
 
+// What a link is made with.
 struct LinkOptions {
   contract::NatsServer server;
   contract::NatsSettings settings;
   std::string name;
+  // Whether each message leaves alone.
   bool sends_at_once = false;
 };
 
-// One connection to one server, which ends when it is lost. Thread safety: none.
+// One connection to one server. It ends when it is lost.
+// Thread safety: one thread at a time.
 class Link {
  public:
-  // Waits for the server, for kConnectTimeout at most. Errors: Unauthorized, Unavailable,
+  // Waits for the server, at most kConnectTimeout. Errors: Unauthorized, Unavailable,
   // InvalidArgument for files that cannot be used.
   static Result<std::unique_ptr<Link>> connect(const LinkOptions& options, LinkCallbacks callbacks);
   ~Link();
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
 
-  // Counts from the next flush. One subscription per subject.
+  // Valid from the next flush() on. A subject has one subscription.
   Result<Done> subscribe(const std::string& subject, Listener listener);
-  // Messages on their way may still come. Sometimes waits for the server, as flush() does.
+  // Messages under way may still come. Sometimes waits for the server, as flush() does.
   void unsubscribe(const std::string& subject);
-  // May wait for a server that does not read, for kWriteDeadline. After an error the link is of no
-  // more use.
+  // May wait kWriteDeadline for a server that does not read. After an error the link is of no more
+  // use.
   Result<Done> publish(const std::string& subject, std::string_view payload);
-  // Waits until the server has done all that was asked of it before.
+  // Waits until the server has processed all earlier calls.
   Result<Done> flush(Duration time_max);
+  // The most bytes that the server accepts in one message.
   [[nodiscard]] std::size_t payload_max() const;
 
   static constexpr Duration kConnectTimeout = std::chrono::seconds(2);
   static constexpr Duration kWriteDeadline = std::chrono::seconds(2);
   static constexpr Duration kPingInterval = std::chrono::seconds(10);
-  static constexpr int kPingsUnanswered = 2;  // at the third interval the link is lost
+  // After the third interval without an answer the link is lost.
+  static constexpr int kPingsUnanswered = 2;
 
   struct State;
-  explicit Link(std::unique_ptr<State> state);  // by connect()
+  // For connect() only.
+  explicit Link(std::unique_ptr<State> state);
 
  private:
   std::unique_ptr<State> state_;

@@ -11,9 +11,9 @@
 namespace sightline::runtime {
 namespace {
 
-constexpr std::size_t kListBytesMax = std::size_t{4} << 20U;  // mounts of a node with many pods
-constexpr std::size_t kValueBytesMax = 4096;
-constexpr std::size_t kLevelsMax = 64;
+constexpr std::size_t kListBytesMax = std::size_t{4} << 20U;  // the mounts of a node with many pods
+constexpr std::size_t kValueBytesMax = 4096;                  // control files hold one line
+constexpr std::size_t kLevelsMax = 64;  // a bound on what /proc makes this loop do
 
 std::vector<std::string> split(std::string_view text, char separator) {
   std::vector<std::string> parts;
@@ -27,7 +27,8 @@ bool names(std::string_view list, std::string_view word) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-// The cgroup of a hierarchy, as /proc/self/cgroup names it; of version 2 for an empty controller.
+// The path of the cgroup in a hierarchy, from /proc/self/cgroup. An empty controller means version
+// 2, whose line has an empty list of controllers.
 std::optional<std::string> group_of(const std::string& list, std::string_view controller) {
   for (const std::string& line : split(list, '\n')) {
     const std::size_t first = line.find(':');
@@ -41,13 +42,15 @@ std::optional<std::string> group_of(const std::string& list, std::string_view co
 }
 
 struct Mount {
-  std::string root;   // the cgroup that is mounted
-  std::string point;  // where
+  std::string root;   // the mounted cgroup
+  std::string point;  // the directory of the mount
 };
 
-// proc(5), mountinfo: "36 35 98:0 /ROOT /POINT rw,noatime master:1 - TYPE SOURCE OPTIONS".
+// Reads /proc/self/mountinfo (proc(5)): "36 35 98:0 /ROOT /POINT rw,noatime master:1 - TYPE SOURCE
+// OPTIONS".
 std::optional<Mount> mount_of(const std::string& list, std::string_view controller) {
   for (const std::string& line : split(list, '\n')) {
+    // The number of optional fields before the dash varies, so the line is split there first.
     const std::size_t dash = line.find(" - ");
     if (dash == std::string::npos) continue;
     const auto before = split(line.substr(0, dash), ' ');
@@ -60,14 +63,16 @@ std::optional<Mount> mount_of(const std::string& list, std::string_view controll
   return std::nullopt;
 }
 
-// Below the mount; a group outside of what is mounted is that of the mount itself, which is how a
-// container sees its own.
+// The path of the group below the mount. A group outside of the mounted tree maps to the mount
+// itself, which is how a container sees its own cgroup.
 std::string below(const Mount& mount, const std::string& group) {
   if (mount.root == "/") return group == "/" ? std::string() : group;
   if (group == mount.root || !group.starts_with(mount.root + "/")) return {};
   return group.substr(mount.root.size());
 }
 
+// Reads the file in the group at `path` and in each parent up to the mount. A level may lack the
+// file: the root of a hierarchy has no limits.
 void add_levels(std::vector<std::string>& values, const std::string& top, std::string path,
                 std::string_view file) {
   for (std::size_t level = 0; level < kLevelsMax; ++level) {
@@ -88,6 +93,7 @@ std::vector<std::string> cgroup_levels(const CgroupFile& file, const std::string
   const auto groups = read_small_file(root + "/proc/self/cgroup", kListBytesMax);
   const auto mounts = read_small_file(root + "/proc/self/mountinfo", kListBytesMax);
   if (!groups.ok() || !mounts.ok()) return values;
+  // On a node with both versions, a controller belongs to one of them. The other lacks the file.
   for (const std::string_view controller : {std::string_view(), file.v1_controller}) {
     const auto group = group_of(*groups, controller);
     const auto mount = mount_of(*mounts, controller);

@@ -10,14 +10,17 @@ namespace sightline::runtime {
 
 // A control file of a cgroup, by its names in both versions of the interface (cgroups(7)).
 struct CgroupFile {
-  std::string_view v1_controller;  // "memory"
-  std::string_view v1_file;        // "memory.limit_in_bytes"
-  std::string_view v2_file;        // "memory.max"
+  // For example "memory".
+  std::string_view v1_controller;
+  // For example "memory.limit_in_bytes".
+  std::string_view v1_file;
+  // For example "memory.max".
+  std::string_view v2_file;
 };
 
-// What the file holds for the cgroup of this process and for each of its parents, as far as they
-// are mounted here: every level limits. Without white space at the end; empty where there is no
-// such file. `root`: in front of /proc and /sys, for tests.
+// The contents of the file for the cgroup of this process and for each parent mounted here.
+// Callers need all of them, because every level limits. White space at the end is cut. Empty if
+// there is no file of this name. `root` is put in front of /proc and /sys, for tests.
 std::vector<std::string> cgroup_levels(const CgroupFile& file, const std::string& root = {});
 
 }  // namespace sightline::runtime

@@ -23,18 +23,19 @@ std::optional<std::int64_t> number(std::string_view text) {
   return value;
 }
 
-// Rounded up. "max" and -1 are no quota.
+// quota / period, rounded up. "max" and -1 mean that there is no quota.
 std::optional<std::size_t> processors(std::string_view quota_us, std::string_view period_us) {
   const auto quota = number(quota_us);
   const auto period = number(period_us);
   if (!quota || !period || *quota <= 0 || *period <= 0) return std::nullopt;
+  // Rounds up without overflow.
   return static_cast<std::size_t>((*quota - 1) / *period + 1);
 }
 
 std::size_t affine_cores() {
   cpu_set_t set;
   CPU_ZERO(&set);
-  // Fails on machines of more than 1,024 processors.
+  // Fails on machines with more than 1,024 processors, which do not fit into a cpu_set_t.
   const bool is_known = sched_getaffinity(0, sizeof(set), &set) == 0;
   return is_known ? static_cast<std::size_t>(CPU_COUNT(&set)) : std::thread::hardware_concurrency();
 }
@@ -42,7 +43,7 @@ std::size_t affine_cores() {
 }  // namespace
 
 std::optional<std::size_t> cpu_quota(const std::string& root) {
-  // Version 2 has both numbers in one file, which stands in both lists.
+  // Version 2 has both numbers in one file, so this file is in both lists.
   const auto quotas = cgroup_levels({"cpu", "cpu.cfs_quota_us", "cpu.max"}, root);
   const auto periods = cgroup_levels({"cpu", "cpu.cfs_period_us", "cpu.max"}, root);
   std::optional<std::size_t> least;
@@ -58,6 +59,7 @@ std::optional<std::size_t> cpu_quota(const std::string& root) {
 }
 
 std::size_t usable_cores() {
+  // hardware_concurrency() may return 0.
   const std::size_t cores = std::max<std::size_t>(1, affine_cores());
   return std::min(cores, cpu_quota().value_or(cores));
 }

@@ -7,11 +7,13 @@
 namespace sightline {
 
 void Deadlines::arm(Instant at) {
+  // stop() has destroyed the timer.
   if (!timer_) return;
   armed_at_ = at;
-  // Moving the expiry cancels the former wait.
+  // Setting a new expiry cancels the previous wait.
   timer_->expires_at(std::chrono::time_point_cast<Timer::duration>(at));
   timer_->async_wait([this](const asio::error_code& error) {
+    // An error means that the wait was cancelled.
     if (!error) scan();
   });
 }
@@ -20,7 +22,8 @@ void Deadlines::scan() {
   armed_at_ = Instant::max();
   const auto now = system_clock().now();
   auto earliest = Instant::max();
-  // Passed ones are marked, so looking again ends; it is needed only after some were removed.
+  // Passed deadlines are reset before their callback, so the loop ends. A repetition is needed only
+  // after a callback removed deadlines.
   do {
     moved_back_ = false;
     for (scanned_ = 0; scanned_ < members_.size();) {
@@ -31,13 +34,14 @@ void Deadlines::scan() {
         continue;
       }
       member.at_ = Instant::max();
-      // A copy: the callback may destroy its own deadline. It may also remove or add others, which
-      // reorders members_.
+      // A copy, because the callback may destroy its own deadline. It may also remove or add
+      // others, which reorders members_.
       const auto on_passed = member.on_passed_;
       on_passed();
     }
   } while (moved_back_);
   scanned_ = 0;
+  // A callback may have set the timer already. kTick limits how often this thread wakes.
   if (earliest < armed_at_) arm(std::max(earliest, now + kTick));
 }
 
@@ -48,7 +52,9 @@ Deadline::Deadline(Deadlines& owner, std::function<void()> on_passed)
 
 Deadline::~Deadline() {
   auto& members = owner_.members_;
+  // The last member moves into this slot, which the scan has passed, so the scan must repeat.
   if (slot_ < owner_.scanned_) owner_.moved_back_ = true;
+  // Removes in constant time, because requests create and destroy deadlines all the time.
   members[slot_] = members.back();
   members[slot_]->slot_ = slot_;
   members.pop_back();
@@ -56,6 +62,7 @@ Deadline::~Deadline() {
 
 void Deadline::set(Duration from_now) {
   at_ = system_clock().now() + from_now;
+  // A later deadline needs no change: the timer fires first and scan() sets it again.
   if (at_ < owner_.armed_at_) owner_.arm(at_);
 }
 

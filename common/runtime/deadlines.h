@@ -19,19 +19,20 @@ namespace sightline {
 
 class Deadline;
 
-// Many deadlines of one I/O thread behind a single timer. Setting one is mostly a store: the timer
-// moves only when the new deadline is earlier than everything it waits for.
-// Thread safety: none; belongs to one I/O thread.
+// Many deadlines of one I/O thread on a single timer. To set a deadline is mostly one store: the
+// timer moves only if the new deadline is earlier than the time it waits for.
+// Thread safety: one I/O thread, which owns it.
 class Deadlines {
  public:
-  // Shortest time between two wake-ups: how late a deadline may be called.
+  // The shortest time between two wake-ups, and so the most that a callback is late.
   static constexpr std::chrono::milliseconds kTick{20};
 
   explicit Deadlines(asio::io_context& context) : timer_(std::in_place, context) {}
 
-  // Gives the timer back before its context ends; deadlines are not called any more.
+  // Destroys the timer, which must not outlive its context. No deadline calls back after this.
   void stop() { timer_.reset(); }
 
+  // The timer calls scan(). scan() calls each passed deadline and sets the timer for the next one.
  private:
   friend class Deadline;
   using Timer = asio::basic_waitable_timer<std::chrono::steady_clock,
@@ -41,12 +42,16 @@ class Deadlines {
 
   std::optional<Timer> timer_;
   std::vector<Deadline*> members_;
-  std::size_t scanned_ = 0;  // members before this one have been looked at
-  bool moved_back_ = false;  // one not yet looked at went before it
+  // scan() has checked the members before this one.
+  std::size_t scanned_ = 0;
+  // An unchecked member moved before scanned_.
+  bool moved_back_ = false;
+  // The time for which the timer is set.
   Instant armed_at_ = Instant::max();
 };
 
-// One deadline: calls back at most kTick late, once per set(). The owner outlives it.
+// One deadline. It calls on_passed at most kTick late, once for each set(). on_passed may destroy
+// this deadline. The Deadlines object must outlive it.
 class Deadline {
  public:
   Deadline(Deadlines& owner, std::function<void()> on_passed);
@@ -54,7 +59,7 @@ class Deadline {
   Deadline(const Deadline&) = delete;
   Deadline& operator=(const Deadline&) = delete;
 
-  // Replaces the deadline by one this far from now.
+  // Replaces the deadline by the present time plus from_now.
   void set(Duration from_now);
   void clear() { at_ = Instant::max(); }
   [[nodiscard]] bool is_set() const { return at_ != Instant::max(); }
@@ -64,6 +69,7 @@ class Deadline {
   Deadlines& owner_;
   std::function<void()> on_passed_;
   Instant at_ = Instant::max();
+  // This deadline's index in the owner's members.
   std::size_t slot_;
 };
 

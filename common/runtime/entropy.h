@@ -5,11 +5,14 @@
 #include <cstdint>
 #include <span>
 
-// What nobody can guess: of the kernel's generator. Thread safety: from any thread.
+// Random bytes of the kernel's generator (getentropy(2)), for secrets and for ids that others must
+// not guess.
+// Thread safety: from any thread.
 namespace sightline::runtime {
 
-// At most 256 bytes.
+// Fills at most 256 bytes, the limit of getentropy(2). More end the process, as does a failure.
 void fill_unguessable(std::span<std::uint8_t> bytes);
+// 64 random bits. A failure ends the process.
 std::uint64_t number_nobody_knows();
 
 }  // namespace sightline::runtime

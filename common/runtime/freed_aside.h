@@ -14,23 +14,24 @@
 
 namespace sightline {
 
-// Below this size a value is freed at once.
+// A smaller value is freed in place.
 inline constexpr std::size_t kLargeBytes = std::size_t{1} << 20U;
-// Of values that wait to be freed. The ledger no longer counts them.
+// The most bytes that wait to be freed. The memory ledger does not count them.
 inline constexpr std::size_t kFreedAsideBytesMax = std::size_t{64} << 20U;
 
-// Destroys its value when it runs. Nobody waits for it, so it runs before other steps.
+// A step that only destroys its value. Its stop token has stopped, so it runs before other steps,
+// as a step does whose client has left.
 template <class Value>
 class FreeingStep final : public Step {
  public:
-  // waiting: the bytes that wait to be freed, these among them.
+  // `bytes` of `waiting`, the bytes that wait to be freed, belong to this value.
   FreeingStep(Value&& value, std::size_t bytes, std::atomic<std::size_t>& waiting)
       : Step(0, ended_token()), value_(std::move(value)), bytes_(bytes), waiting_(waiting) {}
   ~FreeingStep() override { waiting_ -= bytes_; }
   FreeingStep(const FreeingStep&) = delete;
   FreeingStep& operator=(const FreeingStep&) = delete;
 
-  // The thread destroys the step after it.
+  // The compute thread destroys the step after run(), and the value with it.
   void run() override {}
 
  private:
@@ -48,15 +49,20 @@ class FreeingStep final : public Step {
   std::atomic<std::size_t>& waiting_;
 };
 
-// Frees a large value of an I/O thread on a compute thread of its pool when the scope ends: it
-// takes milliseconds to give megabytes back to the system. Declare it next to the value and before
-// what refers to the value. The value is freed in place if it is small, if kFreedAsideBytesMax wait
-// already, if the pool stops, or if there is no memory for a step.
-// Thread safety: none; belongs to one I/O thread.
+// When the scope ends, frees a large value of an I/O thread on a compute thread. To return
+// megabytes to the system takes milliseconds, which would delay all streams of the I/O thread.
+// Declare it next to the value and before objects that refer to the value. It frees the value in
+// place if:
+// - the value is small
+// - kFreedAsideBytesMax wait already
+// - the pool stops
+// - there is no memory for a step
+//
+// Thread safety: one I/O thread, which owns it.
 template <class Value>
 class FreedAside {
  public:
-  // bytes: what the value takes, about. Both references outlive it.
+  // bytes: the approximate size of the value in memory. Pool and value outlive it.
   FreedAside(IoPool& pool, Value& value, std::size_t bytes)
       : pool_(pool), value_(value), bytes_(bytes) {}
   FreedAside(const FreedAside&) = delete;
@@ -66,7 +72,7 @@ class FreedAside {
     if (bytes_ < kLargeBytes || !pool_.running()) return;
     std::atomic<std::size_t>& waiting = pool_.freeing();
     const std::size_t before = waiting.fetch_add(bytes_);
-    // One value may be larger than all that may wait.
+    // One value may be larger than the limit of bytes that wait, so the first is always accepted.
     if (before > 0 && before + bytes_ > kFreedAsideBytesMax) {
       waiting -= bytes_;
       return;
@@ -76,12 +82,12 @@ class FreedAside {
     try {
       pool_.compute(std::move(step));
     } catch (const std::bad_alloc&) {
-      // The step is destroyed, and its value with it.
+      // The step is destroyed, and the value with it, on this thread.
     }
   }
 
  private:
-  // Null, and the value is left alone: there is no memory.
+  // Returns null, and does not touch the value, if there is no memory.
   std::unique_ptr<Step> step_for(std::atomic<std::size_t>& waiting) {
     try {
       return std::make_unique<FreeingStep<Value>>(std::move(value_), bytes_, waiting);

@@ -22,6 +22,7 @@ struct Here {
   const void* pool = nullptr;
   std::size_t index = 0;
 };
+// Which thread of which pool this is. A process may have several pools.
 thread_local Here here;
 
 // Work guards keep run() from returning while nothing is pending.
@@ -32,7 +33,8 @@ struct IoThread {
   Guard guard{context.get_executor()};
 };
 
-// Until the context is stopped, which returns without an exception.
+// Runs until the context is stopped, which returns without an exception. After an exception that
+// end_escaped() survives, the thread must go on.
 void run_context(asio::io_context& context) {
   for (bool is_over = false; !is_over;) {
     try {
@@ -44,7 +46,7 @@ void run_context(asio::io_context& context) {
   }
 }
 
-// The steps that wait for compute threads, and what these threads do.
+// The steps that wait for compute threads, and the loop of these threads.
 class ComputeQueue {
  public:
   explicit ComputeQueue(std::size_t threads) : has_threads_(threads > 0), order_(threads) {}
@@ -55,6 +57,7 @@ class ComputeQueue {
       const MutexLock lock(mutex_);
       order_.add(std::move(step));
     }
+    // Outside of the lock, or the thread would wake only to wait for the lock.
     changed_.notify_one();
   }
 
@@ -63,6 +66,7 @@ class ComputeQueue {
       const MutexLock lock(mutex_);
       order_.leave(step);
     }
+    // A step that may not run beside the running ones may run when its client has left.
     changed_.notify_one();
   }
 
@@ -70,6 +74,7 @@ class ComputeQueue {
   void run() {
     while (auto step = next()) {
       const Instant began = system_clock().now();
+      // An exception ends the step, not its thread.
       try {
         step->run();
       } catch (...) {
@@ -97,7 +102,7 @@ class ComputeQueue {
     return step;
   }
 
-  // True if others may run now that could not beside it.
+  // Returns true if waiting steps may have become allowed to run.
   bool ended(const Step& step, Duration used) {
     const MutexLock lock(mutex_);
     order_.ended(step, used);
@@ -114,13 +119,14 @@ class ComputeQueue {
 }  // namespace
 
 struct IoPool::State {
-  std::atomic<std::size_t> freeing{0};  // outlives the steps
+  std::atomic<std::size_t> freeing{0};  // steps use it, so it must outlive them
   std::atomic<bool> running{true};
-  // Declared first, destroyed last: suspended coroutines, which end with their context, may own
+  // Declared first and destroyed last. Suspended coroutines end with their context and may own
   // deadlines.
   std::vector<std::unique_ptr<Deadlines>> deadlines;
   std::vector<std::unique_ptr<IoThread>> io;
-  // Destroyed before the I/O contexts, where callers of steps that never ran are suspended.
+  // Destroyed before the I/O contexts: the steps that never ran belong to coroutines suspended
+  // there.
   std::unique_ptr<ComputeQueue> compute;
   std::vector<WorkerThread> io_threads;
   std::vector<WorkerThread> compute_threads;
@@ -134,6 +140,7 @@ IoPool::IoPool(const IoPoolOptions& options) : state_(std::make_unique<State>())
     state_->io.push_back(std::make_unique<IoThread>());
     state_->deadlines.push_back(std::make_unique<Deadlines>(state_->io[i]->context));
   }
+  // All contexts exist before a thread starts, because threads may use each other's.
   for (std::size_t i = 0; i < options.io_threads; ++i) {
     state_->io_threads.emplace_back(options.name + "-io-" + std::to_string(i),
                                     [state = state_.get(), i](std::stop_token) {
@@ -175,6 +182,7 @@ void IoPool::stop() {
   state_->compute_threads.clear();
   for (auto& io : state_->io) io->context.stop();
   state_->io_threads.clear();
+  // After the join, because timers belong to the I/O threads.
   for (auto& deadlines : state_->deadlines) deadlines->stop();
 }
 

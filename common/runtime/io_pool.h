@@ -24,45 +24,51 @@
 
 namespace sightline {
 
-// Of each kind.
+// The most threads of each kind.
 inline constexpr std::size_t kIoPoolThreadsMax = 1024;
 
 struct IoPoolOptions {
-  std::size_t io_threads = 1;  // 1 to kIoPoolThreadsMax; each owns an io_context
-  // 0 to kIoPoolThreadsMax; for work that would hold an I/O thread too long, of which there must be
-  // none without such threads. One of several is kept for small steps (step_order.h).
+  // 1 to kIoPoolThreadsMax. Each owns an io_context.
+  std::size_t io_threads = 1;
+  // 0 to kIoPoolThreadsMax. These threads run work that would block an I/O thread for too long.
+  // Without them compute() ends the process. One of several only runs small steps (step_order.h).
   std::size_t compute_threads = 1;
-  std::string name = "sl";  // of the threads: NAME-io-0, NAME-compute-0
+  // A prefix of the threads' names: NAME-io-0, NAME-compute-0.
+  std::string name = "sl";
 };
 
-// The threads of the data plane. What is created on an I/O thread stays on it: sockets, pools and
-// coroutines need no locks. Threads start in the constructor.
-// Declare the pool before the objects whose sockets live on it, and call stop() before these are
-// destroyed.
+// The threads of the data plane. An object that an I/O thread creates stays on this thread, so
+// sockets, pools and coroutines need no locks. The constructor starts the threads. Declare the pool
+// before the objects whose sockets it runs. Call stop() before these are destroyed.
+// Thread safety: where a method does not say otherwise, from any thread.
 class IoPool {
  public:
+  // A count of threads outside its range ends the process (SL_CHECK).
   explicit IoPool(const IoPoolOptions& options);
-  // Stops, then destroys coroutines that were still suspended.
+  // Calls stop(), then destroys the coroutines that are still suspended.
   ~IoPool();
 
+  // The number of I/O threads.
   [[nodiscard]] std::size_t size() const;
+  // The io_context of I/O thread `thread`, from 0 to size() - 1.
   [[nodiscard]] asio::io_context& context(std::size_t thread);
-  // Of the given I/O thread; use it only there.
+  // The deadlines of this I/O thread. Use them only there.
   [[nodiscard]] Deadlines& deadlines(std::size_t thread);
-  // Number of the calling I/O thread, below size(). Calling it elsewhere is a bug.
+  // The number of the calling I/O thread, from 0 to size() - 1. A call from another thread ends the
+  // process (SL_CHECK).
   [[nodiscard]] std::size_t index_here() const;
-  // Runs the step on a compute thread when its turn comes. From any thread. leave() may follow as
-  // long as the step lives: nobody waits for its result any more.
+  // Queues the step. A compute thread runs it when step_order.h says. After this call leave() may
+  // follow while the step exists: it says that no caller waits for the result any more.
   void compute(std::unique_ptr<Step> step);
   void leave(Step& step);
-  // Bytes that wait to be freed by compute threads (freed_aside.h).
+  // The bytes that wait for compute threads to free them (freed_aside.h).
   [[nodiscard]] std::atomic<std::size_t>& freeing();
 
-  // False once stop() was called.
+  // False after stop() was called.
   [[nodiscard]] bool running() const;
 
-  // Ends and joins all threads; compute jobs that already run are waited for. Idempotent; from a
-  // thread that is not of the pool.
+  // Ends and joins all threads. Compute steps that run are completed first. Further calls have no
+  // effect. Call it from a thread that the pool does not own.
   void stop();
 
  private:
@@ -70,13 +76,16 @@ class IoPool {
   std::unique_ptr<State> state_;
 };
 
-// How dear work is, and who waits for it.
+// How much work costs, and who waits for it.
 struct Effort {
-  std::size_t weight = 0;  // in units of 16 ns, at a guess
-  std::stop_token left{};  // stopped when nobody waits for the result any more
+  // An estimate, in units of 16 ns.
+  std::size_t weight = 0;
+  // Stops when no caller waits for the result any more.
+  std::stop_token left{};
 };
 
-// A step of a coroutine: calls and then resumes. One that is left runs at once.
+// A compute step of a coroutine. It runs `call` and then resumes the coroutine on its own executor.
+// If its client leaves, it runs ahead of other steps, to free its memory soon.
 template <class Call, class Resume>
 class ResumingStep final : public Step {
  public:
@@ -86,6 +95,7 @@ class ResumingStep final : public Step {
         resume_(std::move(resume)),
         on_leave_(effort.left, Leave{pool, *this}) {}
 
+  // Posts, because the coroutine must continue on its I/O thread.
   void run() override {
     call_();
     auto home = asio::get_associated_executor(resume_);
@@ -93,6 +103,7 @@ class ResumingStep final : public Step {
   }
 
  private:
+  // Runs when the stop token stops. It moves the step to the front.
   struct Leave {
     IoPool& pool;
     Step& step;
@@ -104,10 +115,10 @@ class ResumingStep final : public Step {
   std::stop_callback<Leave> on_leave_;
 };
 
-// Runs work() on a compute thread and resumes the caller on its own I/O thread, with the exception
-// that escaped the work, if one did. References that the work captures must outlive the co_await.
-//   auto parse = [&body] { return parse_body(body); };
-//   const auto parsed = co_await run_on_compute(pool, effort, std::move(parse));
+// Runs work() on a compute thread and resumes the caller on its own I/O thread. If an exception
+// escapes the work, rethrows it there. References that the work captures must outlive the co_await.
+//   `auto parse = [&body] { return parse_body(body); };`
+//   `const auto parsed = co_await run_on_compute(pool, effort, std::move(parse));`
 template <class Work>
 Task<std::invoke_result_t<Work&>> run_on_compute(IoPool& pool, Effort effort, Work work) {
   using Value = std::invoke_result_t<Work&>;
@@ -135,14 +146,15 @@ Task<std::invoke_result_t<Work&>> run_on_compute(IoPool& pool, Effort effort, Wo
   if constexpr (!std::is_void_v<Value>) co_return std::move(*slot);
 }
 
-// Steps of more than this weight, about a millisecond, run on the compute threads, so that one
-// client's request does not hold up the streams that share its I/O thread. Others stay: the way to
-// another thread and back costs about 10 µs, and there an image's bytes are not in the core's
+// Steps above this weight, about a millisecond, run on compute threads. Otherwise one client's
+// request would delay the streams of its I/O thread. Lighter steps stay on the I/O thread. The way
+// to another thread and back costs about 10 µs, and there an image's bytes are not in the core's
 // caches (923 KB: 6 to 18 % more CPU for the whole request).
 inline constexpr std::size_t kInlineWeightMax = 64U << 10U;
 
-// Runs work(), which gives a Result, on this thread if its weight is small, else on the compute
-// pool. Work whose client has left before it began is not done: Cancelled.
+// Runs work(), which returns a Result: on this thread if its weight is small, else on a compute
+// thread. If the client leaves before the work begins, the work is skipped. The result is the error
+// Cancelled.
 template <class Work>
 Task<std::invoke_result_t<Work&>> offload(IoPool& pool, std::size_t weight, std::stop_token left,
                                           Work work) {

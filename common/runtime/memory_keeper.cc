@@ -22,19 +22,23 @@ namespace sightline::runtime {
 namespace {
 
 constexpr std::chrono::seconds kInterval{1};
-// To look for freed memory takes each of the allocator's locks for a while. It is worth it where
-// memory is resident beyond what is charged, and beyond what stayed after the last time: at least
-// so much, and summed over the looks since then so much more; 24 MiB wait for four looks. At once
-// where it is this part of what may be held.
+// A search for freed memory holds each of the allocator's locks for a while. Two limits say when it
+// is worth it. Both apply to the growth of resident memory beyond the charged bytes and beyond what
+// remained after the last search:
+// - growth of at least kSlackBytes in one look
+// - a sum of kSummedBytes over the looks since then, so 24 MiB wait for four looks
+//
+// Growth above 1/kUrgentPart of the limit starts a search immediately.
 constexpr std::size_t kSlackBytes = std::size_t{8} << 20U;
 constexpr std::size_t kSummedBytes = std::size_t{96} << 20U;
 constexpr std::size_t kUrgentPart = 16;
 constexpr std::size_t kStatmBytesMax = 4096;
-// Address space only; it has no memory behind it.
+// Address space only, without memory behind it.
 constexpr std::size_t kHeldBackBytes = std::size_t{32} << 20U;
 
 std::atomic<void*> held_back = nullptr;
 
+// PROT_NONE and NORESERVE: the mapping counts against address space limits, but uses no memory.
 void hold_back() {
   if (held_back.load() != nullptr) return;
   void* const space = ::mmap(nullptr, kHeldBackBytes, PROT_NONE,
@@ -42,8 +46,8 @@ void hold_back() {
   if (space != MAP_FAILED) held_back.store(space);
 }
 
-// Called by operator new when it gets nothing: it tries again if this returns, and throws once
-// there is no handler any more.
+// The new-handler: operator new calls it when it gets no memory. It frees the reserve once, and
+// operator new tries again. Without a handler operator new throws std::bad_alloc.
 void give_way() {
   void* const space = held_back.exchange(nullptr);
   if (space == nullptr) {
@@ -53,7 +57,7 @@ void give_way() {
   ::munmap(space, kHeldBackBytes);
 }
 
-// Resident bytes of this process: the second number of /proc/self/statm, in pages (proc(5)).
+// The resident bytes of this process: the second number of /proc/self/statm, in pages (proc(5)).
 std::size_t resident_bytes() {
   const auto text = read_small_file("/proc/self/statm", kStatmBytesMax);
   if (!text.ok()) return 0;
@@ -66,8 +70,8 @@ std::size_t resident_bytes() {
 }  // namespace
 
 void tune_allocator() {
-  // With a threshold of its own choice glibc would keep blocks of up to 32 MiB after the first one
-  // was freed.
+  // By default glibc adapts the threshold: after the first large block was freed, it would keep
+  // blocks of up to 32 MiB.
   mallopt(M_MMAP_THRESHOLD, static_cast<int>(kOwnMappingBytes));
   mallopt(M_TRIM_THRESHOLD, static_cast<int>(2 * kOwnMappingBytes));
 }
@@ -82,14 +86,15 @@ struct MemoryKeeper::State {
   }
 
   const ByteBudget& whole;
-  std::size_t summed = 0;  // since the last time
-  std::size_t stayed = 0;  // beyond what is held, when it was least lately
+  std::size_t summed = 0;  // growth since the last search
+  std::size_t stayed = 0;  // the smallest recent excess over the charged bytes
   Mutex mutex;
   StopCondVar changed;
   std::unique_ptr<WorkerThread> thread;
 };
 
 void MemoryKeeper::State::look() {
+  // Again at each look, because an allocation failure uses the reserve up.
   hold_back();
   std::set_new_handler(give_way);
   const std::size_t before = beyond();
@@ -106,6 +111,7 @@ void MemoryKeeper::State::look() {
 
 MemoryKeeper::MemoryKeeper(const ByteBudget& whole) : state_(std::make_unique<State>(whole)) {
   State* const state = state_.get();
+  // On this thread, so the reserve exists before requests come.
   state->look();
   state->thread = std::make_unique<WorkerThread>("memory", [state](std::stop_token stop) {
     while (!stop.stop_requested()) {
@@ -114,12 +120,14 @@ MemoryKeeper::MemoryKeeper(const ByteBudget& whole) : state_(std::make_unique<St
         state->changed.wait_until(state->mutex, stop, system_clock().now() + kInterval,
                                   [] { return false; });
       }
+      // look() may itself find no memory.
       run_step([state] { state->look(); });
     }
   });
 }
 
 MemoryKeeper::~MemoryKeeper() {
+  // The thread would set the handler again.
   state_->thread.reset();
   std::set_new_handler(nullptr);
   give_way();

@@ -9,20 +9,23 @@
 
 namespace sightline::runtime {
 
-// Sets the allocator up for bodies of many megabytes that come and go: larger blocks than
-// kOwnMappingBytes are given back to the system when they are freed. Before threads start.
+// Configures the allocator for bodies of many megabytes that come and go. Blocks larger than
+// kOwnMappingBytes return to the system when they are freed. Call it before threads start.
 void tune_allocator();
+// The block size, in bytes, above which the allocator gives a block a mapping of its own.
 inline constexpr std::size_t kOwnMappingBytes = std::size_t{4} << 20U;
 
-// Keeps the memory that the process takes near to what it needs. A thread of its own looks once a
-// second: where resident memory has grown beyond what `whole` holds, what the allocator keeps of
-// freed memory is given back to the system. Besides, some address space is held back for when an
-// allocation fails: small ones then still succeed, which is what it takes to answer a request that
-// is refused.
-// Thread safety: made and destroyed by main; one in a process.
+// Limits the difference between the memory that the process occupies and the memory that it needs.
+// A thread checks once a second. If resident memory has grown above what `whole` holds, it returns
+// memory that the allocator kept after frees to the system.
+//
+// It also reserves some address space and releases it when an allocation fails. Small allocations
+// then still succeed, which the process needs to answer a request with an error.
+// Thread safety: main creates and destroys it. A process has one.
 class MemoryKeeper {
  public:
-  explicit MemoryKeeper(const ByteBudget& whole);  // outlives it
+  // `whole` outlives it.
+  explicit MemoryKeeper(const ByteBudget& whole);
   ~MemoryKeeper();
 
  private:

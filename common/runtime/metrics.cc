@@ -26,15 +26,15 @@ namespace sightline::runtime {
 using contract::MetricSpec;
 using contract::MetricType;
 
-// prometheus-cpp's own metrics are deleted with their series, under the feet of whoever still
-// counts: ours are shared, and only their text comes from the library.
+// prometheus-cpp deletes its metrics together with their series, while other threads still count in
+// them. These cells are shared, and only the text format comes from the library.
 struct MetricCell {
   explicit MetricCell(const MetricSpec& metric)
       : bounds(metric.buckets), bucket_counts(metric.buckets.size() + 1) {}
 
-  std::atomic<double> value = 0;  // of a histogram, the sum
+  std::atomic<double> value = 0;  // of a histogram: the sum
   const std::span<const double> bounds;
-  std::vector<std::atomic<std::uint64_t>> bucket_counts;  // not cumulative; the last one: +Inf
+  std::vector<std::atomic<std::uint64_t>> bucket_counts;  // not cumulative. The last one is +Inf
 };
 
 void Counter::add(double amount) const {
@@ -61,7 +61,7 @@ namespace {
 
 using Labels = std::vector<std::string>;
 
-// Compares label values without a copy of them: requests look up a dozen series each.
+// Compares label values without copying them, because each request looks up about a dozen series.
 struct LabelsLess {
   using is_transparent = void;
 
@@ -71,7 +71,7 @@ struct LabelsLess {
   }
 };
 
-// Which of its labels names a worker.
+// The index of the label that names a worker.
 std::optional<std::size_t> worker_label_of(const MetricSpec& spec) {
   const auto label = std::find(spec.labels.begin(), spec.labels.end(), contract::kWorkerLabel);
   if (label == spec.labels.end()) return std::nullopt;
@@ -88,6 +88,8 @@ prometheus::MetricType type_of(MetricType type) {
 
 prometheus::ClientMetric::Histogram histogram_of(const MetricCell& cell) {
   prometheus::ClientMetric::Histogram histogram;
+  // The text format wants cumulative buckets. One pass over the cells gives buckets and count that
+  // agree, even while other threads count.
   std::uint64_t count = 0;
   for (std::size_t i = 0; i < cell.bucket_counts.size(); ++i) {
     count += cell.bucket_counts[i].load(std::memory_order_relaxed);
@@ -134,10 +136,10 @@ prometheus::MetricFamily family_of(const MetricSpec& spec, const Family& family)
 
 struct Metrics::State {
   Mutex mutex;
-  // By address: requests look up a dozen. Not their cells.
+  // Keyed by address, because each request looks up about a dozen. Holds the families, not cells.
   std::unordered_map<const MetricSpec*, Family> families SL_GUARDED_BY(mutex);
   std::vector<std::function<void()>> refreshes SL_GUARDED_BY(mutex);
-  Mutex refreshing;  // held while they run: one scrape's after the other's
+  Mutex refreshing;  // held while they run, so scrapes do not overlap
 
   struct Found {
     std::shared_ptr<MetricCell> cell;
@@ -152,6 +154,7 @@ struct Metrics::State {
     Family& family = families[&spec];
     auto found = family.find(label_values);
     if (found != family.end()) return {found->second};
+    // Labels may come from a peer, so a peer could otherwise create series without limit.
     const bool is_overflow = family.size() >= kMetricSeriesMax;
     Labels labels(label_values.begin(), label_values.end());
     if (is_overflow) {
@@ -166,6 +169,7 @@ struct Metrics::State {
 
   void begin(const MetricSpec& spec, std::optional<std::size_t> worker_label,
              std::string_view worker) {
+    // A gauge at 0 would state a value. A counter at 0 states that nothing has happened.
     if (spec.type == MetricType::Gauge) return;
     const std::size_t known = worker_label ? 1 : 0;
     if (spec.label_count() == known) begin_one(spec, {}, worker_label, worker);
@@ -182,6 +186,7 @@ struct Metrics::State {
 
   std::shared_ptr<MetricCell> cell(const MetricSpec& spec, MetricType type,
                                    std::span<const std::string_view> label_values) {
+    // The overflow counter is looked up after the lock is free, because Mutex is not recursive.
     Found found = find_or_make(spec, type, label_values);
     if (found.is_overflow) {
       const MetricSpec& overflow = contract::kMetricOverflowTotal;
@@ -247,6 +252,7 @@ void Metrics::before_scrape(std::function<void()> refresh) {
 }
 
 std::string Metrics::scrape() const {
+  // A copy, because refreshes themselves look up series, which locks `mutex`.
   std::vector<std::function<void()>> refreshes;
   {
     const MutexLock lock(state_->mutex);
@@ -263,6 +269,7 @@ std::string Metrics::scrape() const {
       if (!family.empty()) families.push_back(family_of(*spec, family));
     }
   }
+  // The map is not ordered, and readers compare scrapes.
   std::ranges::sort(families, {}, &prometheus::MetricFamily::name);
   std::ostringstream text;
   prometheus::TextSerializer().Serialize(text, families);

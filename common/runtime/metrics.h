@@ -14,17 +14,19 @@
 
 namespace sightline::runtime {
 
-// Label sets per metric. More would make scrapes slow and let a peer fill our memory.
+// The most label sets of one metric. More would slow down scrapes and let a peer fill our memory.
 inline constexpr std::size_t kMetricSeriesMax = 2000;
 
 struct MetricCell;
 
-// Handles to one series: resolve once, keep, copy freely. All operations are lock-free and may
-// run on any thread. A handle stays valid after its series was removed; it counts unseen then.
+// Handles of one series: get one once, keep it, copy it freely. All operations are lock-free and
+// may run on any thread. A handle stays valid after its series was removed: then it counts, but no
+// scrape shows it. A default-constructed handle does nothing.
 class Counter {
  public:
   Counter() = default;
-  void add(double amount = 1) const;  // amount >= 0
+  // Ignores negative amounts.
+  void add(double amount = 1) const;
 
  private:
   friend class Metrics;
@@ -32,6 +34,7 @@ class Counter {
   std::shared_ptr<MetricCell> cell_;
 };
 
+// A value that goes up and down.
 class Gauge {
  public:
   Gauge() = default;
@@ -44,6 +47,7 @@ class Gauge {
   std::shared_ptr<MetricCell> cell_;
 };
 
+// Counts values in the buckets of the metric's spec.
 class Histogram {
  public:
   Histogram() = default;
@@ -55,9 +59,9 @@ class Histogram {
   std::shared_ptr<MetricCell> cell_;
 };
 
-// All series of the process. A spec is known by its address: it lives as long as the process, and
-// there is one for a name. Label values are given in the order of its labels; a wrong count or the
-// wrong type of metric is a bug and stops the process.
+// All series of the process. A spec's address identifies it: a spec lives as long as the process,
+// and each name has one spec. Label values are in the order of the spec's labels. A wrong number of
+// values or a wrong type of metric is a bug and ends the process.
 // Thread safety: all methods from any thread.
 class Metrics {
  public:
@@ -66,8 +70,8 @@ class Metrics {
   Metrics(const Metrics&) = delete;
   Metrics& operator=(const Metrics&) = delete;
 
-  // The series of these label values, made at first use. Beyond kMetricSeriesMax the series whose
-  // labels are all "other" is given, and the overflow is counted.
+  // The series of these label values. The first call creates it. If the metric has kMetricSeriesMax
+  // series, returns the series whose labels are all "other", and counts the overflow.
   Counter counter(const contract::MetricSpec& spec,
                   std::initializer_list<std::string_view> label_values = {});
   Gauge gauge(const contract::MetricSpec& spec,
@@ -75,21 +79,22 @@ class Metrics {
   Histogram histogram(const contract::MetricSpec& spec,
                       std::initializer_list<std::string_view> label_values = {});
 
-  // Makes the series of these metrics that are to be there before the first event, at 0: of all
-  // that have no worker label, or of one worker.
+  // Creates, at 0, the series that must exist before their first event. Otherwise a rate would miss
+  // the first event. begin() does it for metrics without a worker label, begin_worker() for one
+  // worker.
   void begin(std::span<const contract::MetricSpec* const> specs);
   void begin_worker(std::span<const contract::MetricSpec* const> specs, std::string_view worker);
-  // Removes every series whose "worker" label has this value.
+  // Removes all series whose "worker" label has this value.
   void remove_worker(std::string_view worker);
-  // Removes the series of these label values, if there is one.
+  // Removes the series of these label values, if it exists.
   void remove(const contract::MetricSpec& spec,
               std::initializer_list<std::string_view> label_values);
 
-  // Runs before each scrape, on the scraping thread, to bring series up to date; never two at the
-  // same time. It must not scrape.
+  // `refresh` runs before each scrape, on the scraping thread, to update series. Two never run at
+  // the same time. It must not scrape.
   void before_scrape(std::function<void()> refresh);
 
-  // Prometheus text format 0.0.4 of all series, families by name.
+  // All series in Prometheus text format 0.0.4, with the metrics in the order of their names.
   [[nodiscard]] std::string scrape() const;
 
  private:

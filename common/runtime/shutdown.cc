@@ -24,6 +24,7 @@
 namespace sightline {
 namespace {
 
+// The exit status of a process that a signal ended, as shells report it: 128 + signal number.
 constexpr int kSignalExitBase = 128;
 
 sigset_t set_of(std::initializer_list<int> numbers) {
@@ -45,27 +46,28 @@ struct Shutdown::State {
   std::vector<Step> steps;
   int signals = -1;
   int hangups = -1;
-  int wake = -1;  // has the listener look at the next two
+  int wake = -1;  // makes the listener read the next two
   std::atomic<bool> hears_hangups = false;
   std::atomic<bool> is_ending = false;
   Mutex mutex;
   CondVar asked;
   bool stop_asked SL_GUARDED_BY(mutex) = false;
-  // Called under the mutex: not after the stop began.
+  // Called with the mutex held, so it never runs after the stop began.
   std::function<void()> hangup SL_GUARDED_BY(mutex);
   std::optional<WorkerThread> listener;
 
-  // Signals received before wait for this.
+  // Reads SIGHUP from here on, including signals that arrived before.
   void receive_hangups() {
     struct sigaction at_start {};
     SL_CHECK(sigaction(SIGHUP, nullptr, &at_start) == 0);
-    // A blocked signal would be received though it is ignored.
+    // signalfd reports a blocked signal even if the process ignores it, so the listener must not
+    // read hangups then.
     if (at_start.sa_handler == SIG_IGN) return;
     hears_hangups = true;
     SL_CHECK(eventfd_write(wake, 1) == 0);
   }
 
-  // False: it asks for the stop.
+  // Returns false if the signal requests the stop.
   bool take_hangup() {
     const MutexLock lock(mutex);
     if (stop_asked) return true;
@@ -85,7 +87,7 @@ struct Shutdown::State {
   void listen() {
     bool first = true;
     for (;;) {
-      const int hangups_here = hears_hangups ? hangups : -1;  // poll() passes over -1
+      const int hangups_here = hears_hangups ? hangups : -1;  // poll() ignores -1
       std::array<pollfd, 3> watched{
           {{wake, POLLIN, 0}, {signals, POLLIN, 0}, {hangups_here, POLLIN, 0}}};
       if (poll(watched.data(), watched.size(), -1) < 0) continue;
@@ -100,7 +102,7 @@ struct Shutdown::State {
       if (read(source, &received, sizeof received) != sizeof received) continue;
       const int number = static_cast<int>(received.ssi_signo);
       if (number == SIGHUP && take_hangup()) continue;
-      // Steps may hang: whoever signals again wants out now.
+      // The steps may hang. A second signal means: end now.
       if (!std::exchange(first, false)) _exit(kSignalExitBase + number);
       log(LogLevel::Info, "stopping", {{"signal", number}});
       ask();
@@ -111,6 +113,7 @@ struct Shutdown::State {
 Shutdown::Shutdown() : state_(std::make_unique<State>()) {
   const sigset_t blocked = set_of({SIGINT, SIGTERM, SIGHUP});
   const sigset_t watched = set_of({SIGINT, SIGTERM});
+  // Blocked, because only a blocked signal reaches signalfd.
   SL_CHECK(pthread_sigmask(SIG_BLOCK, &blocked, nullptr) == 0);
   state_->signals = signalfd(-1, &watched, SFD_CLOEXEC);
   const sigset_t hangup = set_of({SIGHUP});
@@ -123,6 +126,7 @@ Shutdown::Shutdown() : state_(std::make_unique<State>()) {
 
 Shutdown::~Shutdown() {
   state_->is_ending = true;
+  // poll() has no other reason to return.
   SL_CHECK(eventfd_write(state_->wake, 1) == 0);
   state_->listener.reset();
   close(state_->signals);
@@ -154,6 +158,7 @@ void Shutdown::wait() {
                        [this]() SL_REQUIRES(state_->mutex) { return state_->stop_asked; });
   }
   state_->stopping.request_stop();
+  // Removed before it runs, so nothing keeps the objects of a completed step alive.
   while (!state_->steps.empty()) {
     const Step step = std::move(state_->steps.back());
     state_->steps.pop_back();

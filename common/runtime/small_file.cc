@@ -14,6 +14,7 @@
 namespace sightline::runtime {
 namespace {
 
+// Most files fit into one read.
 constexpr std::size_t kReadBytes = 4096;
 
 Error unusable(std::string message) {
@@ -22,14 +23,16 @@ Error unusable(std::string message) {
 
 Error unreadable() { return unusable(std::string("cannot be read: ") + std::strerror(errno)); }
 
-// The file may grow while it is read: the bound holds for what comes, not for what fstat said.
+// The file may grow during the read, so the limit applies to the bytes read, not to fstat's size.
 Result<std::string> read_from(int descriptor, std::size_t bytes_max) {
   struct stat facts {};
   if (::fstat(descriptor, &facts) != 0) return unreadable();
+  // A device could deliver bytes without end.
   if (!S_ISREG(facts.st_mode)) return unusable("is no regular file");
   std::string content;
   while (content.size() <= bytes_max) {
     const std::size_t size = content.size();
+    // One byte more than allowed shows that the file is too long.
     content.resize(size + std::min(kReadBytes, bytes_max + 1 - size));
     const ssize_t got = ::read(descriptor, content.data() + size, content.size() - size);
     const int failure = errno;
@@ -45,7 +48,7 @@ Result<std::string> read_from(int descriptor, std::size_t bytes_max) {
 }  // namespace
 
 Result<std::string> read_small_file(const std::string& path, std::size_t bytes_max) {
-  // Opening a pipe or a device must not wait for anybody.
+  // O_NONBLOCK: opening a pipe or a device must not wait for the other side.
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) return unreadable();
   auto content = read_from(descriptor, bytes_max);

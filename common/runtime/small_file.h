@@ -9,8 +9,9 @@
 
 namespace sightline::runtime {
 
-// The content of a file of at most bytes_max bytes. Waits for nobody: what is no regular file is
-// refused. Errors: InvalidArgument, made to follow the file's name ("is no regular file").
+// Reads a file of at most bytes_max bytes. Never waits: it refuses anything but a regular
+// file, for example a pipe. Errors: InvalidArgument, with a message that continues the file's name
+// ("is no regular file").
 Result<std::string> read_small_file(const std::string& path, std::size_t bytes_max);
 
 }  // namespace sightline::runtime

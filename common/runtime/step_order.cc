@@ -22,6 +22,7 @@ void StepOrder::put(std::unique_ptr<Step> step, std::size_t size) {
 }
 
 void StepOrder::add(std::unique_ptr<Step> step) {
+  // The client may have left before the step came here.
   if (step->is_left()) return put(std::move(step), kLeft);
   const std::size_t size = size_of(step->weight_);
   if (!is_busy(size)) enter(size);
@@ -32,7 +33,8 @@ bool StepOrder::is_busy(std::size_t size) const {
   return !waiting_[size].empty() || running_[size] > 0;
 }
 
-// Shares are of the time in which there is something to share.
+// A size that becomes busy starts with the least used time of the busy sizes. With less it would
+// catch up for its idle time and delay all others. If all were idle, all start from 0.
 void StepOrder::enter(std::size_t size) {
   Duration least = Duration::max();
   for (std::size_t other = 0; other < kSizes; ++other) {
@@ -43,6 +45,7 @@ void StepOrder::enter(std::size_t size) {
 }
 
 void StepOrder::leave(Step& step) {
+  // next() has handed it out, or it was moved before.
   if (!step.is_waiting_ || step.size_ == kLeft) return;
   Steps& left = waiting_[kLeft];
   left.splice(left.end(), waiting_[step.size_], step.place_);
@@ -50,8 +53,10 @@ void StepOrder::leave(Step& step) {
 }
 
 std::size_t StepOrder::next_size() const {
+  // Cheap, and they free memory.
   if (!waiting_[kLeft].empty()) return kLeft;
   const std::size_t large = std::accumulate(running_.begin() + 1, running_.end(), std::size_t{0});
+  // Large steps may take all threads but one.
   const bool small_only = threads_ > 1 && large + 1 >= threads_;
   std::size_t best = kSizes + 1;
   for (std::size_t size = 0; size < (small_only ? 1 : kSizes); ++size) {
@@ -67,6 +72,7 @@ std::unique_ptr<Step> StepOrder::next() {
   std::unique_ptr<Step> step = std::move(waiting_[size].front());
   waiting_[size].pop_front();
   step->is_waiting_ = false;
+  // Left steps do no work, so they take no share.
   if (size < kSizes) ++running_[size];
   return step;
 }

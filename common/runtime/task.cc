@@ -12,6 +12,7 @@ void end_escaped(const std::exception_ptr& escaped) noexcept {
   try {
     std::rethrow_exception(escaped);
   } catch (const std::bad_alloc&) {
+    // Only the coroutine ends. The function is noexcept, so any other exception ends the process.
     count_allocation_failure();
   }
 }

@@ -14,44 +14,47 @@
 
 namespace sightline {
 
-// An I/O thread's executor: concrete, so that no operation pays for type erasure.
+// The executor of an I/O thread. A concrete type, because type erasure would cost each operation.
 using Executor = asio::io_context::executor_type;
 
-// A coroutine on an I/O thread. Give values that are built from braces, lambdas that capture and
-// awaited results a name of their own: inside a co_await expression g++ 12 destroys such
-// temporaries twice (GCC bug 99576).
+// A coroutine on an I/O thread. Inside a co_await expression, give names to values built from
+// braces, to lambdas with captures and to awaited results: g++ 12 destroys these temporaries twice
+// (GCC bug 99576).
 template <class T>
 using Task = asio::awaitable<T, Executor>;
 
-// Completion token for awaiting Asio operations inside a Task.
+// The completion token to await Asio operations inside a Task.
 inline constexpr asio::use_awaitable_t<Executor> use_task{};
 
-// An exception that escaped a coroutine, or a callback of an I/O thread: where the system had no
-// memory only that ends, and is counted; anything else ends the process.
+// Ends an exception that escaped a coroutine or a callback of an I/O thread. If the system had no
+// memory (std::bad_alloc), counts it and returns. Any other exception ends the process.
 void end_escaped(const std::exception_ptr& escaped) noexcept;
 
-// Starts a coroutine that nobody awaits; of an exception that escapes it: end_escaped().
-// Thread safety: from any thread; the coroutine runs on the executor's thread.
+// Starts a coroutine without waiting for it. An exception that escapes it goes to end_escaped().
+// Thread safety: from any thread. The coroutine runs on the executor's thread.
 inline void spawn(const Executor& executor, Task<void> task) {
   asio::co_spawn(executor, std::move(task), [](const std::exception_ptr& escaped) noexcept {
     if (escaped) end_escaped(escaped);
   });
 }
 
-// A condition that one coroutine waits for and code of the same thread fulfils.
-// Thread safety: none; all calls on one I/O thread. Destroying the gate while somebody waits drops
-// the waiting coroutine.
+// A condition that one coroutine waits for, and that code of the same thread fulfils. If the gate
+// is destroyed while a coroutine waits, the coroutine is dropped with it.
+// Thread safety: all calls on one I/O thread.
 class Gate {
  public:
-  // Returns once the gate is open, at once if it is already. At most one waiter at a time.
+  // Returns when the gate is open, immediately if it is open already. At most one coroutine waits
+  // at a time.
   Task<void> wait();
-  // Opens the gate and resumes the waiter before returning: the caller must expect that the waiter
-  // destroys what the gate belongs to.
+  // Opens the gate. Resumes the waiter before it returns, so the waiter may have destroyed the
+  // owner of this gate by then.
   void open();
+  // Later calls of wait() wait again.
   void close() { open_ = false; }
   [[nodiscard]] bool is_open() const { return open_; }
 
  private:
+  // The suspended coroutine, with the type of its continuation erased.
   struct Waiter {
     virtual ~Waiter() = default;
     virtual void resume() = 0;
@@ -76,6 +79,7 @@ inline Task<void> Gate::wait() {
 }
 
 inline void Gate::open() {
+  // Sets both members before it resumes the waiter, which may destroy this gate.
   open_ = true;
   const auto waiter = std::exchange(waiter_, nullptr);
   if (waiter) waiter->resume();

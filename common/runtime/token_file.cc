@@ -18,7 +18,7 @@ Error unusable(std::string message) {
   return client_error(ErrorCode::InvalidArgument, std::move(message));
 }
 
-// Looks at each character of what was given, whatever the token is.
+// Compares without an early exit, so the time does not depend on the place of the first difference.
 bool is_equal(std::string_view given, std::string_view token) {
   std::size_t difference = given.size() ^ token.size();
   for (std::size_t i = 0; i < given.size(); ++i) {
@@ -36,6 +36,7 @@ Result<Done> check_token(std::string_view token, std::size_t line) {
                     std::to_string(kTokenBytesMax) + " characters");
   }
   const bool is_plain =
+      // A header carries visible ASCII only, and a blank would end the token there.
       std::all_of(token.begin(), token.end(), [](char c) { return c > ' ' && c < 127; });
   if (!is_plain) return unusable(where + "is of visible ASCII characters without spaces");
   return Done{};
@@ -48,6 +49,7 @@ Result<std::vector<std::string>> parse_tokens(std::string_view content) {
   for (std::size_t line = 1; !content.empty(); ++line) {
     std::string_view token = content.substr(0, content.find('\n'));
     content.remove_prefix(std::min(token.size() + 1, content.size()));
+    // An editor may have written Windows line ends.
     if (token.ends_with('\r')) token.remove_suffix(1);
     if (token.empty()) continue;
     SL_TRY(check_token(token, line));
@@ -71,6 +73,7 @@ bool holds_token(std::string_view authorization, const std::vector<std::string>&
   }
   const std::string_view given = authorization.substr(kScheme.size());
   bool is_one = false;
+  // Compares with all tokens, so the time does not show which one matched.
   for (const std::string& token : tokens) {
     const bool is_this = is_equal(given, token);
     is_one = is_one || is_this;
@@ -107,6 +110,7 @@ bool TokenFile::is_read_due() {
 }
 
 void TokenFile::read_again() {
+  // Logs only changes: a broken file would otherwise fill the log each second.
   const auto before = held_.read();
   Held next = read(path_);
   if (next.problem != before->problem) {
@@ -117,6 +121,8 @@ void TokenFile::read_again() {
           {{"file", path_}, {"reason", next.problem}});
     }
   }
+  // Also after a failure: an unusable file must admit no caller, or a revoked token would stay
+  // valid.
   held_.publish(std::make_shared<const Held>(std::move(next)));
 }
 

@@ -15,46 +15,55 @@
 
 namespace sightline::runtime {
 
-inline constexpr std::size_t kTokenBytesMin = 16;   // shorter ones can be guessed
-inline constexpr std::size_t kTokenBytesMax = 512;  // of one
-inline constexpr std::size_t kTokensMax = 16;       // of a file
+// An attacker could guess a shorter one.
+inline constexpr std::size_t kTokenBytesMin = 16;
+// Of one token.
+inline constexpr std::size_t kTokenBytesMax = 512;
+// Of one file.
+inline constexpr std::size_t kTokensMax = 16;
 inline constexpr std::size_t kTokenFileBytesMax = kTokensMax * (kTokenBytesMax + 2);
 
-// The tokens in the content of a token file: one a line, several while one replaces another; line
-// ends and empty lines are left out. Errors: InvalidArgument that names the line and the rule,
-// made to follow the file's name; never holds the content. Pure.
+// The tokens in the content of a token file, one a line. A file has several while one replaces
+// another. Ignores line ends and empty lines. Errors: InvalidArgument that names the line and the
+// rule, with a message that continues the file's name. It never contains the content. Pure.
 Result<std::vector<std::string>> parse_tokens(std::string_view content);
 
-// True if the value of an Authorization header is "Bearer TOKEN" (the scheme in any case) with one
-// of these. The time it takes tells the length of what was given, nothing of the tokens. Pure.
+// True if the value of an Authorization header is "Bearer TOKEN" with one of these tokens. The
+// scheme may have any case. The time that this takes depends on the length of the given value, not
+// on the tokens, so it does not help to guess them. Pure.
 bool holds_token(std::string_view authorization, const std::vector<std::string>& tokens);
 
-// Who may do what a token file guards: those that name one of its tokens.
-// The file is read again when it is asked, kReadAfter apart at least. It admits by what the
-// file says: one that became unusable admits nobody, which is logged once, until it is mended.
-// Thread safety: admits() from any thread; it reads a small local file at times.
+// Decides who may do what a token file guards: callers who give one of its tokens. A call reads the
+// file again if the last read is kReadAfter ago. If the file is unusable, it admits no caller until
+// the file is repaired. It logs this once.
+// Thread safety: admits() from any thread. It sometimes reads a small local file.
 class TokenFile {
   struct Held {
-    std::vector<std::string> tokens;  // empty: none is usable
-    std::string problem;              // why there are none; empty: there are
+    // Empty: no token is usable.
+    std::vector<std::string> tokens;
+    // Why no token is usable. Empty: they are usable.
+    std::string problem;
   };
 
  public:
+  // The time between two reads of the file.
   static constexpr Duration kReadAfter = std::chrono::seconds(1);
 
-  // Error: InvalidArgument that names the file and what is wrong. The clock must outlive it.
+  // Errors: InvalidArgument that names the file and its fault. The clock must outlive the object.
   static Result<std::unique_ptr<TokenFile>> open(std::string path, const Clock& clock);
 
-  // Use open().
+  // For open() only.
   TokenFile(std::string path, const Clock& clock, Held held);
 
-  // Whether the value of a request's Authorization header (empty: none) names one of the tokens.
+  // Whether the value of a request's Authorization header contains one of the tokens. An empty
+  // value never does.
   [[nodiscard]] bool admits(std::string_view authorization);
-  // The first token, for who brings one itself; empty: none is usable.
+  // The first token, for a client that sends it itself. Empty if no token is usable.
   [[nodiscard]] std::string first();
 
  private:
   static Held read(const std::string& path);
+  // True for one caller each kReadAfter, because one read is enough.
   [[nodiscard]] bool is_read_due();
   void read_again();
 

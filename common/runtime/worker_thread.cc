@@ -23,11 +23,12 @@ namespace sightline {
 namespace {
 
 constexpr std::size_t kKernelNameBytes = 15;
-constexpr std::size_t kCountedThreadsMax = 64;  // by name; further ones are counted as the last
+constexpr std::size_t kCountedThreadsMax = 64;  // by name. Further threads share the last row
 constexpr int kPauseMs = 20;
+// A full log must not add to the lack of memory.
 constexpr std::chrono::seconds kComplaintInterval{10};
 
-// Without memory of the heap.
+// Fixed arrays, because counting a failed allocation must not allocate.
 struct Counted {
   std::array<char, kKernelNameBytes + 1> name{};
   std::uint64_t count = 0;
@@ -39,7 +40,7 @@ struct Failures {
 };
 Failures failures;
 
-// True: the log is to say so.
+// Returns true if the log should report it.
 bool count_failure() {
   std::array<char, kKernelNameBytes + 1> name{};
   pthread_getname_np(pthread_self(), name.data(), name.size());
@@ -57,6 +58,7 @@ bool count_failure() {
 
 void run_named(const std::string& name, const std::function<void(std::stop_token)>& body,
                std::stop_token stop) noexcept {
+  // A longer name would make the call fail.
   pthread_setname_np(pthread_self(), name.substr(0, kKernelNameBytes).c_str());
   try {
     body(std::move(stop));
@@ -73,6 +75,7 @@ std::jthread started(const std::string& name, std::function<void(std::stop_token
       run_named(name, body, std::move(stop));
     });
   } catch (const std::system_error& error) {
+    // The lines before explain what the process was doing.
     flush_log();
     end_without_thread(STDERR_FILENO, name, error.what());
   }
@@ -100,9 +103,10 @@ void note_failed_step() noexcept {
       log(LogLevel::Error, "the system has no memory for a step of a thread: it is left out",
           {{"thread", std::string_view(name.data())}});
     } catch (const std::bad_alloc&) {
-      // It is counted.
+      // The failure is counted, which needs no memory.
     }
   }
+  // poll() sleeps without memory.
   ::poll(nullptr, 0, kPauseMs);
 }
 

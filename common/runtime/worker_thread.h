@@ -12,9 +12,9 @@
 
 namespace sightline {
 
-// A named thread. Its body gets a stop token and must return soon after a stop is requested. An
-// exception that escapes the body ends the process with a message that names the thread; so does a
-// system that starts no more threads, with status 1.
+// A named thread. Its body gets a stop token and must return soon after a stop request. An
+// exception that escapes the body ends the process with a message that names the thread. If the
+// system cannot start the thread, the process ends with status 1.
 class WorkerThread {
  public:
   // The kernel keeps the first 15 bytes of the name.
@@ -25,29 +25,29 @@ class WorkerThread {
   ~WorkerThread() = default;
 
   void request_stop() { thread_.request_stop(); }
-  // Waits for the body to return. Not from the thread itself; at most once has an effect.
+  // Waits for the body to return. Not from the thread itself. A second call has no effect.
   void join();
 
  private:
   std::jthread thread_;
 };
 
-// Steps of a thread that ended because the system gave no memory.
+// The steps of a thread that failed because the system gave no memory.
 struct FailedSteps {
   std::string thread;
   std::uint64_t count = 0;
 };
-// Of all threads that had any. From any thread.
+// Of all threads that had failures. From any thread.
 std::vector<FailedSteps> failed_steps();
 
-// Counts one of this thread, says so in the log, once in ten seconds at most, and pauses for 20 ms:
-// a loop whose step fails again and again leaves others the processor. Takes no memory that it
-// needs.
+// Counts a failed step of this thread. Logs it, at most once in ten seconds for all threads. Then
+// pauses for 20 ms, so a loop whose step always fails leaves the processor to others. Works without
+// memory of the heap.
 void note_failed_step() noexcept;
 
-// Runs a step of a thread's loop. False: the system gave no memory for it (std::bad_alloc), which
-// ends the step and nothing else: note_failed_step(). The caller sees to it that what the step had
-// begun is known to be undone. Any other exception passes.
+// Runs one step of a thread's loop. Returns false if the system gave no memory for it
+// (std::bad_alloc). Only the step ends then, see note_failed_step(). The caller makes sure that the
+// work of a failed step counts as not done. Passes any other exception on.
 template <class Step>
 bool run_step(const Step& step) {
   try {
